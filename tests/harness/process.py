@@ -1,0 +1,104 @@
+"""Processes that a test starts and stops by pid, free ports, and waiting for a condition."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def free_port(host: str = "127.0.0.1") -> int:
+    """A TCP port that was free a moment ago."""
+    with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as s:
+        s.bind((host, 0))
+        return s.getsockname()[1]
+
+
+def wait_until(condition: Callable[[], T], timeout: float = 10.0, what: str = "", interval: float = 0.02) -> T:
+    """Polls until condition() is truthy and returns its value; on timeout says what was awaited and the last failure."""
+    deadline = time.monotonic() + timeout
+    last: object = None
+    while True:
+        try:
+            value = condition()
+            if value:
+                return value
+            last = value
+        except (OSError, AssertionError, KeyError, ValueError) as e:
+            last = e
+        if time.monotonic() >= deadline:
+            raise AssertionError(f"waited {timeout:g} s for {what or condition!r}; last: {last!r}")
+        time.sleep(interval)
+
+
+def port_open(port: int, host: str = "127.0.0.1") -> bool:
+    try:
+        with contextlib.closing(socket.create_connection((host, port), timeout=1)):
+            return True
+    except OSError:
+        return False
+
+
+class Process:
+    """A child in a process group of its own, its output in a log file, ended by signal and reaped."""
+
+    def __init__(self, argv: Sequence[str | os.PathLike[str]], log: os.PathLike[str] | str,
+                 env: Mapping[str, str] | None = None, cwd: os.PathLike[str] | str | None = None,
+                 name: str | None = None):
+        self.argv = [os.fspath(a) for a in argv]
+        self.name = name or os.path.basename(self.argv[0])
+        self.log_path = pathlib.Path(log)
+        with open(self.log_path, "ab") as out:
+            self.popen = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+                                          env=None if env is None else dict(env), cwd=cwd, start_new_session=True)
+
+    @property
+    def pid(self) -> int:
+        return self.popen.pid
+
+    @property
+    def alive(self) -> bool:
+        return self.popen.poll() is None
+
+    def log(self) -> str:
+        return self.log_path.read_text(errors="replace")
+
+    def signal(self, signum: int) -> None:
+        self.popen.send_signal(signum)
+
+    def wait(self, timeout: float = 10.0) -> int:
+        return self.popen.wait(timeout)
+
+    def stop(self, timeout: float = 10.0) -> int:
+        """SIGTERM, then SIGKILL to the whole group after the timeout; returns the exit status."""
+        if self.alive:
+            self.popen.send_signal(signal.SIGCONT)
+            self.popen.terminate()
+            try:
+                self.popen.wait(timeout)
+            except subprocess.TimeoutExpired:
+                pass
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+        return self.popen.wait(5)
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self.popen.wait(5)
+
+    def __enter__(self) -> "Process":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
