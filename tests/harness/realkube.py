@@ -1,0 +1,293 @@
+"""A real kube-apiserver over a real etcd, on loopback, with RBAC on: start, stop and restart each, write objects, grant rights.
+
+No kubelet and no controllers run: what a test wants to see in the API it writes itself.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import pathlib
+import ssl
+import subprocess
+import urllib.parse
+from typing import Any
+
+from .process import Process, free_port, wait_until
+
+Object = dict[str, Any]
+
+ADMIN_TOKEN = "admin-token"
+DAEMON_TOKEN = "daemon-token"
+DAEMON_USER = "haproxy-k8s-sync"
+
+# kind -> (path prefix, plural, namespaced)
+KINDS = {
+    "Namespace": ("/api/v1", "namespaces", False),
+    "Node": ("/api/v1", "nodes", False),
+    "Service": ("/api/v1", "services", True),
+    "Endpoints": ("/api/v1", "endpoints", True),
+    "EndpointSlice": ("/apis/discovery.k8s.io/v1", "endpointslices", True),
+    "ClusterRole": ("/apis/rbac.authorization.k8s.io/v1", "clusterroles", False),
+    "ClusterRoleBinding": ("/apis/rbac.authorization.k8s.io/v1", "clusterrolebindings", False),
+}
+# Kinds whose status is written at its own path once the object exists.
+WITH_STATUS = ("Node",)
+
+# What each right of the daemon's role is worth, so that a test can leave one out.
+RIGHTS = {
+    "nodes": ("", "nodes"),
+    "slices": ("discovery.k8s.io", "endpointslices"),
+    "endpoints": ("", "endpoints"),
+    "services": ("", "services"),
+}
+
+
+class ApiError(Exception):
+    def __init__(self, method: str, path: str, status: int, body: str):
+        super().__init__(f"{method} {path}: {status} {body[:300]}")
+        self.status = status
+
+
+class Client:
+    """Requests to the API server over one kept connection, as admin unless told otherwise."""
+
+    def __init__(self, port: int, ca: pathlib.Path, token: str = ADMIN_TOKEN):
+        self.port = port
+        self.token = token
+        self._tls = ssl.create_default_context(cafile=str(ca))
+        self._connection: http.client.HTTPSConnection | None = None
+
+    def _send(self, method: str, path: str, body: bytes | None, content_type: str) -> tuple[int, bytes]:
+        if self._connection is None:
+            self._connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=self._tls, timeout=30)
+        headers = {"Authorization": f"Bearer {self.token}", "Accept": "application/json"}
+        if body is not None:
+            headers["Content-Type"] = content_type
+        try:
+            self._connection.request(method, path, body, headers)
+            answer = self._connection.getresponse()
+            return answer.status, answer.read()
+        except (OSError, http.client.HTTPException):
+            self._connection.close()
+            self._connection = None
+            raise
+
+    def request(self, method: str, path: str, body: Object | list[Object] | None = None,
+                content_type: str = "application/json") -> Object:
+        data = None if body is None else json.dumps(body).encode()
+        try:
+            status, answer = self._send(method, path, data, content_type)
+        except (OSError, http.client.HTTPException):
+            # A kept connection may have died with a restarted server; a fresh one is tried once.
+            try:
+                status, answer = self._send(method, path, data, content_type)
+            except http.client.HTTPException as e:
+                raise OSError(f"{method} {path}: {e!r}") from e
+        if status >= 300:
+            raise ApiError(method, path, status, answer.decode(errors="replace"))
+        return json.loads(answer) if answer[:1] == b"{" else {"text": answer.decode()}
+
+    @staticmethod
+    def collection(kind: str, namespace: str | None) -> str:
+        prefix, plural, namespaced = KINDS[kind]
+        return f"{prefix}/namespaces/{namespace}/{plural}" if namespaced else f"{prefix}/{plural}"
+
+    def path_of(self, obj: Object) -> str:
+        meta = obj["metadata"]
+        return f"{self.collection(obj['kind'], meta.get('namespace'))}/{urllib.parse.quote(meta['name'])}"
+
+    def put(self, obj: Object) -> Object:
+        """Creates the object or replaces it whole, whatever version it has."""
+        path = self.path_of(obj)
+        # The address of an object that was read back carries these; sent to a create they are refused.
+        obj = {**obj, "metadata": {k: v for k, v in obj["metadata"].items() if k not in ("resourceVersion", "uid")}}
+        try:
+            return self.request("POST", path.rsplit("/", 1)[0], obj)
+        except ApiError as e:
+            if e.status != 409:
+                raise
+        done = self.request("PUT", path, obj)
+        if obj["kind"] in WITH_STATUS and "status" in obj:
+            done = self.request("PUT", f"{path}/status", obj)
+        return done
+
+    def patch(self, kind: str, name: str, change: Object, namespace: str | None = None, status: bool = False) -> Object:
+        path = f"{self.collection(kind, namespace)}/{name}" + ("/status" if status else "")
+        return self.request("PATCH", path, change, "application/merge-patch+json")
+
+    def get(self, kind: str, name: str, namespace: str | None = None) -> Object:
+        return self.request("GET", f"{self.collection(kind, namespace)}/{name}")
+
+    def list(self, kind: str, namespace: str | None = None) -> list[Object]:
+        return self.request("GET", self.collection(kind, namespace))["items"]
+
+    def delete(self, kind: str, name: str, namespace: str | None = None, missing_ok: bool = True) -> None:
+        try:
+            self.request("DELETE", f"{self.collection(kind, namespace)}/{name}")
+        except ApiError as e:
+            if e.status != 404 or not missing_ok:
+                raise
+
+    def delete_all(self, kind: str, namespace: str | None = None) -> None:
+        for obj in self.list(kind, namespace):
+            self.delete(kind, obj["metadata"]["name"], namespace)
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+class Etcd:
+    def __init__(self, program: pathlib.Path, home: pathlib.Path):
+        self.program = program
+        self.home = home
+        self.port, self.peer_port = free_port(), free_port()
+        self.process: Process | None = None
+
+    def start(self) -> None:
+        client, peer = f"http://127.0.0.1:{self.port}", f"http://127.0.0.1:{self.peer_port}"
+        self.process = Process(
+            [self.program, "--data-dir", self.home / "etcd", "--listen-client-urls", client,
+             "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+             "--initial-cluster", f"default={peer}", "--log-level", "warn"],
+            self.home / "etcd.log", env={"HOME": str(self.home)}, name="etcd")
+        wait_until(self.healthy, 60, f"etcd healthy, see {self.home}/etcd.log")
+
+    def healthy(self) -> bool:
+        assert self.process and self.process.alive, f"etcd has ended, see {self.home}/etcd.log"
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=2)
+        try:
+            connection.request("GET", "/health")
+            return b"true" in connection.getresponse().read()
+        finally:
+            connection.close()
+
+    def stop(self) -> None:
+        if self.process:
+            self.process.stop()
+            self.process = None
+
+
+class RealKube:
+    """etcd and kube-apiserver together; `.admin` writes, `.kubeconfig()` is what the daemon gets."""
+
+    def __init__(self, home: pathlib.Path, apiserver: pathlib.Path, etcd: pathlib.Path):
+        self.home = home
+        home.mkdir(parents=True, exist_ok=True)
+        self.program = apiserver
+        self.etcd = Etcd(etcd, home)
+        self.port = free_port()
+        self.process: Process | None = None
+        self._make_certificates()
+        self.admin = Client(self.port, self.ca)
+
+    # --- certificates and tokens
+
+    def _openssl(self, *args: str) -> None:
+        subprocess.run(["openssl", *args], cwd=self.home, check=True, capture_output=True, stdin=subprocess.DEVNULL)
+
+    def _make_certificates(self) -> None:
+        self.ca = self.home / "ca.crt"
+        curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+        self._openssl("req", "-x509", *curve, "-keyout", "ca.key", "-out", "ca.crt", "-subj", "/CN=test-ca", "-days", "2",
+                      "-addext", "basicConstraints=critical,CA:TRUE")
+        self._openssl("req", *curve, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=kube-apiserver")
+        (self.home / "server.ext").write_text(
+            "subjectAltName=IP:127.0.0.1,DNS:localhost\nextendedKeyUsage=serverAuth\nbasicConstraints=CA:FALSE\n")
+        self._openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial",
+                      "-out", "server.crt", "-days", "2", "-extfile", "server.ext")
+        self._openssl("genrsa", "-out", "serviceaccounts.key", "2048")
+        (self.home / "tokens.csv").write_text(
+            f'{ADMIN_TOKEN},admin,admin,"system:masters"\n{DAEMON_TOKEN},{DAEMON_USER},{DAEMON_USER}\n')
+
+    def kubeconfig(self, token: str = DAEMON_TOKEN, port: int | None = None) -> pathlib.Path:
+        path = self.home / f"kubeconfig-{token}-{port or self.port}"
+        path.write_text(json.dumps({
+            "apiVersion": "v1", "kind": "Config", "current-context": "test",
+            "clusters": [{"name": "test", "cluster": {
+                "server": f"https://127.0.0.1:{port or self.port}", "certificate-authority": str(self.ca)}}],
+            "users": [{"name": "daemon", "user": {"token": token}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "daemon"}}],
+        }, indent=2))
+        path.chmod(0o600)
+        return path
+
+    # --- life
+
+    def start(self) -> None:
+        if self.etcd.process is None:
+            self.etcd.start()
+        self.start_apiserver()
+
+    def start_apiserver(self) -> None:
+        home = self.home
+        self.process = Process(
+            [self.program, f"--etcd-servers=http://127.0.0.1:{self.etcd.port}", "--bind-address=127.0.0.1",
+             "--advertise-address=192.0.2.1", "--endpoint-reconciler-type=none", f"--secure-port={self.port}",
+             f"--cert-dir={home}/certs", f"--tls-cert-file={home}/server.crt", f"--tls-private-key-file={home}/server.key",
+             "--service-cluster-ip-range=10.96.0.0/16", "--service-account-issuer=https://127.0.0.1",
+             f"--service-account-key-file={home}/serviceaccounts.key",
+             f"--service-account-signing-key-file={home}/serviceaccounts.key", f"--token-auth-file={home}/tokens.csv",
+             "--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount", "--shutdown-delay-duration=0s"],
+            home / "apiserver.log", env={"HOME": str(home), "PATH": "/usr/bin:/bin"}, name="kube-apiserver")
+        wait_until(self.ready, 90, f"kube-apiserver ready, see {home}/apiserver.log", interval=0.1)
+
+    def ready(self) -> bool:
+        assert self.process and self.process.alive, f"kube-apiserver has ended, see {self.home}/apiserver.log"
+        try:
+            return self.admin.request("GET", "/readyz").get("text") == "ok"
+        except ApiError as e:
+            raise AssertionError(str(e)) from e
+
+    def stop_apiserver(self) -> None:
+        """Killed, not asked: a polite end drains open watches for up to a minute."""
+        if self.process:
+            self.process.kill()
+            self.process = None
+        self.admin.close()
+
+    def stop(self) -> None:
+        self.stop_apiserver()
+        self.etcd.stop()
+
+    def __enter__(self) -> "RealKube":
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    # --- rights
+
+    def grant(self, *rights: str) -> None:
+        """The daemon's user may get, list and watch exactly these: nodes, slices, endpoints, services."""
+        rules = [{"apiGroups": [RIGHTS[r][0]], "resources": [RIGHTS[r][1]], "verbs": ["get", "list", "watch"]} for r in rights]
+        rbac = "rbac.authorization.k8s.io"
+        self.admin.put({"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "metadata": {"name": DAEMON_USER}, "rules": rules})
+        self.admin.put({"apiVersion": f"{rbac}/v1", "kind": "ClusterRoleBinding", "metadata": {"name": DAEMON_USER},
+                        "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": DAEMON_USER},
+                        "subjects": [{"apiGroup": rbac, "kind": "User", "name": DAEMON_USER}]})
+        self._await_rights(rights)
+
+    def _await_rights(self, rights: tuple[str, ...]) -> None:
+        """The authorizer learns of a changed role by a watch of its own, so the daemon's own token is asked until it shows."""
+        client = Client(self.port, self.ca, DAEMON_TOKEN)
+
+        def allowed(group: str, resource: str) -> bool:
+            prefix = f"/apis/{group}/v1" if group else "/api/v1"
+            try:
+                client.request("GET", f"{prefix}/{resource}?limit=1")
+            except ApiError as e:
+                if e.status == 403:
+                    return False
+                raise
+            return True
+
+        wait_until(lambda: all(allowed(*RIGHTS[r]) == (r in rights) for r in RIGHTS), 20, f"exactly the rights {rights}")
+        client.close()
