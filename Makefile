@@ -1,0 +1,131 @@
+# make            the daemon: build/haproxy-k8s-sync
+# make demo       see it work in half a minute (KEEP=1: leave it running)
+# make test       unit tests (sanitizers on), fuzz corpora, conformance and functional tests
+# make e2e        real etcd, kube-apiserver, HAProxy (needs Go)    make check   layers, format, linters
+# make bench      figures                                          make fuzz    TIME=60 seconds for each target
+# make install    PREFIX=/usr/local DESTDIR=                       make clean
+VERSION := 0.1.0
+PREFIX ?= /usr/local
+PYTHON ?= /usr/bin/python3
+CC ?= cc
+CLANG ?= clang
+TIME ?= 60
+B := build
+
+PACKAGES := libcurl openssl libevent_core libevent_extra yaml-0.1 yyjson
+WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef -Wformat=2 \
+	-Wpointer-arith -Wwrite-strings -Wno-unknown-warning-option
+CFLAGS ?= -O2 -g
+HARDEN := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIE -ffunction-sections -fdata-sections
+SAN := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+STD := -std=gnu11 -D_GNU_SOURCE -Isrc -DPROJECT_VERSION='"$(VERSION)"'
+# Asked for only where something is compiled: `make deps` must work before any of these is installed.
+PKG_CFLAGS = $(shell pkg-config --cflags $(PACKAGES))
+PKG_LIBS = $(shell pkg-config --libs $(PACKAGES))
+
+SRC := $(sort $(wildcard src/*/*.c))
+HDR := $(sort $(wildcard src/*/*.h))
+MAIN := cmd/haproxy-k8s-sync/main.c
+OBJ := $(SRC:%.c=$B/obj/%.o) $(MAIN:%.c=$B/obj/%.o)
+SAN_LIB := $B/san/libsrc.a
+SAN_OBJ := $(SRC:%.c=$B/san/%.o)
+UNIT := $(patsubst tests/unit/%.c,$B/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
+FUZZ := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
+
+.PHONY: all deps deps-test deps-check demo test unit replay pytest e2e check check-layers bench fuzz install uninstall clean
+.SECONDARY:
+
+all: deps $B/haproxy-k8s-sync
+
+deps:
+	@scripts/deps build
+deps-test:
+	@scripts/deps build test
+
+$B/haproxy-k8s-sync: $(OBJ)
+	$(CC) $(CFLAGS) -pie -Wl,-z,relro,-z,now,--gc-sections,--as-needed -o $@ $^ $(PKG_LIBS) $(LDFLAGS)
+
+$B/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(STD) $(WARN) $(HARDEN) $(CFLAGS) $(PKG_CFLAGS) -MMD -MP -c -o $@ $<
+
+$B/san/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(STD) $(WARN) $(SAN) $(PKG_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(SAN_LIB): $(SAN_OBJ)
+	@rm -f $@
+	ar rcs $@ $^
+
+# The daemon with sanitizers: what the functional tests run.
+$B/san/haproxy-k8s-sync: $B/san/$(MAIN:%.c=%.o) $(SAN_LIB)
+	$(CC) $(SAN) -o $@ $^ $(PKG_LIBS)
+
+$B/unit/%: $B/san/tests/unit/%.o $(SAN_LIB)
+	@mkdir -p $(@D)
+	$(CC) $(SAN) -o $@ $^ $(PKG_LIBS) $$(pkg-config --libs check)
+
+unit: $(UNIT)
+	@tests/unit/run $(UNIT)
+
+# Every fuzz target also runs over its stored corpus, without libFuzzer, in `make test`.
+$B/replay/%: $B/san/tests/fuzz/%.o $B/san/tests/fuzz/replay.o $(SAN_LIB)
+	@mkdir -p $(@D)
+	$(CC) $(SAN) -o $@ $^ $(PKG_LIBS)
+
+replay: $(FUZZ:%=$B/replay/%)
+	@for t in $(FUZZ:fuzz_%=%); do $B/replay/fuzz_$$t tests/fuzz/corpus/$$t || exit 1; done
+
+$B/fuzz/%: tests/fuzz/%.c $(SRC) $(HDR)
+	@mkdir -p $(@D)
+	$(CLANG) $(STD) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all $(PKG_CFLAGS) \
+		-o $@ $< $(SRC) $(PKG_LIBS)
+
+fuzz:
+	@scripts/deps build check
+	@$(MAKE) $(FUZZ:%=$B/fuzz/%)
+	@for t in $(FUZZ:fuzz_%=%); do mkdir -p $B/corpus/$$t; echo "fuzz $$t, $(TIME) s"; \
+		$B/fuzz/fuzz_$$t -max_total_time=$(TIME) -timeout=10 -rss_limit_mb=2048 -print_final_stats=0 -verbosity=0 \
+		-artifact_prefix=$B/fuzz/ $B/corpus/$$t tests/fuzz/corpus/$$t || exit 1; done
+
+test: deps-test
+	@$(MAKE) --no-print-directory $B/haproxy-k8s-sync $B/san/haproxy-k8s-sync $(UNIT) $(FUZZ:%=$B/replay/%)
+	@$(MAKE) --no-print-directory unit replay pytest
+
+pytest:
+	@$(PYTHON) -m pytest -q -rs tests/conformance tests/functional
+
+demo: deps-test
+	@$(MAKE) --no-print-directory $B/haproxy-k8s-sync
+	@$(PYTHON) -m tests.demo $(if $(KEEP),--keep)
+
+e2e:
+	@scripts/deps build test e2e
+	@$(MAKE) --no-print-directory $B/haproxy-k8s-sync
+	@tests/e2e/run
+
+bench:
+	@scripts/deps build test e2e
+	@$(MAKE) --no-print-directory $B/haproxy-k8s-sync
+	@$(PYTHON) -m tests.bench
+
+check:
+	@scripts/deps build test check
+	@scripts/check
+
+check-layers:
+	@scripts/check-layers
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/haproxy-k8s-sync
+	install -m 755 -s $B/haproxy-k8s-sync $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 README.md CHANGELOG.md LICENSE config.example.env $(DESTDIR)$(PREFIX)/share/doc/haproxy-k8s-sync/
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/haproxy-k8s-sync
+	rm -rf $(DESTDIR)$(PREFIX)/share/doc/haproxy-k8s-sync
+
+clean:
+	rm -rf $B
+
+-include $(OBJ:.o=.d) $(SAN_OBJ:.o=.d)

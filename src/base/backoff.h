@@ -1,0 +1,29 @@
+/*
+ * Exponential backoff with full jitter: the n-th wait is uniform in (0, min(cap, base * 2^n)], never below min_ms. The
+ * shape is AWS's "full jitter", the figures for watches are client-go's (0.8 s, 30 s).
+ */
+#ifndef BASE_BACKOFF_H
+#define BASE_BACKOFF_H
+
+#include <stdint.h>
+
+struct backoff {
+    uint64_t base_ms;
+    uint64_t cap_ms;
+    uint64_t min_ms;
+    unsigned attempts; /* waits handed out since the last reset */
+    unsigned seed;
+};
+
+void backoff_init(struct backoff *b, uint64_t base_ms, uint64_t cap_ms, uint64_t min_ms, unsigned seed);
+
+/* The next wait in ms. */
+uint64_t backoff_next_ms(struct backoff *b);
+
+/* After real progress only, not after a mere connect. */
+void backoff_reset(struct backoff *b);
+
+/* A seed from the kernel. */
+unsigned backoff_random_seed(void);
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * A byte buffer that grows up to a cap. Always NUL-terminated behind `len` once anything was written, so that `data` can
+ * be read as a string; `data` is NULL while nothing was.
+ */
+#ifndef BASE_BUF_H
+#define BASE_BUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/compiler.h"
+
+struct buf {
+    char *data;
+    size_t len;
+    size_t size;      /* bytes allocated */
+    size_t max_bytes; /* cap for len; 0: none (only for what we build ourselves) */
+};
+
+void buf_init(struct buf *b, size_t max_bytes);
+void buf_fini(struct buf *b); /* for cleanup(); leaves it empty and usable */
+void buf_wipe(struct buf *b); /* as buf_fini, overwriting the content first */
+void buf_clear(struct buf *b); /* keeps the memory */
+
+/* -1 when the cap would be passed; then nothing was added. */
+int buf_append(struct buf *b, const void *bytes, size_t len) must_check;
+
+/* For text of our own in buffers without a cap (passing a cap aborts: that would be a programming error). */
+void buf_add(struct buf *b, const char *s);
+void buf_addn(struct buf *b, const char *s, size_t len);
+void buf_printf(struct buf *b, const char *fmt, ...) printf_like(2, 3);
+
+/* Drops the first n bytes. */
+void buf_consume(struct buf *b, size_t n);
+
+/* The string (never NULL); valid until the next change. */
+const char *buf_str(const struct buf *b);
+
+/* Hands the string over to the caller (free()), never NULL; the buffer is empty after. */
+char *buf_take(struct buf *b) must_check;
+
+/* Reads a whole file into b (its cap holds). -1 with errno set; EFBIG for the cap. */
+int buf_read_file(struct buf *b, const char *path) must_check;
+
+#endif

@@ -1,0 +1,11 @@
+/* Time. Monotonic for every decision, wall clock only for people and timestamps. Machines get `now` handed in. */
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
+
+#include <stdint.h>
+
+uint64_t clock_mono_ms(void);
+uint64_t clock_mono_us(void);
+uint64_t clock_wall_ms(void); /* since the Unix epoch */
+
+#endif

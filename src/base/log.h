@@ -1,0 +1,71 @@
+/*
+ * Structured log lines, logfmt or JSON, to one file descriptor; one write(2) a line. Values that a peer chose are
+ * escaped, so that nobody can forge a line. Secrets are never passed in; that is the caller's duty.
+ *
+ *     log_info(log, "servers changed", log_str("backend", name), log_int("added", n));
+ */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARN, LOG_LEVEL_ERROR };
+enum log_format { LOG_FORMAT_LOGFMT, LOG_FORMAT_JSON };
+
+enum log_field_type { LOG_FIELD_END, LOG_FIELD_STR, LOG_FIELD_INT, LOG_FIELD_MS, LOG_FIELD_BOOL };
+
+struct log_field {
+    enum log_field_type type;
+    const char *key;
+    const char *str; /* NULL: the field is left out */
+    int64_t num;     /* LOG_FIELD_MS: microseconds, printed as milliseconds with one decimal */
+};
+
+struct log {
+    enum log_level level;
+    enum log_format format;
+    int fd;
+};
+
+#define log_str(k, v) ((struct log_field){LOG_FIELD_STR, (k), (v), 0})
+#define log_int(k, v) ((struct log_field){LOG_FIELD_INT, (k), "", (int64_t)(v)})
+#define log_bool(k, v) ((struct log_field){LOG_FIELD_BOOL, (k), "", (v) ? 1 : 0})
+#define log_us_as_ms(k, us) ((struct log_field){LOG_FIELD_MS, (k), "", (int64_t)(us)})
+/* Left out of the line when cond is false. */
+#define log_if(cond, field) ((cond) ? (field) : (struct log_field){LOG_FIELD_STR, "", 0, 0})
+
+#define log_at(log, level, msg, ...)                                                                                   \
+    log_write((log), (level), (msg), (const struct log_field[]){__VA_ARGS__ __VA_OPT__(, ){LOG_FIELD_END, 0, 0, 0}})
+#define log_debug(log, ...) log_at(log, LOG_LEVEL_DEBUG, __VA_ARGS__)
+#define log_info(log, ...) log_at(log, LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_warn(log, ...) log_at(log, LOG_LEVEL_WARN, __VA_ARGS__)
+#define log_error(log, ...) log_at(log, LOG_LEVEL_ERROR, __VA_ARGS__)
+
+/* fields ends with LOG_FIELD_END. log NULL: nothing happens. A full pipe or a dead reader never blocks or kills us
+ * longer than one write. */
+void log_write(const struct log *log, enum log_level level, const char *msg, const struct log_field *fields);
+
+/* "debug", "info", "warn", "error" / "logfmt", "json"; -1 for anything else. */
+int log_level_parse(const char *s, enum log_level *ret) must_check;
+int log_format_parse(const char *s, enum log_format *ret) must_check;
+
+/*
+ * Rate limit for one kind of repeated line: the first passes, then one each period, which gets the number of those held
+ * back in between. A different `key` (say, the message) passes at once.
+ */
+struct log_limit {
+    uint64_t period_ms;
+    uint64_t next_ms;
+    unsigned held_back;
+    uint32_t key_hash;
+};
+
+bool log_limit_pass(struct log_limit *l, uint64_t now_ms, const char *key, unsigned *ret_held_back);
+
+/* The trouble is over: the next line of this kind passes at once again. */
+void log_limit_reset(struct log_limit *l);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * Allocation. Whatever a peer can make grow has a cap of its own (struct buf, decoders); what is left is small, so
+ * running out of it is not handled call by call: the process says so and aborts, and its supervisor starts it again.
+ */
+#ifndef BASE_MEM_H
+#define BASE_MEM_H
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "base/compiler.h"
+
+void *mem_alloc(size_t bytes) must_check;                               /* zeroed */
+void *mem_array(size_t count, size_t bytes) must_check;                 /* zeroed; overflow aborts */
+void *mem_resize(void *old, size_t count, size_t bytes) must_check;     /* new bytes are not zeroed */
+char *mem_strdup(const char *s) must_check;                             /* NULL gives NULL */
+char *mem_strndup(const char *s, size_t len) must_check;
+char *mem_printf(const char *fmt, ...) must_check printf_like(1, 2);
+
+/* Overwrites a secret before it is freed; NULL is allowed. */
+void mem_wipe_free(char *secret);
+
+/* For `cleanup(mem_free_ptr) char *x = ...`. */
+void mem_free_ptr(void *pointer_to_pointer);
+
+#endif

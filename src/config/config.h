@@ -1,0 +1,76 @@
+/*
+ * Everything the daemon can be told, parsed once from the environment into one validated struct. No field is looked up by
+ * name anywhere else. The table of variables (config/fields.c) feeds the parser, --help, config.example.env and the
+ * check of README's table.
+ */
+#ifndef CONFIG_CONFIG_H
+#define CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/log.h"
+#include "config/secret.h"
+
+#define CONFIG_EXIT_CODE 78 /* EX_CONFIG of sysexits.h */
+
+enum config_proxy_v2 { CONFIG_PROXY_V2_OFF, CONFIG_PROXY_V2_DEFAULT_SERVER, CONFIG_PROXY_V2_SERVER };
+
+struct config {
+    char *ingress_namespace;
+    char *ingress_service;
+
+    char *dataplane_url;    /* as given, validated: for messages; no userinfo, no trailing slash */
+    char *dataplane_socket; /* unix path, NULL for TCP */
+    struct secret dataplane_username;
+    struct secret dataplane_password;
+    struct secret dataplane_token;
+
+    char *backend_name;
+    uint16_t backend_port; /* 0: the endpoint's own */
+    enum config_proxy_v2 proxy_v2;
+    char *balance;   /* NULL: keep */
+    char *adv_check; /* NULL: keep */
+    char **keep_servers; /* globs */
+    size_t keep_server_count;
+    bool create_backend;
+    bool allow_empty;
+    uint64_t resync_period_ms;
+
+    char *kubeconfig; /* colon-separated list of files; NULL: in-cluster */
+
+    char *listen_host; /* "" for every address */
+    uint16_t listen_port;
+    enum log_format log_format;
+    enum log_level log_level;
+};
+
+/* One thing to tell about the environment. */
+struct config_finding {
+    bool is_error; /* otherwise a warning */
+    char *text;    /* "HAPROXY_BACKEND_PORT=\"70000\": expected a port number, 1 to 65535"; a secret's value never */
+};
+
+struct config_report {
+    struct config_finding *findings;
+    size_t count;
+    size_t error_count;
+};
+
+/* Parses all of environ and reports every problem at once. 0 also with warnings; -1 where there is any error. */
+int config_parse(char *const *environ, struct config *ret, struct config_report *report) must_check;
+void config_fini(struct config *c);
+void config_report_fini(struct config_report *r);
+
+/* The effective settings, one NAME=value a line, secrets masked: what check-config prints. */
+void config_print(const struct config *c, struct buf *out);
+
+/* The text of --help, of config.example.env, and of README's table (Markdown). */
+void config_print_help(struct buf *out);
+void config_print_example(struct buf *out);
+void config_print_markdown(struct buf *out);
+
+#endif

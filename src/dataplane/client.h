@@ -1,0 +1,56 @@
+/*
+ * One HAProxy Data Plane API v3: where it is, credentials that are read again when they change, one connection that is
+ * kept. Knows paths, not what they mean.
+ */
+#ifndef DATAPLANE_CLIENT_H
+#define DATAPLANE_CLIENT_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "net/http.h"
+
+struct secret;
+struct dataplane_client;
+
+#define DATAPLANE_API "/v3/services/haproxy"
+
+struct dataplane_answer {
+    int status;             /* 0 without an answer */
+    const char *body;       /* NUL-terminated, never NULL */
+    size_t body_len;
+    int64_t version;        /* Configuration-Version header; -1 where absent */
+    const char *reload_id;  /* Reload-ID header; NULL where absent */
+    int64_t retry_after_ms; /* -1 where absent */
+    enum http_progress progress;
+    uint64_t duration_us;
+    const struct error *error; /* no complete answer: why; otherwise NULL */
+    char excerpt[512];      /* the API's own message, or the start of whatever it said, safe to log */
+};
+
+struct dataplane_client_events {
+    void (*requested)(void *arg, const char *method, int status); /* metrics; may be NULL */
+    void *arg;
+};
+
+struct dataplane_client *dataplane_client_new(struct http *http, const char *url, const char *unix_socket,
+                                              struct secret *username, struct secret *password, struct secret *token,
+                                              const struct log *log, const struct dataplane_client_events *events,
+                                              struct error *err) must_check;
+void dataplane_client_free(struct dataplane_client *c);
+
+/* One request at a time for each client: a second start before on_answer is a programming error (abort). path is behind
+ * DATAPLANE_API. json NULL: no body. Where the request cannot even be started, on_answer is called from the loop with
+ * status 0 and the error, so callers have one path. */
+void dataplane_send(struct dataplane_client *c, const char *method, const char *path, const char *json,
+                    void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg);
+bool dataplane_busy(const struct dataplane_client *c);
+void dataplane_cancel(struct dataplane_client *c);
+
+/* After 401/403: the files are read again before the next request. True where that gave other credentials. */
+bool dataplane_credentials_refused(struct dataplane_client *c);
+
+const char *dataplane_client_url(const struct dataplane_client *c);
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * JSON of the Data Plane API v3 <-> model/backend. Fields that this daemon does not know are carried along untouched.
+ * Errors name the object and the field (ERROR_INVALID).
+ */
+#ifndef DATAPLANE_CODEC_H
+#define DATAPLANE_CODEC_H
+
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "model/backend.h"
+
+struct diff;
+struct diff_rules;
+struct diff_change;
+
+/* GET .../backends/B: fills name, mode, balance, adv_check, default_send_proxy_v2, json. */
+int codec_read_backend(const char *json, size_t len, struct backend *ret, struct error *err) must_check;
+/* GET .../backends/B/servers: `[]`, `null`, or an array; fills servers. */
+int codec_read_servers(const char *json, size_t len, struct backend *ret, struct error *err) must_check;
+/* GET .../backends/B/server_templates; fills templates. */
+int codec_read_templates(const char *json, size_t len, struct backend *ret, struct error *err) must_check;
+
+/* The body for POST or PUT of one server: the old object (change->server.json) with only our fields replaced. A weight is
+ * always explicit. */
+int codec_write_server(const struct diff_change *change, struct buf *out, struct error *err) must_check;
+/* The body for POST or PUT of the backend's base fields: what is there, with only our fields replaced. */
+int codec_write_backend(const struct backend *actual, const struct diff_rules *rules, struct buf *out,
+                        struct error *err) must_check;
+
+/* {"_version":N,"id":"...","status":"..."} */
+struct codec_transaction {
+    char *id;
+    char *status; /* "in_progress", "failed", "outdated", "success" */
+};
+int codec_read_transaction(const char *json, size_t len, struct codec_transaction *ret, struct error *err) must_check;
+int codec_read_transactions(const char *json, size_t len, struct codec_transaction **ret, size_t *ret_count,
+                            struct error *err) must_check;
+void codec_transactions_free(struct codec_transaction *list, size_t count);
+void codec_transaction_fini(struct codec_transaction *t);
+
+/* GET .../reloads/ID */
+enum codec_reload { RELOAD_IN_PROGRESS, RELOAD_SUCCEEDED, RELOAD_FAILED };
+struct codec_reload_status {
+    enum codec_reload state;
+    char *response; /* HAProxy's own words, "" where none */
+};
+int codec_read_reload(const char *json, size_t len, struct codec_reload_status *ret, struct error *err) must_check;
+void codec_reload_fini(struct codec_reload_status *r);
+
+/* {"code","message"}: the message, or the start of whatever it is, made safe for a log line. */
+void codec_error_message(const char *body, size_t len, char *ret, size_t max);
+
+#endif

@@ -1,0 +1,103 @@
+/*
+ * The transaction machine: begin -> change ... -> commit, as (state, event) -> action over plain structs. It sends
+ * nothing itself: `dataplane/lane`-like shells (sync/target) perform the action and feed the answer back.
+ *
+ * Whatever goes wrong, a transaction that we hold is deleted before the machine finishes (when the API can be reached),
+ * and the result says what to do next.
+ */
+#ifndef DATAPLANE_TXN_H
+#define DATAPLANE_TXN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+struct dataplane_answer;
+
+/* One write inside the transaction. */
+struct txn_step {
+    const char *method; /* "POST", "PUT", "DELETE" */
+    char *path;         /* behind DATAPLANE_API, without the transaction_id */
+    char *body;         /* NULL: none */
+    char *what;         /* for messages: "add server n1" */
+};
+
+enum txn_state {
+    TXN_IDLE,
+    TXN_BEGIN,
+    TXN_CHANGE,
+    TXN_COMMIT,
+    TXN_DELETE,      /* giving ours up */
+    TXN_LIST,        /* after a 429, or at start: looking for failed and outdated ones */
+    TXN_DELETE_DEAD, /* deleting one of those */
+    TXN_DONE,
+};
+
+/* How it ended: the label of transactions_total{result}. */
+enum txn_result {
+    TXN_COMMITTED,     /* reload_id and version are set */
+    TXN_CLEANED,       /* txn_start_cleanup only: nothing was to be written */
+    TXN_CONFLICT,      /* 409/406/404/"does not exist": read again, then again at once */
+    TXN_LIMIT,         /* 429, and cleaning did not help: back off */
+    TXN_REJECTED,      /* 400/422 on a change, validation error at commit: the same again will fail: long backoff */
+    TXN_UNAUTHORIZED,  /* 401/403 */
+    TXN_UNAVAILABLE,   /* 5xx, connection lost before the commit was sent */
+    TXN_UNKNOWN,       /* the commit was sent and its answer lost: read again to know */
+    TXN_ABORTED,       /* txn_abort */
+};
+
+enum txn_action_type { TXN_SEND, TXN_FINISHED };
+
+struct txn_action {
+    enum txn_action_type type;
+    const char *method;
+    const char *path; /* owned by the machine, valid until the next call */
+    const char *body;
+};
+
+struct txn {
+    enum txn_state state;
+    struct txn_step *steps; /* owned */
+    size_t step_count, next_step;
+    int64_t version;  /* to begin at; after TXN_COMMITTED the new one */
+    char *id;         /* of the one we hold; NULL: none */
+    char *reload_id;
+    char **dead;      /* ids to delete */
+    size_t dead_count;
+    bool cleaned;     /* the 429 clean-up was done once */
+    bool abort_wanted;
+    bool cleanup_only;
+    enum txn_result result;
+    struct error error; /* why, with what was being done; kind NONE where committed */
+    int64_t retry_after_ms; /* of the answer that ended it; -1 */
+    uint64_t begin_us, change_us, commit_us; /* time spent in requests of each part */
+    struct buf path;
+};
+
+void txn_init(struct txn *t);
+void txn_fini(struct txn *t);
+
+/* Takes ownership of steps (mem_array of txn_step with their strings). No steps: an empty commit. */
+struct txn_action txn_start(struct txn *t, int64_t version, struct txn_step *steps, size_t count);
+/* Deletes what earlier runs left failed or outdated; unknown ones in progress may be somebody's. */
+struct txn_action txn_start_cleanup(struct txn *t);
+/* The answer to the last TXN_SEND. */
+struct txn_action txn_answer(struct txn *t, const struct dataplane_answer *a);
+/* SIGTERM: before the commit is sent the next action deletes it; after, its answer is awaited. Takes effect at the next
+ * txn_answer. */
+void txn_abort(struct txn *t);
+
+const char *txn_result_name(enum txn_result r);
+void txn_steps_free(struct txn_step *steps, size_t count);
+
+/* diff -> steps, in the order: backend (create or change), changes of servers, adds, removals. */
+struct backend;
+struct diff;
+struct diff_rules;
+int txn_steps_from_diff(const struct backend *actual, const struct diff *d, const struct diff_rules *rules,
+                        struct txn_step **ret, size_t *ret_count, struct error *err) must_check;
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * One Kubernetes API server: where it is, TLS material, credentials that are read again (at least every 60 s, and after a
+ * 401). Requests go through net/http. No knowledge of resources.
+ */
+#ifndef KUBE_CLIENT_H
+#define KUBE_CLIENT_H
+
+#include "base/error.h"
+#include "base/log.h"
+#include "net/http.h"
+
+struct kube_access;
+struct kube_client;
+
+/* Takes what it needs from access (copied; files are read now). ERROR_FATAL: CA or client certificate unreadable or not
+ * PEM, token file unreadable. */
+struct kube_client *kube_client_new(struct http *http, const struct kube_access *access, const struct log *log,
+                                    struct error *err) must_check;
+void kube_client_free(struct kube_client *c);
+
+/* As http_start, with the endpoint and the credentials filled in. */
+struct http_request *kube_client_start(struct kube_client *c, struct http_request_options *options,
+                                       const struct http_callbacks *callbacks, void *arg, struct error *err) must_check;
+
+/* After a 401: the next request reads the token file again whatever its age. */
+void kube_client_credentials_refused(struct kube_client *c);
+
+const char *kube_client_server(const struct kube_client *c); /* for messages */
+
+#endif

@@ -1,0 +1,62 @@
+/*
+ * An informer: keeps one set of model/cache equal to one resource of the API server, by the machine of kube/watch.
+ * Any resource path may be given; what an object is, is said by its kind.
+ */
+#ifndef KUBE_INFORMER_H
+#define KUBE_INFORMER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "kube/decode.h"
+#include "model/cache.h"
+
+struct event_base;
+struct informer;
+struct kube_client;
+
+struct informer_options {
+    const char *resource;  /* for logs and metrics: "nodes", "endpointslices", "endpoints" */
+    const char *path;      /* "/api/v1/nodes" */
+    const char *label_selector; /* NULL or unencoded */
+    const char *field_selector; /* NULL or unencoded */
+    enum kube_object_kind kind;
+    enum cache_kind cache_kind;
+};
+
+enum informer_denied { INFORMER_ALLOWED, INFORMER_FORBIDDEN, INFORMER_NOT_SERVED };
+
+struct informer_status {
+    bool synced;           /* the cache holds a complete list */
+    bool stale;            /* synced, but not in contact now: last good state in use */
+    enum informer_denied denied; /* last answer was 403 or 404 */
+    uint64_t last_byte_ms; /* monotonic; 0: never */
+    char problem[512];     /* "" where all is well; what is wrong and since when it is retried */
+};
+
+struct informer_callbacks {
+    /* The cache changed (or synced for the first time). cause: "MODIFIED endpointslice web-abc12", valid in the call. */
+    void (*changed)(void *arg, const char *cause, uint64_t received_us);
+    /* The status changed: for readiness and for the fallback from slices to Endpoints. */
+    void (*status)(void *arg);
+    /* Metrics: a watch ended / a list was started, and why. */
+    void (*watch_restarted)(void *arg, const char *resource, const char *reason);
+    void (*relisted)(void *arg, const char *resource, const char *reason);
+    /* Each request: code 0 for none; method GET. */
+    void (*requested)(void *arg, int code);
+};
+
+struct informer *informer_new(struct event_base *base, struct kube_client *client, struct cache *cache,
+                              const struct log *log, const struct informer_options *options,
+                              const struct informer_callbacks *callbacks, void *arg) must_check;
+void informer_free(struct informer *i); /* stops; the cache keeps what it has */
+
+void informer_start(struct informer *i);
+void informer_stop(struct informer *i);
+/* Ask again now instead of after the backoff (SIGHUP; a periodic probe of a forbidden resource). */
+void informer_poke(struct informer *i);
+void informer_get_status(const struct informer *i, struct informer_status *ret);
+
+#endif

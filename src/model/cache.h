@@ -1,0 +1,47 @@
+/*
+ * The local copy of the watched objects, one set for each resource, keyed by name. The only place that knows uthash.
+ *
+ * A relist is atomic: between cache_replace_begin and cache_replace_end objects are put aside, and the old ones are what
+ * everybody sees; the end swaps and drops what was not listed again; an abort keeps the old ones.
+ */
+#ifndef MODEL_CACHE_H
+#define MODEL_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/objects.h"
+
+enum cache_kind { CACHE_NODES, CACHE_SLICES, CACHE_ENDPOINTS, CACHE_KINDS };
+
+struct cache;
+
+struct cache *cache_new(void) must_check;
+void cache_free(struct cache *c);
+
+/* Put takes ownership. True where what is kept changed (a heartbeat of an unchanged node: false). */
+bool cache_put_node(struct cache *c, struct node *n);
+bool cache_put_set(struct cache *c, enum cache_kind kind, struct endpoint_set *s);
+/* True where it was there. */
+bool cache_delete(struct cache *c, enum cache_kind kind, const char *name);
+
+void cache_replace_begin(struct cache *c, enum cache_kind kind); /* a second begin starts again from nothing */
+void cache_replace_abort(struct cache *c, enum cache_kind kind);
+/* True where anything differs from before. Marks the kind as synced. */
+bool cache_replace_end(struct cache *c, enum cache_kind kind);
+/* While a replace is open, puts and deletes go to the new set and answer false. */
+
+bool cache_synced(const struct cache *c, enum cache_kind kind);
+/* Forgets the kind altogether (objects and synced): its watch was given up. */
+void cache_forget(struct cache *c, enum cache_kind kind);
+size_t cache_count(const struct cache *c, enum cache_kind kind);
+
+const struct node *cache_node(const struct cache *c, const char *name); /* NULL: not known */
+
+/* Calls fn for each set of the kind, ordered by name. */
+void cache_each_set(const struct cache *c, enum cache_kind kind, void (*fn)(void *arg, const struct endpoint_set *s),
+                    void *arg);
+void cache_each_node(const struct cache *c, void (*fn)(void *arg, const struct node *n), void *arg);
+
+#endif

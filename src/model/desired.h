@@ -1,0 +1,64 @@
+/*
+ * The mapping rules: from what Kubernetes says to the servers that HAProxy should have. Pure: the same cache and rules
+ * give the same answer, whatever the order of events was.
+ *
+ * One server for each node with a usable endpoint: name = node name (the endpoint's IP where it names no node), address =
+ * the node's first InternalIP (the endpoint's where it names no node), port = the fixed one, else the endpoint's own.
+ * Usable: ready; where no endpoint of the Service is ready, serving and terminating ones (as kube-proxy does).
+ */
+#ifndef MODEL_DESIRED_H
+#define MODEL_DESIRED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+
+struct cache;
+
+struct mapping_rules {
+    uint16_t fixed_port; /* 0: the endpoint's own */
+};
+
+struct desired_server {
+    char *name;    /* safe as a HAProxy server name */
+    char *address; /* IP literal */
+    uint16_t port;
+};
+
+/* An endpoint or node that gave no server, and why; for logs and, later, `explain`. */
+struct desired_skip {
+    char *subject; /* "endpoint 10.244.1.7 of slice web-abc12" */
+    char *reason;  /* "its node n7 is not known" */
+};
+
+enum desired_state {
+    DESIRED_OK,          /* servers is the wish, at least one */
+    DESIRED_EMPTY,       /* synced, but no usable endpoint */
+    DESIRED_NOT_SYNCED,  /* a cache that is needed has not synced */
+    DESIRED_UNDECIDED,   /* a rule needs a decision by the user: `problem` says which */
+};
+
+struct desired {
+    enum desired_state state;
+    struct desired_server *servers; /* ordered by name */
+    size_t server_count;
+    struct desired_skip *skips;
+    size_t skip_count;
+    size_t endpoint_count; /* all endpoints seen, usable or not */
+    char *problem; /* why state is not OK, for /readyz and the log; NULL where OK */
+};
+
+/* Slices are used where they are synced, otherwise Endpoints (see cache_synced). Fills ret (owned by the caller). */
+void desired_compute(const struct cache *c, const struct mapping_rules *rules, struct desired *ret);
+void desired_init(struct desired *d);
+void desired_fini(struct desired *d);
+bool desired_eq(const struct desired *a, const struct desired *b); /* state, servers and problem; not the skips */
+
+/* Node name -> server name: HAProxy takes any run without white space, but `/`, `#`, quotes, backslash and control
+ * characters break its socket commands, the file or the Data Plane API; they become '_'. "" becomes "_". Allocates. */
+char *desired_server_name(const char *node_name) must_check;
+
+#endif

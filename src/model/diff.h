@@ -1,0 +1,77 @@
+/*
+ * Actual backend and desired servers -> the exact list of writes. Pure. Nothing to do gives no change at all.
+ *
+ * All `server` lines are ours except `backup` ones and those whose name matches a keep glob (fnmatch(3)). An existing
+ * weight is kept, a new server gets an explicit one. A desired name that clashes with a line that is not ours or with a
+ * server-template is skipped, and both are named.
+ */
+#ifndef MODEL_DIFF_H
+#define MODEL_DIFF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "model/backend.h"
+#include "model/desired.h"
+
+enum proxy_v2 { PROXY_V2_OFF, PROXY_V2_DEFAULT_SERVER, PROXY_V2_SERVER };
+
+struct diff_rules {
+    const char *balance;   /* NULL: keep what is there */
+    const char *adv_check; /* NULL: keep what is there */
+    enum proxy_v2 proxy_v2;
+    char *const *keep_servers; /* globs */
+    size_t keep_count;
+    bool allow_empty;
+    bool create_backend;
+};
+
+#define DIFF_NEW_WEIGHT 100
+
+enum diff_op { DIFF_ADD, DIFF_CHANGE, DIFF_REMOVE };
+
+struct diff_change {
+    enum diff_op op;
+    struct backend_server server; /* ADD, CHANGE: as it should be (json: the old object for CHANGE); REMOVE: as it is */
+    char *detail;                 /* "address 10.0.0.1 -> 10.0.0.2, check on"; "" for ADD and REMOVE */
+};
+
+struct diff_skip {
+    char *name;
+    char *reason;
+};
+
+enum diff_verdict {
+    DIFF_NOTHING,  /* in step */
+    DIFF_WRITE,    /* changes and/or backend_change */
+    DIFF_HOLD,     /* no usable endpoint and ALLOW_EMPTY is off: the last good servers stay; `why` says so */
+    DIFF_REFUSE,   /* must not write: alien lines, missing backend; `why` names them */
+};
+
+struct diff {
+    enum diff_verdict verdict;
+    char *why; /* HOLD, REFUSE */
+    struct diff_change *changes; /* removals last, each group ordered by name */
+    size_t change_count;
+    bool create_backend; /* it is missing and may be made */
+    bool backend_change; /* balance, adv_check or default-server differ */
+    char *backend_detail; /* "balance leastconn -> roundrobin"; NULL without backend_change */
+    struct diff_skip *skips;
+    size_t skip_count;
+    size_t foreign_count; /* lines that are not ours */
+    size_t foreign_inherit_count; /* of these, how many would inherit our new default-server send-proxy-v2 */
+    size_t ours_count; /* lines that are ours, before the change */
+};
+
+/* PROXY_V2_OFF removes send-proxy-v2 from our own servers only where it stands on the server line, and from
+ * default-server never by itself (it may be the operator's): see docs in the README; what it does not remove it leaves. */
+void diff_compute(const struct backend *actual, const struct desired *desired, const struct diff_rules *rules,
+                  struct diff *ret);
+void diff_fini(struct diff *d);
+
+/* The backend as it is once d was written (version is left alone); for the cached copy and for property tests. */
+void diff_apply(const struct diff *d, const struct diff_rules *rules, struct backend *b);
+
+bool diff_server_is_foreign(const struct backend_server *s, const struct diff_rules *rules);
+
+#endif

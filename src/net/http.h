@@ -1,0 +1,113 @@
+/*
+ * An HTTP/1.1 client on one event loop: libcurl's multi interface driven by libevent. One `struct http` for the process,
+ * one `struct http_endpoint` for each server that is talked to (where it is, how it is trusted), one `struct http_request`
+ * for each request under way. No call blocks. Redirects are never followed, proxies are used only where an endpoint names
+ * one, every answer has a cap.
+ */
+#ifndef NET_HTTP_H
+#define NET_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+struct event_base;
+struct http;
+struct http_request;
+
+/* Failure: ERROR_FATAL. */
+struct http *http_new(struct event_base *base, const char *user_agent, struct error *err) must_check;
+/* Cancels what is under way without calling back. NULL is allowed. */
+void http_free(struct http *http);
+
+/* TLS material as PEM text (RFC 7468), each NULL where not set; owned by whoever holds the struct. */
+struct http_tls {
+    char *ca_pem;      /* NULL: the system's trust store */
+    char *cert_pem;    /* client certificate and chain */
+    char *key_pem;     /* its key */
+    char *server_name; /* name to verify and send as SNI; NULL: the URL's host */
+    bool insecure;     /* no verification at all */
+};
+
+void http_tls_fini(struct http_tls *tls); /* wipes the key */
+
+/* Where requests go. Plain data, owned by the caller and outliving its requests. */
+struct http_endpoint {
+    char *base_url;    /* "http(s)://host:port[/prefix]", no trailing slash, no userinfo */
+    char *unix_socket; /* path; then base_url is "http://localhost" or so */
+    char *proxy_url;   /* NULL: none, whatever the environment says */
+    struct http_tls tls;
+};
+
+void http_endpoint_fini(struct http_endpoint *e);
+
+/* How far a request got; tells whether a write may have been applied. */
+enum http_progress {
+    HTTP_NOT_SENT, /* not connected: the server has seen nothing */
+    HTTP_SENT,     /* sent at least in part, no complete answer: unknown whether applied */
+    HTTP_ANSWERED, /* a complete answer */
+};
+
+struct http_response {
+    int status;             /* 0 without an answer */
+    const struct buf *body; /* of non-streaming requests; never NULL */
+    enum http_progress progress;
+    uint64_t duration_us;
+    const struct http_request *request; /* for http_response_header */
+};
+
+/* The value of a response header (any case), NULL where absent; valid during the callback. */
+const char *http_response_header(const struct http_response *r, const char *name);
+
+/* Retry-After in ms (seconds form, RFC 9110 10.2.3; capped at an hour); -1 where absent or of another form. */
+int64_t http_response_retry_after_ms(const struct http_response *r);
+
+/* First line of the body for a message: without markup and control characters, at most `max` characters. */
+void http_response_excerpt(const struct http_response *r, char *ret, size_t max);
+
+struct http_callbacks {
+    /* Streaming: headers are complete (status, headers valid). Not 0: stop; on_done follows with an error. */
+    int (*on_head)(void *arg, const struct http_response *r);
+    /* Streaming: bytes of the body as they come, in any split. Set for a stream; NULL: the body is collected.
+     * Not 0: stop; on_done follows with an error. */
+    int (*on_data)(void *arg, const char *bytes, size_t len);
+    /* Exactly once, unless cancelled. err is NULL where a complete answer came, whatever its status; otherwise
+     * ERROR_RETRY (transport), ERROR_INVALID (answer over its cap; TLS verification). The request is freed after it
+     * returns. New requests may be started from here. */
+    void (*on_done)(void *arg, const struct http_response *r, const struct error *err);
+};
+
+struct http_request_options {
+    const char *method; /* "GET", "POST", "PUT", "DELETE" */
+    const char *path;   /* path and query behind base_url; begins with '/' */
+    const char *content_type;
+    const char *body; /* NULL: none; copied */
+    size_t body_len;
+    const char *accept;          /* NULL: application/json */
+    const char *bearer_token;    /* copied, wiped after */
+    const char *basic_user;      /* with basic_password */
+    const char *basic_password;
+    bool gzip;                   /* accept a compressed answer */
+    bool own_connection;         /* a connection of its own, not shared and not kept: for watches */
+    size_t max_body_bytes;       /* 0: 16 MiB; of collected bodies */
+    uint64_t connect_timeout_ms; /* 0: 10 s; name, TCP and TLS */
+    uint64_t total_timeout_ms;   /* 0: none (streams only) */
+    uint64_t tcp_user_timeout_ms; /* 0: 30 s; how long sent bytes may go unacknowledged (RFC 5482) */
+};
+
+/* Starts a request. NULL with *err set only where it cannot even be built (bad URL, bad TLS material, which is named);
+ * then nothing is called back. Everything in options is copied. */
+struct http_request *http_start(struct http *http, const struct http_endpoint *endpoint,
+                                const struct http_request_options *options, const struct http_callbacks *callbacks,
+                                void *arg, struct error *err) must_check;
+
+/* Ends it now; nothing is called back. NULL is allowed. */
+void http_cancel(struct http_request *request);
+
+/* Idle connections to every server are closed, so that the next request uses fresh ones (new TLS material). */
+void http_drop_idle(struct http *http);
+
+#endif
