@@ -18,8 +18,8 @@ struct buf {
 };
 
 void buf_init(struct buf *b, size_t max_bytes);
-void buf_fini(struct buf *b); /* for cleanup(); leaves it empty and usable */
-void buf_wipe(struct buf *b); /* as buf_fini, overwriting the content first */
+void buf_fini(struct buf *b);  /* for cleanup(); leaves it empty and usable */
+void buf_wipe(struct buf *b);  /* as buf_fini, overwriting the content first */
 void buf_clear(struct buf *b); /* keeps the memory */
 
 /* -1 when the cap would be passed; then nothing was added. */

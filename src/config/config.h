@@ -32,8 +32,8 @@ struct config {
     char *backend_name;
     uint16_t backend_port; /* 0: the endpoint's own */
     enum config_proxy_v2 proxy_v2;
-    char *balance;   /* NULL: keep */
-    char *adv_check; /* NULL: keep */
+    char *balance;       /* NULL: keep */
+    char *adv_check;     /* NULL: keep */
     char **keep_servers; /* globs */
     size_t keep_server_count;
     bool create_backend;

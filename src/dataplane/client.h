@@ -17,8 +17,8 @@ struct dataplane_client;
 #define DATAPLANE_API "/v3/services/haproxy"
 
 struct dataplane_answer {
-    int status;             /* 0 without an answer */
-    const char *body;       /* NUL-terminated, never NULL */
+    int status;       /* 0 without an answer */
+    const char *body; /* NUL-terminated, never NULL */
     size_t body_len;
     int64_t version;        /* Configuration-Version header; -1 where absent */
     const char *reload_id;  /* Reload-ID header; NULL where absent */
@@ -26,7 +26,7 @@ struct dataplane_answer {
     enum http_progress progress;
     uint64_t duration_us;
     const struct error *error; /* no complete answer: why; otherwise NULL */
-    char excerpt[512];      /* the API's own message, or the start of whatever it said, safe to log */
+    char excerpt[512];         /* the API's own message, or the start of whatever it said, safe to log */
 };
 
 struct dataplane_client_events {

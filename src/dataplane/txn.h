@@ -38,15 +38,15 @@ enum txn_state {
 
 /* How it ended: the label of transactions_total{result}. */
 enum txn_result {
-    TXN_COMMITTED,     /* reload_id and version are set */
-    TXN_CLEANED,       /* txn_start_cleanup only: nothing was to be written */
-    TXN_CONFLICT,      /* 409/406/404/"does not exist": read again, then again at once */
-    TXN_LIMIT,         /* 429, and cleaning did not help: back off */
-    TXN_REJECTED,      /* 400/422 on a change, validation error at commit: the same again will fail: long backoff */
-    TXN_UNAUTHORIZED,  /* 401/403 */
-    TXN_UNAVAILABLE,   /* 5xx, connection lost before the commit was sent */
-    TXN_UNKNOWN,       /* the commit was sent and its answer lost: read again to know */
-    TXN_ABORTED,       /* txn_abort */
+    TXN_COMMITTED,    /* reload_id and version are set */
+    TXN_CLEANED,      /* txn_start_cleanup only: nothing was to be written */
+    TXN_CONFLICT,     /* 409/406/404/"does not exist": read again, then again at once */
+    TXN_LIMIT,        /* 429, and cleaning did not help: back off */
+    TXN_REJECTED,     /* 400/422 on a change, validation error at commit: the same again will fail: long backoff */
+    TXN_UNAUTHORIZED, /* 401/403 */
+    TXN_UNAVAILABLE,  /* 5xx, connection lost before the commit was sent */
+    TXN_UNKNOWN,      /* the commit was sent and its answer lost: read again to know */
+    TXN_ABORTED,      /* txn_abort */
 };
 
 enum txn_action_type { TXN_SEND, TXN_FINISHED };
@@ -62,17 +62,17 @@ struct txn {
     enum txn_state state;
     struct txn_step *steps; /* owned */
     size_t step_count, next_step;
-    int64_t version;  /* to begin at; after TXN_COMMITTED the new one */
-    char *id;         /* of the one we hold; NULL: none */
+    int64_t version; /* to begin at; after TXN_COMMITTED the new one */
+    char *id;        /* of the one we hold; NULL: none */
     char *reload_id;
-    char **dead;      /* ids to delete */
+    char **dead; /* ids to delete */
     size_t dead_count;
-    bool cleaned;     /* the 429 clean-up was done once */
+    bool cleaned; /* the 429 clean-up was done once */
     bool abort_wanted;
     bool cleanup_only;
     enum txn_result result;
-    struct error error; /* why, with what was being done; kind NONE where committed */
-    int64_t retry_after_ms; /* of the answer that ended it; -1 */
+    struct error error;                      /* why, with what was being done; kind NONE where committed */
+    int64_t retry_after_ms;                  /* of the answer that ended it; -1 */
     uint64_t begin_us, change_us, commit_us; /* time spent in requests of each part */
     struct buf path;
 };

@@ -25,17 +25,17 @@ enum kube_object_kind { KUBE_NODE, KUBE_SLICE, KUBE_ENDPOINTS };
 /* A decoded watch event or list item. Owned members; free with kube_event_fini. */
 struct kube_event {
     enum kube_event_type type;
-    char *name;             /* metadata.name; NULL for BOOKMARK and ERROR */
-    char *resource_version; /* metadata.resourceVersion; NULL for ERROR */
-    bool initial_events_end; /* BOOKMARK with k8s.io/initial-events-end: "true" */
-    struct node *node;               /* KUBE_NODE, ADDED or MODIFIED; NULL where it could not be used */
-    struct endpoint_set *set;        /* KUBE_SLICE, KUBE_ENDPOINTS, likewise */
-    struct error skipped;            /* kind != NONE: name and version are good, but the object is not usable, and why */
+    char *name;               /* metadata.name; NULL for BOOKMARK and ERROR */
+    char *resource_version;   /* metadata.resourceVersion; NULL for ERROR */
+    bool initial_events_end;  /* BOOKMARK with k8s.io/initial-events-end: "true" */
+    struct node *node;        /* KUBE_NODE, ADDED or MODIFIED; NULL where it could not be used */
+    struct endpoint_set *set; /* KUBE_SLICE, KUBE_ENDPOINTS, likewise */
+    struct error skipped;     /* kind != NONE: name and version are good, but the object is not usable, and why */
     /* ERROR events (meta/v1 Status) */
     int status_code;
     char *status_reason; /* "Expired", ... or "" */
     char *status_message;
-    bool cause_too_large; /* details.causes has ResourceVersionTooLarge */
+    bool cause_too_large;    /* details.causes has ResourceVersionTooLarge */
     int retry_after_seconds; /* details.retryAfterSeconds, -1 where absent */
 };
 

@@ -40,7 +40,8 @@ void frame_fini(struct frame *f);
  * Not 0 from fn stops and is returned as -1 with fn's *err. Malformed framing (garbage between objects, object over the
  * cap, nesting over 256): ERROR_INVALID naming the offset. */
 int frame_feed(struct frame *f, const char *bytes, size_t len,
-               int (*fn)(void *arg, char *json, size_t len, struct error *err), void *arg, struct error *err) must_check;
+               int (*fn)(void *arg, char *json, size_t len, struct error *err), void *arg,
+               struct error *err) must_check;
 
 /* At the end of the stream: -1 where an object was cut in the middle (or the list was not closed). */
 int frame_end(struct frame *f, struct error *err) must_check;

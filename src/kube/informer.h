@@ -18,8 +18,8 @@ struct informer;
 struct kube_client;
 
 struct informer_options {
-    const char *resource;  /* for logs and metrics: "nodes", "endpointslices", "endpoints" */
-    const char *path;      /* "/api/v1/nodes" */
+    const char *resource;       /* for logs and metrics: "nodes", "endpointslices", "endpoints" */
+    const char *path;           /* "/api/v1/nodes" */
     const char *label_selector; /* NULL or unencoded */
     const char *field_selector; /* NULL or unencoded */
     enum kube_object_kind kind;
@@ -29,11 +29,11 @@ struct informer_options {
 enum informer_denied { INFORMER_ALLOWED, INFORMER_FORBIDDEN, INFORMER_NOT_SERVED };
 
 struct informer_status {
-    bool synced;           /* the cache holds a complete list */
-    bool stale;            /* synced, but not in contact now: last good state in use */
+    bool synced;                 /* the cache holds a complete list */
+    bool stale;                  /* synced, but not in contact now: last good state in use */
     enum informer_denied denied; /* last answer was 403 or 404 */
-    uint64_t last_byte_ms; /* monotonic; 0: never */
-    char problem[512];     /* "" where all is well; what is wrong and since when it is retried */
+    uint64_t last_byte_ms;       /* monotonic; 0: never */
+    char problem[512];           /* "" where all is well; what is wrong and since when it is retried */
 };
 
 struct informer_callbacks {

@@ -15,13 +15,13 @@
 struct backend_server {
     char *name;
     char *address;
-    uint16_t port;        /* 0: the line has none */
-    int weight;           /* -1: the line has none */
+    uint16_t port; /* 0: the line has none */
+    int weight;    /* -1: the line has none */
     bool check;
     bool backup;
-    bool maintenance;     /* `disabled` */
+    bool maintenance; /* `disabled` */
     bool send_proxy_v2;
-    char *json;           /* the whole object as the Data Plane API gave it; NULL for one that is still to be made */
+    char *json; /* the whole object as the Data Plane API gave it; NULL for one that is still to be made */
 };
 
 /* A `server-template PREFIX NUM|RANGE` line makes the names PREFIX<n>. */
@@ -40,12 +40,12 @@ struct backend_alien_line {
 struct backend {
     char *name;
     bool exists;
-    int64_t version; /* configuration version that all of this was read at */
-    char *mode;      /* "tcp", "http", "" where not set */
-    char *balance;   /* algorithm, "" where not set */
-    char *adv_check; /* "tcp-check", "httpchk", ..., "" where not set */
-    bool default_send_proxy_v2; /* in its default-server line */
-    char *json;      /* the backend object (base fields) as the API gave it */
+    int64_t version;                /* configuration version that all of this was read at */
+    char *mode;                     /* "tcp", "http", "" where not set */
+    char *balance;                  /* algorithm, "" where not set */
+    char *adv_check;                /* "tcp-check", "httpchk", ..., "" where not set */
+    bool default_send_proxy_v2;     /* in its default-server line */
+    char *json;                     /* the backend object (base fields) as the API gave it */
     struct backend_server *servers; /* in the order of the file */
     size_t server_count;
     struct backend_template *templates;

@@ -35,10 +35,10 @@ struct desired_skip {
 };
 
 enum desired_state {
-    DESIRED_OK,          /* servers is the wish, at least one */
-    DESIRED_EMPTY,       /* synced, but no usable endpoint */
-    DESIRED_NOT_SYNCED,  /* a cache that is needed has not synced */
-    DESIRED_UNDECIDED,   /* a rule needs a decision by the user: `problem` says which */
+    DESIRED_OK,         /* servers is the wish, at least one */
+    DESIRED_EMPTY,      /* synced, but no usable endpoint */
+    DESIRED_NOT_SYNCED, /* a cache that is needed has not synced */
+    DESIRED_UNDECIDED,  /* a rule needs a decision by the user: `problem` says which */
 };
 
 struct desired {
@@ -48,7 +48,7 @@ struct desired {
     struct desired_skip *skips;
     size_t skip_count;
     size_t endpoint_count; /* all endpoints seen, usable or not */
-    char *problem; /* why state is not OK, for /readyz and the log; NULL where OK */
+    char *problem;         /* why state is not OK, for /readyz and the log; NULL where OK */
 };
 
 /* Slices are used where they are synced, otherwise Endpoints (see cache_synced). Fills ret (owned by the caller). */

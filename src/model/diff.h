@@ -42,25 +42,25 @@ struct diff_skip {
 };
 
 enum diff_verdict {
-    DIFF_NOTHING,  /* in step */
-    DIFF_WRITE,    /* changes and/or backend_change */
-    DIFF_HOLD,     /* no usable endpoint and ALLOW_EMPTY is off: the last good servers stay; `why` says so */
-    DIFF_REFUSE,   /* must not write: alien lines, missing backend; `why` names them */
+    DIFF_NOTHING, /* in step */
+    DIFF_WRITE,   /* changes and/or backend_change */
+    DIFF_HOLD,    /* no usable endpoint and ALLOW_EMPTY is off: the last good servers stay; `why` says so */
+    DIFF_REFUSE,  /* must not write: alien lines, missing backend; `why` names them */
 };
 
 struct diff {
     enum diff_verdict verdict;
-    char *why; /* HOLD, REFUSE */
+    char *why;                   /* HOLD, REFUSE */
     struct diff_change *changes; /* removals last, each group ordered by name */
     size_t change_count;
-    bool create_backend; /* it is missing and may be made */
-    bool backend_change; /* balance, adv_check or default-server differ */
+    bool create_backend;  /* it is missing and may be made */
+    bool backend_change;  /* balance, adv_check or default-server differ */
     char *backend_detail; /* "balance leastconn -> roundrobin"; NULL without backend_change */
     struct diff_skip *skips;
     size_t skip_count;
-    size_t foreign_count; /* lines that are not ours */
+    size_t foreign_count;         /* lines that are not ours */
     size_t foreign_inherit_count; /* of these, how many would inherit our new default-server send-proxy-v2 */
-    size_t ours_count; /* lines that are ours, before the change */
+    size_t ours_count;            /* lines that are ours, before the change */
 };
 
 /* PROXY_V2_OFF removes send-proxy-v2 from our own servers only where it stands on the server line, and from

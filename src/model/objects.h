@@ -14,13 +14,13 @@
 /* core/v1 Node. */
 struct node {
     char *name;
-    uint64_t uid_hash;      /* 64-bit hash of metadata.uid: the same name with another one is another node */
-    char *internal_ip;      /* the first valid InternalIP; NULL: it has none */
+    uint64_t uid_hash; /* 64-bit hash of metadata.uid: the same name with another one is another node */
+    char *internal_ip; /* the first valid InternalIP; NULL: it has none */
 };
 
 /* A port of a slice or of an Endpoints subset. discovery.k8s.io/v1 EndpointPort. */
 struct endpoint_port {
-    char *name; /* "" where it has none */
+    char *name;      /* "" where it has none */
     uint16_t number; /* never 0: a port without a number is no port and is not kept */
 };
 
@@ -51,7 +51,7 @@ struct endpoint_set {
 
 void node_free(struct node *n); /* NULL is allowed */
 void endpoint_set_free(struct endpoint_set *s);
-void node_free_ptr(struct node **n);                  /* for cleanup() */
+void node_free_ptr(struct node **n); /* for cleanup() */
 void endpoint_set_free_ptr(struct endpoint_set **s);
 
 /* Same in everything that is kept. */

@@ -86,15 +86,15 @@ struct http_request_options {
     const char *content_type;
     const char *body; /* NULL: none; copied */
     size_t body_len;
-    const char *accept;          /* NULL: application/json */
-    const char *bearer_token;    /* copied, wiped after */
-    const char *basic_user;      /* with basic_password */
+    const char *accept;       /* NULL: application/json */
+    const char *bearer_token; /* copied, wiped after */
+    const char *basic_user;   /* with basic_password */
     const char *basic_password;
-    bool gzip;                   /* accept a compressed answer */
-    bool own_connection;         /* a connection of its own, not shared and not kept: for watches */
-    size_t max_body_bytes;       /* 0: 16 MiB; of collected bodies */
-    uint64_t connect_timeout_ms; /* 0: 10 s; name, TCP and TLS */
-    uint64_t total_timeout_ms;   /* 0: none (streams only) */
+    bool gzip;                    /* accept a compressed answer */
+    bool own_connection;          /* a connection of its own, not shared and not kept: for watches */
+    size_t max_body_bytes;        /* 0: 16 MiB; of collected bodies */
+    uint64_t connect_timeout_ms;  /* 0: 10 s; name, TCP and TLS */
+    uint64_t total_timeout_ms;    /* 0: none (streams only) */
     uint64_t tcp_user_timeout_ms; /* 0: 30 s; how long sent bytes may go unacknowledged (RFC 5482) */
 };
 

@@ -1,0 +1,165 @@
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+
+static const char *const level_names[] = {"debug", "info", "warn", "error"};
+
+static void add_escaped(struct buf *out, const char *s)
+{
+    buf_add(out, "\"");
+    for (; *s != '\0'; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\')
+            buf_printf(out, "\\%c", c);
+        else if (c == '\n')
+            buf_add(out, "\\n");
+        else if (c < 0x20 || c == 0x7f)
+            buf_printf(out, "\\u%04x", c);
+        else
+            buf_addn(out, s, 1);
+    }
+    buf_add(out, "\"");
+}
+
+/* logfmt: quotes only where a reader needs them. */
+static bool is_bare(const char *s)
+{
+    if (*s == '\0')
+        return false;
+    for (; *s != '\0'; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c <= 0x20 || c == 0x7f || c == '"' || c == '=' || c == '\\')
+            return false;
+    }
+    return true;
+}
+
+static void add_value(struct buf *out, const struct log_field *f, bool json)
+{
+    switch (f->type) {
+    case LOG_FIELD_STR:
+        if (!json && is_bare(f->str))
+            buf_add(out, f->str);
+        else
+            add_escaped(out, f->str);
+        break;
+    case LOG_FIELD_INT:
+        buf_printf(out, "%lld", (long long)f->num);
+        break;
+    case LOG_FIELD_MS:
+        buf_printf(out, "%.1f", (double)f->num / 1000.0);
+        break;
+    case LOG_FIELD_BOOL:
+        buf_add(out, f->num != 0 ? "true" : "false");
+        break;
+    case LOG_FIELD_END:
+        break;
+    }
+}
+
+static void add_field(struct buf *out, const struct log_field *f, bool json)
+{
+    if (f->str == NULL)
+        return;
+    if (json)
+        buf_printf(out, "%s\"%s\":", out->len > 1 ? "," : "", f->key);
+    else
+        buf_printf(out, "%s%s=", out->len > 0 ? " " : "", f->key);
+    add_value(out, f, json);
+}
+
+static void format_time(char *ret, size_t size)
+{
+    struct timespec now;
+    struct tm tm;
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &tm);
+    size_t n = strftime(ret, size, "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(ret + n, size - n, ".%03ldZ", now.tv_nsec / 1000000);
+}
+
+void log_write(const struct log *log, enum log_level level, const char *msg, const struct log_field *fields)
+{
+    if (log == NULL || level < log->level)
+        return;
+    bool json = log->format == LOG_FORMAT_JSON;
+    char time[40];
+    format_time(time, sizeof(time));
+    cleanup(buf_fini) struct buf out;
+    buf_init(&out, 0);
+    if (json)
+        buf_add(&out, "{");
+    add_field(&out, &log_str("time", time), json);
+    add_field(&out, &log_str("level", level_names[level]), json);
+    add_field(&out, &log_str("msg", msg), json);
+    for (; fields->type != LOG_FIELD_END; fields++)
+        add_field(&out, fields, json);
+    buf_add(&out, json ? "}\n" : "\n");
+    ssize_t n;
+    do
+        n = write(log->fd, out.data, out.len);
+    while (n < 0 && errno == EINTR);
+}
+
+static int parse_name(const char *s, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_eq(s, names[i]))
+            return (int)i;
+    return -1;
+}
+
+int log_level_parse(const char *s, enum log_level *ret)
+{
+    int i = parse_name(s, level_names, array_len(level_names));
+    if (i < 0)
+        return -1;
+    *ret = (enum log_level)i;
+    return 0;
+}
+
+int log_format_parse(const char *s, enum log_format *ret)
+{
+    static const char *const names[] = {"logfmt", "json"};
+    int i = parse_name(s, names, array_len(names));
+    if (i < 0)
+        return -1;
+    *ret = (enum log_format)i;
+    return 0;
+}
+
+/* FNV-1a: only to tell one repeated message from another. */
+static uint32_t hash(const char *s)
+{
+    uint32_t h = 2166136261u;
+    for (; *s != '\0'; s++)
+        h = (h ^ (unsigned char)*s) * 16777619u;
+    return h;
+}
+
+bool log_limit_pass(struct log_limit *l, uint64_t now_ms, const char *key, unsigned *ret_held_back)
+{
+    uint32_t h = hash(key);
+    if (h == l->key_hash && now_ms < l->next_ms) {
+        l->held_back++;
+        return false;
+    }
+    *ret_held_back = l->held_back;
+    l->held_back = 0;
+    l->key_hash = h;
+    l->next_ms = now_ms + l->period_ms;
+    return true;
+}
+
+void log_limit_reset(struct log_limit *l)
+{
+    l->next_ms = 0;
+    l->held_back = 0;
+}

@@ -1,0 +1,76 @@
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static _Noreturn void out_of_memory(void)
+{
+    static const char text[] = "haproxy-k8s-sync: out of memory; raise the memory limit of this process\n";
+    ssize_t n = write(STDERR_FILENO, text, sizeof(text) - 1);
+    (void)n;
+    abort();
+}
+
+void *mem_alloc(size_t bytes)
+{
+    void *p = calloc(1, bytes != 0 ? bytes : 1);
+    if (p == NULL)
+        out_of_memory();
+    return p;
+}
+
+void *mem_array(size_t count, size_t bytes)
+{
+    void *p = calloc(count != 0 ? count : 1, bytes != 0 ? bytes : 1);
+    if (p == NULL)
+        out_of_memory();
+    return p;
+}
+
+void *mem_resize(void *old, size_t count, size_t bytes)
+{
+    void *p = reallocarray(old, count != 0 ? count : 1, bytes != 0 ? bytes : 1);
+    if (p == NULL)
+        out_of_memory();
+    return p;
+}
+
+char *mem_strndup(const char *s, size_t len)
+{
+    char *p = mem_alloc(len + 1);
+    memcpy(p, s, len);
+    return p;
+}
+
+char *mem_strdup(const char *s)
+{
+    return s != NULL ? mem_strndup(s, strlen(s)) : NULL;
+}
+
+char *mem_printf(const char *fmt, ...)
+{
+    char *s = NULL;
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vasprintf(&s, fmt, ap);
+    va_end(ap);
+    if (n < 0)
+        out_of_memory();
+    return s;
+}
+
+void mem_wipe_free(char *secret)
+{
+    if (secret == NULL)
+        return;
+    explicit_bzero(secret, strlen(secret));
+    free(secret);
+}
+
+void mem_free_ptr(void *pointer_to_pointer)
+{
+    free(*(void **)pointer_to_pointer);
+}
