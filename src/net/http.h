@@ -68,6 +68,8 @@ int64_t http_response_retry_after_ms(const struct http_response *r);
 /* First line of the body for a message: without markup and control characters, at most `max` characters. */
 void http_response_excerpt(const struct http_response *r, char *ret, size_t max);
 
+/* on_head and on_data run inside libcurl: from there no request may be started or cancelled (return not 0 to end the own
+ * one); set a timer and do it from there. on_done may do both, except cancel its own request. */
 struct http_callbacks {
     /* Streaming: headers are complete (status, headers valid). Not 0: stop; on_done follows with an error. */
     int (*on_head)(void *arg, const struct http_response *r);
@@ -106,8 +108,5 @@ struct http_request *http_start(struct http *http, const struct http_endpoint *e
 
 /* Ends it now; nothing is called back. NULL is allowed. */
 void http_cancel(struct http_request *request);
-
-/* Idle connections to every server are closed, so that the next request uses fresh ones (new TLS material). */
-void http_drop_idle(struct http *http);
 
 #endif

@@ -1,0 +1,377 @@
+#include "net/http.h"
+
+#include <curl/curl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/queue.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "net/http_internal.h"
+
+#define DEFAULT_MAX_BODY_BYTES (16u << 20)
+#define DEFAULT_CONNECT_TIMEOUT_MS 10000
+#define DEFAULT_TCP_USER_TIMEOUT_MS 30000
+
+void http_tls_fini(struct http_tls *tls)
+{
+    free(tls->ca_pem);
+    free(tls->cert_pem);
+    mem_wipe_free(tls->key_pem);
+    free(tls->server_name);
+    *tls = (struct http_tls){0};
+}
+
+void http_endpoint_fini(struct http_endpoint *e)
+{
+    free(e->base_url);
+    free(e->unix_socket);
+    free(e->proxy_url);
+    http_tls_fini(&e->tls);
+    *e = (struct http_endpoint){0};
+}
+
+/* ---- what a callback may ask ---- */
+
+const char *http_response_header(const struct http_response *r, const char *name)
+{
+    struct curl_header *h;
+    if (r->request == NULL || curl_easy_header(r->request->easy, name, 0, CURLH_HEADER, -1, &h) != CURLHE_OK)
+        return NULL;
+    return h->value;
+}
+
+int64_t http_response_retry_after_ms(const struct http_response *r)
+{
+    const char *value = http_response_header(r, "Retry-After");
+    uint64_t seconds;
+    if (value == NULL || str_parse_uint(value, UINT32_MAX, &seconds) != 0)
+        return -1;
+    return (int64_t)(seconds > 3600 ? 3600 : seconds) * 1000;
+}
+
+void http_response_excerpt(const struct http_response *r, char *ret, size_t max)
+{
+    size_t n = 0;
+    bool tag = false, space = true;
+    for (const char *s = buf_str(r->body); *s != '\0' && n + 1 < max; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c == '<')
+            tag = true;
+        else if (tag)
+            tag = c != '>';
+        else if (c > ' ' && c < 0x7f)
+            ret[n++] = (char)c;
+        if (c != '>' && (tag || c <= ' ' || c >= 0x7f)) {
+            if (!space && n + 1 < max)
+                ret[n++] = ' ';
+        }
+        space = n == 0 || ret[n - 1] == ' ';
+    }
+    if (n > 0 && ret[n - 1] == ' ')
+        n--;
+    ret[n] = '\0';
+}
+
+/* ---- libcurl's callbacks ---- */
+
+static void fill_response(struct http_request *q, struct http_response *r)
+{
+    long status = 0;
+    curl_easy_getinfo(q->easy, CURLINFO_RESPONSE_CODE, &status);
+    *r = (struct http_response){.status = (int)status,
+                                .body = &q->body,
+                                .progress = HTTP_SENT,
+                                .duration_us = clock_mono_us() - q->started_us,
+                                .request = q};
+}
+
+/* The final answer's headers are complete (an empty line) and nobody was told yet. */
+static int tell_head(struct http_request *q)
+{
+    if (q->head_told || q->callbacks.on_head == NULL)
+        return 0;
+    struct http_response r;
+    fill_response(q, &r);
+    if (r.status < 200)
+        return 0;
+    q->head_told = true;
+    return q->callbacks.on_head(q->arg, &r);
+}
+
+static size_t on_header(char *line, size_t one, size_t len, void *arg)
+{
+    struct http_request *q = arg;
+    (void)one;
+    bool end = len <= 2 && (line[0] == '\r' || line[0] == '\n');
+    if (end && tell_head(q) != 0) {
+        q->stopped = true;
+        return CURL_WRITEFUNC_ERROR;
+    }
+    return len;
+}
+
+static size_t on_body(char *bytes, size_t one, size_t len, void *arg)
+{
+    struct http_request *q = arg;
+    (void)one;
+    if (q->callbacks.on_data != NULL) {
+        if (q->callbacks.on_data(q->arg, bytes, len) == 0)
+            return len;
+        q->stopped = true;
+        return CURL_WRITEFUNC_ERROR;
+    }
+    if (buf_append(&q->body, bytes, len) == 0)
+        return len;
+    q->over_cap = true;
+    return CURL_WRITEFUNC_ERROR;
+}
+
+/* ---- the end of a request ---- */
+
+static bool is_tls_refusal(CURLcode code)
+{
+    switch (code) {
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CIPHER:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_ISSUER_ERROR:
+    case CURLE_SSL_INVALIDCERTSTATUS:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Whether the server can have seen the request at all. */
+static enum http_progress progress_of(struct http_request *q, CURLcode code)
+{
+    if (code == CURLE_OK)
+        return HTTP_ANSWERED;
+    curl_off_t pretransfer = 0;
+    curl_easy_getinfo(q->easy, CURLINFO_PRETRANSFER_TIME_T, &pretransfer);
+    return pretransfer > 0 ? HTTP_SENT : HTTP_NOT_SENT;
+}
+
+static void explain(struct http_request *q, CURLcode code, struct error *err)
+{
+    const char *text = q->error_text[0] != '\0' ? q->error_text : curl_easy_strerror(code);
+    if (q->over_cap)
+        error_set(err, ERROR_INVALID, "%s %s: the answer is larger than %zu bytes", q->method, q->url,
+                  q->body.max_bytes);
+    else if (q->stopped)
+        error_set(err, ERROR_INVALID, "%s %s: stopped reading the answer", q->method, q->url);
+    else if (is_tls_refusal(code))
+        error_set(err, ERROR_INVALID, "%s %s: TLS: %s", q->method, q->url, text);
+    else
+        error_set(err, ERROR_RETRY, "%s %s: %s", q->method, q->url, text);
+}
+
+void http_request_finished(struct http_request *q, CURLcode code)
+{
+    struct http_response r;
+    struct error err = {0};
+    fill_response(q, &r);
+    r.progress = progress_of(q, code);
+    if (code != CURLE_OK)
+        explain(q, code, &err);
+    curl_multi_remove_handle(q->http->multi, q->easy);
+    q->callbacks.on_done(q->arg, &r, code == CURLE_OK ? NULL : &err);
+    http_request_free(q);
+}
+
+void http_request_free(struct http_request *q)
+{
+    LIST_REMOVE(q, entry);
+    curl_easy_cleanup(q->easy);
+    for (struct curl_slist *h = q->headers; h != NULL; h = h->next)
+        explicit_bzero(h->data, strlen(h->data)); /* the bearer token is among them */
+    curl_slist_free_all(q->headers);
+    curl_slist_free_all(q->connect_to);
+    mem_wipe_free(q->basic);
+    free(q->send_body);
+    free(q->url);
+    buf_fini(&q->body);
+    free(q);
+}
+
+void http_cancel(struct http_request *q)
+{
+    if (q == NULL)
+        return;
+    curl_multi_remove_handle(q->http->multi, q->easy);
+    http_request_free(q);
+}
+
+/* ---- the start of a request ---- */
+
+static void set_blob(CURL *easy, CURLoption option, const char *pem)
+{
+    if (pem == NULL)
+        return;
+    struct curl_blob blob = {.data = (void *)(uintptr_t)pem, .len = strlen(pem), .flags = CURL_BLOB_COPY};
+    curl_easy_setopt(easy, option, &blob);
+}
+
+/* libcurl has no option for the name that TLS verifies: that name goes into the URL, and CONNECT_TO leads to the address. */
+static int set_server_name(struct http_request *q, const char *server_name, struct error *err)
+{
+    CURLU *u = curl_url();
+    char *host = NULL, *port = NULL, *url = NULL;
+    int status = -1;
+    if (u != NULL && curl_url_set(u, CURLUPART_URL, q->url, 0) == CURLUE_OK &&
+        curl_url_get(u, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
+        curl_url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK &&
+        curl_url_set(u, CURLUPART_HOST, server_name, 0) == CURLUE_OK &&
+        curl_url_get(u, CURLUPART_URL, &url, 0) == CURLUE_OK) {
+        char *rule = mem_printf("%s:%s:%s:%s", server_name, port, host, port);
+        q->connect_to = curl_slist_append(NULL, rule);
+        free(rule);
+        curl_easy_setopt(q->easy, CURLOPT_CONNECT_TO, q->connect_to);
+        curl_easy_setopt(q->easy, CURLOPT_URL, url);
+        status = 0;
+    } else {
+        error_set(err, ERROR_INVALID, "%s: TLS server name \"%s\" cannot be used", q->url, server_name);
+    }
+    curl_free(host);
+    curl_free(port);
+    curl_free(url);
+    curl_url_cleanup(u);
+    return status;
+}
+
+static int set_tls(struct http_request *q, const struct http_tls *tls, struct error *err)
+{
+    curl_easy_setopt(q->easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    curl_easy_setopt(q->easy, CURLOPT_SSL_VERIFYPEER, tls->insecure ? 0L : 1L);
+    curl_easy_setopt(q->easy, CURLOPT_SSL_VERIFYHOST, tls->insecure ? 0L : 2L);
+    if (tls->ca_pem != NULL) {
+        curl_easy_setopt(q->easy, CURLOPT_CAPATH, NULL);
+        set_blob(q->easy, CURLOPT_CAINFO_BLOB, tls->ca_pem);
+    }
+    set_blob(q->easy, CURLOPT_SSLCERT_BLOB, tls->cert_pem);
+    set_blob(q->easy, CURLOPT_SSLKEY_BLOB, tls->key_pem);
+    if (tls->server_name != NULL && str_has_prefix(q->url, "https:"))
+        return set_server_name(q, tls->server_name, err);
+    return 0;
+}
+
+static void add_header(struct http_request *q, const char *name, const char *value)
+{
+    char *line = mem_printf("%s: %s", name, value);
+    q->headers = curl_slist_append(q->headers, line);
+    mem_wipe_free(line);
+}
+
+static void set_headers(struct http_request *q, const struct http_request_options *o)
+{
+    add_header(q, "Accept", o->accept != NULL ? o->accept : "application/json");
+    q->headers = curl_slist_append(q->headers, "Expect:");
+    if (o->content_type != NULL)
+        add_header(q, "Content-Type", o->content_type);
+    if (o->bearer_token != NULL) {
+        char *value = mem_printf("Bearer %s", o->bearer_token);
+        add_header(q, "Authorization", value);
+        mem_wipe_free(value);
+    } else if (o->basic_user != NULL) {
+        q->basic = mem_printf("%s:%s", o->basic_user, o->basic_password != NULL ? o->basic_password : "");
+        curl_easy_setopt(q->easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
+        curl_easy_setopt(q->easy, CURLOPT_USERNAME, o->basic_user);
+        curl_easy_setopt(q->easy, CURLOPT_PASSWORD, o->basic_password != NULL ? o->basic_password : "");
+    }
+    curl_easy_setopt(q->easy, CURLOPT_HTTPHEADER, q->headers);
+}
+
+static void set_method(struct http_request *q, const struct http_request_options *o)
+{
+    if (o->body != NULL) {
+        q->send_body = mem_strndup(o->body, o->body_len);
+        curl_easy_setopt(q->easy, CURLOPT_POSTFIELDS, q->send_body);
+        curl_easy_setopt(q->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)o->body_len);
+    } else if (strcmp(o->method, "POST") == 0 || strcmp(o->method, "PUT") == 0) {
+        curl_easy_setopt(q->easy, CURLOPT_POSTFIELDS, "");
+        curl_easy_setopt(q->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)0);
+    }
+    if (strcmp(o->method, "GET") != 0)
+        curl_easy_setopt(q->easy, CURLOPT_CUSTOMREQUEST, o->method);
+}
+
+static void set_connection(struct http_request *q, const struct http_endpoint *e, const struct http_request_options *o)
+{
+    CURL *easy = q->easy;
+    uint64_t connect_ms = o->connect_timeout_ms != 0 ? o->connect_timeout_ms : DEFAULT_CONNECT_TIMEOUT_MS;
+    curl_easy_setopt(easy, CURLOPT_URL, q->url);
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(easy, CURLOPT_PROXY, e->proxy_url != NULL ? e->proxy_url : "");
+    if (e->unix_socket != NULL)
+        curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, e->unix_socket);
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)o->total_timeout_ms);
+    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 15L);
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 5L);
+    if (o->own_connection) {
+        curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+        curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
+    }
+    if (o->gzip)
+        curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "gzip");
+    q->tcp_user_timeout_ms =
+        (unsigned)(o->tcp_user_timeout_ms != 0 ? o->tcp_user_timeout_ms : DEFAULT_TCP_USER_TIMEOUT_MS);
+    http_set_socket_options(q);
+}
+
+static void set_callbacks(struct http_request *q)
+{
+    curl_easy_setopt(q->easy, CURLOPT_PRIVATE, q);
+    curl_easy_setopt(q->easy, CURLOPT_ERRORBUFFER, q->error_text);
+    curl_easy_setopt(q->easy, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(q->easy, CURLOPT_HEADERDATA, q);
+    curl_easy_setopt(q->easy, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(q->easy, CURLOPT_WRITEDATA, q);
+}
+
+struct http_request *http_start(struct http *http, const struct http_endpoint *endpoint,
+                                const struct http_request_options *options, const struct http_callbacks *callbacks,
+                                void *arg, struct error *err)
+{
+    CURL *easy = curl_easy_init();
+    if (easy == NULL) {
+        error_set(err, ERROR_RETRY, "%s %s: libcurl gave no handle", options->method, endpoint->base_url);
+        return NULL;
+    }
+    struct http_request *q = mem_alloc(sizeof(*q));
+    q->http = http;
+    q->easy = easy;
+    q->callbacks = *callbacks;
+    q->arg = arg;
+    q->started_us = clock_mono_us();
+    q->url = mem_printf("%s%s", endpoint->base_url, options->path);
+    snprintf(q->method, sizeof(q->method), "%s", options->method);
+    buf_init(&q->body, options->max_body_bytes != 0 ? options->max_body_bytes : DEFAULT_MAX_BODY_BYTES);
+    LIST_INSERT_HEAD(&http->requests, q, entry);
+    curl_easy_setopt(easy, CURLOPT_USERAGENT, http->user_agent);
+    set_connection(q, endpoint, options);
+    set_headers(q, options);
+    set_method(q, options);
+    set_callbacks(q);
+    if (set_tls(q, &endpoint->tls, err) != 0) {
+        http_request_free(q);
+        return NULL;
+    }
+    CURLMcode code = curl_multi_add_handle(http->multi, easy);
+    if (code != CURLM_OK) {
+        error_set(err, ERROR_RETRY, "%s %s: %s", q->method, q->url, curl_multi_strerror(code));
+        http_request_free(q);
+        return NULL;
+    }
+    return q;
+}

@@ -1,0 +1,48 @@
+/* Shared by http.c (requests) and http_loop.c (libcurl's multi interface on libevent); for nobody else. */
+#ifndef NET_HTTP_INTERNAL_H
+#define NET_HTTP_INTERNAL_H
+
+#include <curl/curl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "net/http.h"
+#include "net/timer.h"
+
+struct http {
+    struct event_base *base;
+    CURLM *multi;
+    char *user_agent;
+    struct timer timer; /* the one timeout that libcurl asks for */
+    LIST_HEAD(http_requests, http_request) requests;
+};
+
+struct http_request {
+    LIST_ENTRY(http_request) entry;
+    struct http *http;
+    CURL *easy;
+    struct http_callbacks callbacks;
+    void *arg;
+    char method[12];
+    char *url;
+    char *send_body;
+    char *basic; /* "user:password" while the request lives */
+    struct curl_slist *headers, *connect_to;
+    struct buf body;
+    uint64_t started_us;
+    unsigned tcp_user_timeout_ms;
+    bool head_told;
+    bool stopped;  /* a callback wanted no more */
+    bool over_cap; /* the answer passed max_body_bytes */
+    char error_text[CURL_ERROR_SIZE];
+};
+
+/* Tells the owner, then frees. */
+void http_request_finished(struct http_request *q, CURLcode code);
+void http_request_free(struct http_request *q);
+
+/* TCP_USER_TIMEOUT and close-on-exec on every socket of the request. */
+void http_set_socket_options(struct http_request *q);
+
+#endif

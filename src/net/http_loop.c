@@ -1,0 +1,127 @@
+/* libcurl's multi_socket interface on libevent: libcurl says which sockets and which timeout it waits for. */
+#include <event2/event.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "base/mem.h"
+#include "net/http_internal.h"
+
+/* Hands the finished requests to their owners. Owners may start and cancel others: read one message at a time. */
+static void reap(struct http *http)
+{
+    int left;
+    for (CURLMsg *m; (m = curl_multi_info_read(http->multi, &left)) != NULL;) {
+        if (m->msg != CURLMSG_DONE)
+            continue;
+        struct http_request *q = NULL;
+        CURLcode code = m->data.result;
+        curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&q);
+        http_request_finished(q, code);
+    }
+}
+
+static void act(struct http *http, curl_socket_t fd, int mask)
+{
+    int running;
+    curl_multi_socket_action(http->multi, fd, mask, &running);
+    reap(http);
+}
+
+static void on_event(evutil_socket_t fd, short what, void *arg)
+{
+    int mask = (what & EV_READ ? CURL_CSELECT_IN : 0) | (what & EV_WRITE ? CURL_CSELECT_OUT : 0);
+    act(arg, fd, mask);
+}
+
+static void on_timeout(void *arg)
+{
+    act(arg, CURL_SOCKET_TIMEOUT, 0);
+}
+
+static int want_timeout(CURLM *multi, long ms, void *arg)
+{
+    (void)multi;
+    struct http *http = arg;
+    if (ms < 0)
+        timer_cancel(&http->timer);
+    else
+        timer_set(&http->timer, (uint64_t)ms);
+    return 0;
+}
+
+/* socket_arg is our event for that socket, NULL the first time. */
+static int want_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *socket_arg)
+{
+    (void)easy;
+    struct http *http = arg;
+    struct event *event = socket_arg;
+    if (event != NULL)
+        event_free(event);
+    event = NULL;
+    if (what != CURL_POLL_REMOVE) {
+        short flags = EV_PERSIST;
+        flags |= what & CURL_POLL_IN ? EV_READ : 0;
+        flags |= what & CURL_POLL_OUT ? EV_WRITE : 0;
+        event = event_new(http->base, fd, flags, on_event, http);
+        if (event == NULL || event_add(event, NULL) != 0)
+            return -1;
+    }
+    curl_multi_assign(http->multi, fd, event);
+    return 0;
+}
+
+static int on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose)
+{
+    const struct http_request *q = arg;
+    (void)purpose;
+    /* Fails on a unix socket, which needs none. */
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &q->tcp_user_timeout_ms, sizeof(q->tcp_user_timeout_ms));
+    return CURL_SOCKOPT_OK;
+}
+
+void http_set_socket_options(struct http_request *q)
+{
+    curl_easy_setopt(q->easy, CURLOPT_SOCKOPTFUNCTION, on_socket_made);
+    curl_easy_setopt(q->easy, CURLOPT_SOCKOPTDATA, q);
+}
+
+struct http *http_new(struct event_base *base, const char *user_agent, struct error *err)
+{
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+        error_set(err, ERROR_FATAL, "libcurl cannot be initialised");
+        return NULL;
+    }
+    struct http *http = mem_alloc(sizeof(*http));
+    http->base = base;
+    http->user_agent = mem_strdup(user_agent);
+    LIST_INIT(&http->requests);
+    timer_init(&http->timer, base, on_timeout, http);
+    http->multi = curl_multi_init();
+    if (http->multi == NULL) {
+        error_set(err, ERROR_FATAL, "libcurl gave no multi handle");
+        http_free(http);
+        return NULL;
+    }
+    curl_multi_setopt(http->multi, CURLMOPT_SOCKETFUNCTION, want_socket);
+    curl_multi_setopt(http->multi, CURLMOPT_SOCKETDATA, http);
+    curl_multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, want_timeout);
+    curl_multi_setopt(http->multi, CURLMOPT_TIMERDATA, http);
+    curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, 8L);
+    return http;
+}
+
+void http_free(struct http *http)
+{
+    if (http == NULL)
+        return;
+    while (!LIST_EMPTY(&http->requests))
+        http_cancel(LIST_FIRST(&http->requests));
+    if (http->multi != NULL)
+        curl_multi_cleanup(http->multi);
+    timer_fini(&http->timer);
+    free(http->user_agent);
+    free(http);
+    curl_global_cleanup();
+}
