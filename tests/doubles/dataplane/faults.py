@@ -1,0 +1,85 @@
+"""Misbehaviour on demand.
+
+A rule is a JSON object: {"action": ..., "method": "PUT", "path": "<regex>", "nth": 1, "times": 1, ...}. It fires on the
+nth match of method and path (default: the first) and the `times - 1` ones after it (default: every one from there on).
+
+answer      status, headers, body (text or JSON) instead of the true answer; "apply": true carries the request out first
+delay       seconds before the request is looked at; then all goes on as usual
+close       the connection is closed unanswered; "apply": true carries the request out first; "reset": true sends a RST
+truncate    the true answer's first `bytes` body bytes under its full Content-Length, then closed
+slow        the true answer, `bytes` bytes (default 1) every `seconds` (default 0.01)
+garbage     bytes that are no HTTP
+html        a proxy's page: status (default 200), text/html
+huge        an answer body of `bytes` bytes of JSON (default 64 MiB)
+hang        no answer, ever; the connection stays open; "apply": true carries the request out first
+fail-reload (no request) the next reload fails with `message`
+hold-ticker (no request) no scheduled reload happens until DELETE /faults
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import threading
+from typing import Any
+
+ON_REQUEST = ("answer", "delay", "close", "truncate", "slow", "garbage", "html", "huge", "hang")
+AT_ONCE = ("fail-reload", "hold-ticker")
+
+
+@dataclasses.dataclass
+class Rule:
+    action: str
+    method: str = ""
+    path: str = ""
+    nth: int = 1
+    times: int = 0
+    status: int = 0
+    headers: dict[str, str] = dataclasses.field(default_factory=dict)
+    body: Any = None
+    seconds: float = 0.0
+    bytes: int = 0
+    apply: bool = False
+    reset: bool = False
+    message: str = "the double was told to fail this reload"
+    seen: int = 0
+
+    @classmethod
+    def load(cls, raw: Any) -> "Rule":
+        names = {field.name for field in dataclasses.fields(cls)} - {"seen"}
+        if not isinstance(raw, dict) or set(raw) - names:
+            raise ValueError(f"a rule is an object of {sorted(names)}, not {raw!r}")
+        if raw.get("action") not in ON_REQUEST + AT_ONCE:
+            raise ValueError(f"action is one of {', '.join(ON_REQUEST + AT_ONCE)}, not {raw.get('action')!r}")
+        re.compile(raw.get("path", ""))
+        return cls(**raw)
+
+    def fires(self, method: str, target: str) -> bool:
+        """Counts a match, and tells whether it is one of those meant."""
+        if (self.method and self.method != method) or not re.search(self.path, target):
+            return False
+        self.seen += 1
+        return self.seen >= self.nth and (not self.times or self.seen < self.nth + self.times)
+
+
+class Faults:
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.rules: list[Rule] = []
+
+    def add(self, rules: list[Rule]) -> None:
+        with self.lock:
+            self.rules += rules
+
+    def clear(self) -> None:
+        with self.lock:
+            self.rules = []
+
+    def match(self, method: str, target: str) -> list[Rule]:
+        """All rules that fire: every delay, and at most one of the others."""
+        out: list[Rule] = []
+        with self.lock:
+            for rule in self.rules:
+                if rule.fires(method, target) and (rule.action == "delay" or all(r.action == "delay" for r in out)):
+                    out.append(rule)
+        return out

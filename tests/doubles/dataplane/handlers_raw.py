@@ -1,0 +1,68 @@
+"""The whole configuration as text."""
+
+from __future__ import annotations
+
+from .cfgfile import checksum
+from .errors import ApiError
+from .runtime import RuntimeRefused
+from .service import Service
+from .web import Answer, Request
+
+
+def _text(service: Service, status: int, tid: str = "", **headers: str) -> Answer:
+    text = service.view(tid).render()
+    return Answer(status, text=text, headers={"Configuration-Checksum": checksum(text.partition("\n")[2]),
+                                              **{k.replace("_", "-"): v for k, v in headers.items()}})
+
+
+def show(service: Service, request: Request) -> Answer:
+    with service.lock:
+        return _text(service, 200, request.tid)
+
+
+def replace(service: Service, request: Request) -> Answer:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip()
+    if kind != "text/plain":
+        raise ApiError(415, f'unsupported media type "{kind}", only [text/plain] are allowed' if service.play == "3.0"
+                       else f'header Content-Type has unexpected value "{kind}"', plain=service.play == "3.0")
+    text = request.body.decode(errors="replace")
+    try:
+        if text and "\n" not in text:
+            raise ApiError(400, "invalid configuration: no newline character found")
+        with service.lock:
+            service.replace_raw(text, request.version(), request.flag("skip_version"), request.flag("only_validate"))
+            return _after(service, request)
+    except ApiError as e:
+        e.plain = service.play == "3.0"
+        raise
+
+
+def _after(service: Service, request: Request) -> Answer:
+    if request.flag("only_validate"):
+        return _text(service, 202)
+    if request.flag("skip_reload"):
+        _act(service, request.headers.get("x-runtime-actions", ""))
+        return _text(service, 201)
+    if request.flag("force_reload"):
+        service.reloads.force()
+        return _text(service, 201)
+    return _text(service, 202, Reload_Id=service.reloads.schedule())
+
+
+def _act(service: Service, actions: str) -> None:
+    """`SetServerAddr B S ADDRESS PORT` and its like, separated by semicolons: 500 for the first that fails."""
+    runtime = service.runtime()
+    for action in filter(None, (a.split() for a in actions.split(";"))):
+        try:
+            if runtime is None:
+                raise RuntimeRefused("no runtime API")
+            if action[0] == "SetServerAddr":
+                runtime.set_address(action[1], action[2], action[3], int(action[4]))
+            elif action[0] == "SetServerWeight":
+                runtime.set_weight(action[1], action[2], int(action[3]))
+            elif action[0] == "SetServerState":
+                runtime.set_state(action[1], action[2], action[3])
+            else:
+                raise RuntimeRefused("unknown action")
+        except (RuntimeRefused, OSError, IndexError, ValueError) as e:
+            raise ApiError(500, f"cannot execute {action[0]}: {e}") from e

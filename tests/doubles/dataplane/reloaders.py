@@ -1,0 +1,128 @@
+"""The ways to make a running HAProxy load its file anew, and to learn how that went."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shlex
+import signal
+import socket
+import subprocess
+import time
+
+from .haproxy import clean_env
+
+
+class Reloader:
+    """Makes HAProxy load the file; reload() returns what HAProxy said, or raises ReloadFailed with it."""
+
+    def reload(self) -> str:
+        return ""
+
+
+class ReloadFailed(Exception):
+    def __init__(self, reason: str, output: str):
+        super().__init__(reason)
+        self.output = output
+
+
+class CommandReloader(Reloader):
+    def __init__(self, command: str):
+        self.command = command
+
+    def reload(self) -> str:
+        run = subprocess.run(shlex.split(self.command), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                             errors="replace", env=clean_env(), timeout=120, check=False)
+        if run.returncode:
+            raise ReloadFailed(f"executing {self.command} failed: exit status {run.returncode}", run.stderr)
+        return run.stdout
+
+
+class SocketReloader(Reloader):
+    """`reload` on the master socket (HAProxy 2.7 and later): the answer says how it went."""
+
+    def __init__(self, path: str):
+        self.path = path
+
+    def reload(self) -> str:
+        answer = ""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+            s.settimeout(60)
+            try:
+                s.connect(self.path)
+                s.sendall(b"reload\n")
+                while chunk := s.recv(65536):
+                    answer += chunk.decode(errors="replace")
+            except OSError as e:
+                raise ReloadFailed(f"master socket {self.path}: {e}", answer) from e
+        head, _, rest = answer.partition("\n")
+        output = rest.removeprefix("--\n").strip("\n")
+        if "Success=1" not in head:
+            raise ReloadFailed("failed to reload", output or answer.strip())
+        return output
+
+
+class SignalReloader(Reloader):
+    """SIGUSR2 to the master of a master-worker HAProxy, followed to the end.
+
+    The master executes itself anew: once when all is well (a new worker then lives), twice when the file is refused
+    (the second time only to wait, which its environment shows). With a log file, what it wrote meanwhile is the answer.
+    """
+
+    def __init__(self, pid_file: str, log: str | None = None, patience_s: float = 20.0):
+        self.pid_file = pid_file
+        self.log = pathlib.Path(log) if log else None
+        self.patience_s = patience_s
+
+    def reload(self) -> str:
+        logged = self._logged()
+        try:
+            master = int(pathlib.Path(self.pid_file).read_text("ascii").split()[0])
+            workers, incarnation = children(master), _incarnation(master)
+            os.kill(master, signal.SIGUSR2)
+        except (OSError, ValueError, IndexError) as e:
+            raise ReloadFailed(f"no HAProxy master by {self.pid_file}: {e}", str(e)) from e
+        deadline = time.monotonic() + self.patience_s
+        while time.monotonic() < deadline:
+            time.sleep(0.01)
+            if _incarnation(master) == incarnation:
+                continue
+            if _waits(master):
+                raise ReloadFailed("HAProxy refused the file", self._logged()[len(logged):] or "HAProxy refused the file")
+            if children(master) - workers and _listens_to_usr2(master):
+                return ""
+        raise ReloadFailed(f"no new worker after {self.patience_s:g} s", self._logged()[len(logged):])
+
+    def _logged(self) -> str:
+        return self.log.read_text(errors="replace") if self.log and self.log.exists() else ""
+
+
+def children(pid: int) -> set[int]:
+    try:
+        return {int(p) for p in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()}
+    except OSError:
+        return set()
+
+
+def _incarnation(pid: int) -> tuple[str, ...]:
+    """Changes with each execve: where the kernel put the stack and the environment."""
+    stat = pathlib.Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    return stat[25], *stat[45:49]
+
+
+def _waits(pid: int) -> bool:
+    try:
+        return b"HAPROXY_MWORKER_WAIT_ONLY=" in pathlib.Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return False
+
+
+def _listens_to_usr2(pid: int) -> bool:
+    """Until it does, the next signal would be lost or would kill it."""
+    try:
+        status = pathlib.Path(f"/proc/{pid}/status").read_text(errors="replace")
+    except OSError:
+        return False
+    fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+    bit = 1 << (signal.SIGUSR2 - 1)
+    return bool(int(fields["SigCgt"], 16) & bit) and not int(fields["SigBlk"], 16) & bit

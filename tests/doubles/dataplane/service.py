@@ -1,0 +1,191 @@
+"""One managed configuration: what the API believes, the file, its transactions, reloads and the runtime."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from . import lane, servers
+from .cfgfile import Config, managed, parse
+from .errors import ApiError, mismatch
+from .haproxy import Checker
+from .reloaders import Reloader
+from .reloads import Reloads
+from .runtime import DeafRuntime, NoRuntime, Runtime
+from .transactions import LIMIT, Transactions, write_atomically
+
+T = TypeVar("T")
+
+
+class Service:
+    def __init__(self, config_file: str, play: str, state_dir: str, checker: Checker, reloader: Reloader,
+                 delay_s: float, deaf: bool = False):
+        self.file = pathlib.Path(config_file)
+        self.play = play
+        self.deaf = deaf
+        self.checker = checker
+        self.lock = threading.RLock()
+        self.config = self._read()
+        self.seen = self._stat()
+        self.transactions = Transactions(state_dir, config_file)
+        self.offline = NoRuntime() if checker.binary is None else None
+        if self.offline:
+            self.offline.load(self.config)
+        self.reloads = Reloads(config_file, _Reloaded(reloader, self), delay_s)
+        self.stopping = threading.Event()
+        threading.Thread(target=self._watch, daemon=True, name="file watcher").start()
+
+    def stop(self) -> None:
+        self.stopping.set()
+        self.reloads.stop()
+
+    def _watch(self) -> None:
+        while not self.stopping.wait(0.1):
+            self.look_at_file()
+
+    def _read(self) -> Config:
+        config = parse(self.file.read_text())
+        if self.play == "3.0":
+            for section in config.kind("backend"):
+                for line in section.find("server"):
+                    servers.drop_unknown(line, 3)
+        return config
+
+    # the file behind our back
+
+    def _stat(self) -> tuple[int, int, int]:
+        st = os.stat(self.file)
+        return st.st_ino, st.st_mtime_ns, st.st_size
+
+    def look_at_file(self) -> None:
+        """Takes in an edit by hand: a file whose checksum does not fit it is read anew and its version goes up."""
+        with self.lock:
+            try:
+                now = self._stat()
+                if now == self.seen:
+                    return
+                self.seen = now
+                if managed(self.file.read_text()):
+                    return
+                self.config = self._read()
+            except OSError:
+                return
+            self.config.version += 1
+            self._save()
+
+    def _save(self) -> None:
+        write_atomically(self.file, self.config.render())
+        self.seen = self._stat()
+
+    # reading
+
+    def version(self, tid: str = "") -> int:
+        """For the header of every answer: 0 for a transaction that is not open."""
+        with self.lock:
+            if not tid:
+                return self.config.version
+            return self.transactions.open[tid].version if tid in self.transactions.open else 0
+
+    def view(self, tid: str = "") -> Config:
+        return self.transactions.get(tid) if tid else self.config
+
+    # changing
+
+    def change(self, tid: str, version: int, edit: Callable[[Config], T]) -> T:
+        """Makes an edit inside a transaction, or inside one of its own that is committed at once."""
+        if tid and version:
+            raise ApiError(400, "version and transaction specified, specify only one")
+        if tid:
+            result = edit(self.transactions.get(tid))
+            self.transactions.save(tid)
+            return result
+        if not version:
+            raise ApiError(400, "version or transaction not specified: version or transaction not specified, "
+                                "specify only one")
+        own = self.transactions.begin(self.config, version)
+        try:
+            result = edit(self.transactions.open[own])
+        except ApiError:
+            self.transactions.delete(own)
+            raise
+        self._commit(own)
+        return result
+
+    def begin(self, version: int) -> dict[str, Any]:
+        if len(self.transactions.open) >= LIMIT:
+            raise ApiError(429, "cannot start a new transaction, reached the maximum amount of "
+                                f"{LIMIT} active transactions available")
+        return self.transactions.json(self.transactions.begin(self.config, version))
+
+    def commit(self, tid: str) -> dict[str, Any]:
+        status = self.transactions.json(tid)["status"]
+        if status != "in_progress":
+            raise ApiError(406, f"transaction {tid} is {status} and cannot be committed")
+        version = self._commit(tid)
+        self.transactions.outdate(version)
+        return {"_version": version, "id": tid, "status": "success"}
+
+    def _commit(self, tid: str) -> int:
+        config = self.transactions.open[tid]
+        version = config.version
+        if version != self.config.version:
+            self.transactions.end(tid, "outdated")
+            raise ApiError(409, "version mismatch: version mismatch, transaction version: "
+                                f"{version}, configured version: {self.config.version}")
+        self.transactions.save(tid)
+        try:
+            self.checker.check_file(str(self.transactions.path(tid)), tid)
+        except ApiError:
+            self.transactions.end(tid, "failed")
+            raise
+        self.config = config.copy()
+        self.config.version = version + 1
+        self._save()
+        self.transactions.delete(tid)
+        return version
+
+    def replace_raw(self, text: str, version: int, skip_version: bool, only_validate: bool) -> None:
+        if not skip_version and version != self.config.version:
+            raise mismatch(self.config.version, version)
+        self.checker.check_text(text)
+        if only_validate:
+            return
+        config = parse(text)
+        if not skip_version:
+            config.version = self.config.version + 1
+        self.config = config
+        self._save()
+
+    # the running HAProxy
+
+    def runtime(self) -> Runtime | None:
+        """By the first unix socket of the global section."""
+        if self.offline:
+            return self.offline
+        section = self.config.section("global")
+        for line in section.lines if section else []:
+            if line.words[:2] == ["stats", "socket"] and len(line.words) > 2 and ":" not in line.words[2]:
+                return DeafRuntime(line.words[2]) if self.deaf else Runtime(line.words[2])
+        return None
+
+    def apply_live(self, backend: str, wanted: dict[str, Any], had: dict[str, Any]) -> bool:
+        """The reload-free lane; False where only a reload brings the change about."""
+        runtime = self.runtime()
+        return runtime is not None and lane.apply(runtime, backend, wanted, had)
+
+
+class _Reloaded(Reloader):
+    """Without a real HAProxy a reload makes the file's servers the running ones."""
+
+    def __init__(self, inner: Reloader, service: Service):
+        self.inner = inner
+        self.service = service
+
+    def reload(self) -> str:
+        output = self.inner.reload()
+        if self.service.offline:
+            self.service.offline.load(parse(self.service.file.read_text()))
+        return output

@@ -1,0 +1,96 @@
+"""Transactions on disk, as the API keeps them: DIR/<file>.<id> in progress, DIR/failed/... and DIR/outdated/... after that."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import uuid
+
+from .cfgfile import Config, parse
+from .errors import ApiError, mismatch, no_transaction
+
+LIMIT = 20
+
+
+class Transactions:
+    def __init__(self, directory: str, config_file: str):
+        self.dir = pathlib.Path(directory)
+        self.prefix = os.path.basename(config_file) + "."
+        self.dir.mkdir(parents=True, exist_ok=True)
+        self.open: dict[str, Config] = {}
+        for path in sorted(self.dir.iterdir()):
+            if path.is_file() and path.name.startswith(self.prefix):
+                self.open[path.name[len(self.prefix):]] = parse(path.read_text())
+
+    def path(self, tid: str, status: str = "") -> pathlib.Path:
+        return self.dir / status / (self.prefix + tid)
+
+    def status(self, tid: str) -> str | None:
+        if "/" in tid:
+            return None
+        if tid in self.open:
+            return "in_progress"
+        return next((s for s in ("outdated", "failed") if self.path(tid, s).exists()), None)
+
+    def json(self, tid: str) -> dict[str, object]:
+        status = self.status(tid)
+        if status is None:
+            raise no_transaction(tid)
+        if status == "in_progress":
+            return {"_version": self.open[tid].version, "id": tid, "status": status}
+        return {"id": tid, "status": status}
+
+    def list(self, status: str = "") -> list[dict[str, object]]:
+        out = []
+        for group in ("failed", "in_progress", "outdated"):
+            if status in ("", group):
+                out += [self.json(tid) for tid in self._ids(group)]
+        return out
+
+    def _ids(self, status: str) -> list[str]:
+        if status == "in_progress":
+            return sorted(self.open)
+        folder = self.dir / status
+        names = sorted(os.listdir(folder)) if folder.is_dir() else []
+        return [name[len(self.prefix):] for name in names if name.startswith(self.prefix)]
+
+    def begin(self, current: Config, version: int) -> str:
+        if version != current.version:
+            raise mismatch(current.version, version)
+        tid = str(uuid.uuid4())
+        self.open[tid] = current.copy()
+        self.save(tid)
+        return tid
+
+    def save(self, tid: str) -> None:
+        write_atomically(self.path(tid), self.open[tid].render())
+
+    def get(self, tid: str) -> Config:
+        if tid not in self.open:
+            raise ApiError(400, f"transaction does not exist: {tid}")
+        return self.open[tid]
+
+    def delete(self, tid: str) -> None:
+        status = self.status(tid)
+        if status is None:
+            raise ApiError(404, f"transaction does not exist: transaction file {tid} does not exist")
+        self.open.pop(tid, None)
+        self.path(tid, "" if status == "in_progress" else status).unlink(missing_ok=True)
+
+    def end(self, tid: str, status: str) -> None:
+        """Moves one out of progress: to `failed` or `outdated`."""
+        self.open.pop(tid, None)
+        (self.dir / status).mkdir(exist_ok=True)
+        if self.path(tid).exists():
+            self.path(tid).rename(self.path(tid, status))
+
+    def outdate(self, version: int) -> None:
+        """A commit of this version makes every other one that began there or earlier useless."""
+        for tid in [t for t, config in self.open.items() if config.version <= version]:
+            self.end(tid, "outdated")
+
+
+def write_atomically(path: pathlib.Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.write_text(text)
+    temporary.replace(path)
