@@ -65,8 +65,9 @@ class SocketReloader(Reloader):
 class SignalReloader(Reloader):
     """SIGUSR2 to the master of a master-worker HAProxy, followed to the end.
 
-    The master executes itself anew: once when all is well (a new worker then lives), twice when the file is refused
-    (the second time only to wait, which its environment shows). With a log file, what it wrote meanwhile is the answer.
+    The master executes itself anew to load the file and, up to 3.0, once more to wait for its workers, which its
+    environment shows: there is a new worker by then, or the file was refused. With a log file, what it wrote meanwhile
+    is the answer.
     """
 
     def __init__(self, pid_file: str, log: str | None = None, patience_s: float = 20.0):
@@ -87,10 +88,11 @@ class SignalReloader(Reloader):
             time.sleep(0.01)
             if _incarnation(master) == incarnation:
                 continue
-            if _waits(master):
-                raise ReloadFailed("HAProxy refused the file", self._logged()[len(logged):] or "HAProxy refused the file")
-            if children(master) - workers and _listens_to_usr2(master):
+            if not _waits(master) or not _listens_to_usr2(master):
+                continue
+            if children(master) - workers:
                 return ""
+            raise ReloadFailed("HAProxy refused the file", self._logged()[len(logged):] or "HAProxy refused the file")
         raise ReloadFailed(f"no new worker after {self.patience_s:g} s", self._logged()[len(logged):])
 
     def _logged(self) -> str:
