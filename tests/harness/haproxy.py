@@ -1,0 +1,283 @@
+"""A real HAProxy in master-worker mode, and a Data Plane API (the double or a real one) in front of it."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from typing import Any
+
+from . import http
+from .process import ROOT, Process, free_port, wait_until
+
+BASE = "/v3/services/haproxy"
+AUTH = "admin:adminpwd"
+PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
+
+
+def haproxy_binary() -> str | None:
+    """$HAPROXY, else the one on the path or where Debian puts it."""
+    return os.environ.get("HAPROXY") or shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin:/usr/local/sbin")
+
+
+def haproxy_version(binary: str) -> tuple[int, int]:
+    said = subprocess.run([binary, "-v"], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"version (\d+)\.(\d+)", said)
+    if not found:
+        raise AssertionError(f"{binary} -v names no version: {said!r}")
+    return int(found[1]), int(found[2])
+
+
+def real_dataplane_binary() -> str | None:
+    """A real Data Plane API: $DATAPLANEAPI, else `dataplaneapi` on the path."""
+    return os.environ.get("DATAPLANEAPI") or shutil.which("dataplaneapi")
+
+
+def dataplane_version(binary: str) -> str:
+    said = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"v(\d+\.\d+\.\d+)", said)
+    return found[1] if found else "unknown"
+
+
+class HAProxy:
+    """Started from a template: `{d}` is its folder, `{port}` the port of its frontend, `{fe}` the same."""
+
+    def __init__(self, directory: os.PathLike[str] | str, template: str, binary: str | None = None,
+                 values: dict[str, str] | None = None):
+        self.dir = pathlib.Path(directory)
+        self.dir.mkdir(parents=True, exist_ok=True)
+        self.binary = binary or haproxy_binary() or "haproxy"
+        self.port = free_port()
+        self.config = self.dir / "haproxy.cfg"
+        self.pid_file = self.dir / "haproxy.pid"
+        self.socket = self.dir / "haproxy.sock"
+        self.master_socket = self.dir / "master.sock"
+        self.log_file = self.dir / "haproxy.log"
+        text = template
+        for name, value in {"d": str(self.dir), "fe": str(self.port), "port": str(self.port), **(values or {})}.items():
+            text = text.replace("{" + name + "}", value)
+        self.config.write_text(text)
+        self.process: Process | None = None
+
+    @property
+    def can_reload_by_socket(self) -> bool:
+        return haproxy_version(self.binary) >= (2, 7)
+
+    def start(self) -> "HAProxy":
+        self.process = Process([self.binary, "-W", "-S", f"{self.master_socket},level,admin", "-p", str(self.pid_file), "-f",
+                                str(self.config)], self.log_file, name="haproxy")
+        wait_until(self._up, 10, f"haproxy's stats socket {self.socket}; its log: {self.log_file}")
+        return self
+
+    def _up(self) -> bool:
+        if self.process and not self.process.alive:
+            raise AssertionError(f"haproxy ended: {self.process.log()}")
+        return "Pid:" in self.runtime("show info") and bool(self.pid_file.read_text().strip())
+
+    def runtime(self, command: str) -> str:
+        """A command to the stats socket."""
+        answer = b""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+            s.settimeout(10)
+            s.connect(str(self.socket))
+            s.sendall(command.encode() + b"\n")
+            while chunk := s.recv(65536):
+                answer += chunk
+        return answer.decode()
+
+    def worker(self) -> int:
+        """The pid of the worker that answers now: changes with each reload."""
+        return int(re.search(r"^Pid: (\d+)", self.runtime("show info"), re.M)[1])  # type: ignore[index]
+
+    def servers(self, backend: str) -> dict[str, dict[str, str]]:
+        """What HAProxy runs with, by server name: the columns of `show servers state`."""
+        lines = self.runtime(f"show servers state {backend}").splitlines()
+        names = next((line[2:].split() for line in lines if line.startswith("# ")), [])
+        rows = [dict(zip(names, line.split())) for line in lines[1:] if line and not line.startswith("#")]
+        return {row["srv_name"]: row for row in rows}
+
+    def stop(self) -> None:
+        if self.process:
+            self.process.stop()
+
+    def __enter__(self) -> "HAProxy":
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+class DataPlane:
+    """What a test may do with a Data Plane API, whichever it is. `haproxy` may be None for the double alone."""
+
+    kind = "?"
+    play = "?"
+
+    def __init__(self, haproxy: HAProxy | None, config: os.PathLike[str] | str, directory: os.PathLike[str] | str,
+                 reload_delay: float = 1.0):
+        self.haproxy = haproxy
+        self.config = pathlib.Path(config)
+        self.dir = pathlib.Path(directory)
+        self.dir.mkdir(parents=True, exist_ok=True)
+        self.reload_delay = reload_delay
+        self.auth = AUTH
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.control: str | None = None
+        self.state = self.dir / "transactions"
+        self.log_file = self.dir / "dataplane.log"
+        self.process: Process | None = None
+
+    def command(self) -> list[str]:
+        raise NotImplementedError
+
+    def environment(self) -> dict[str, str]:
+        return dict(os.environ)
+
+    def start(self) -> "DataPlane":
+        self.process = Process(self.command(), self.log_file, env=self.environment(), cwd=ROOT, name=self.kind)
+        wait_until(self._up, 20, f"the Data Plane API at {self.url}; its log: {self.log_file}")
+        return self
+
+    def _up(self) -> bool:
+        if self.process and not self.process.alive:
+            raise AssertionError(f"the Data Plane API ended: {self.process.log()}")
+        return self.get("/configuration/version").status == 200
+
+    def stop(self) -> None:
+        if self.process:
+            self.process.stop()
+
+    def kill(self) -> None:
+        if self.process:
+            self.process.kill()
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    def __enter__(self) -> "DataPlane":
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    # requests
+
+    def request(self, method: str, path: str, body: Any = None, **more: Any) -> http.Response:
+        """A path that does not begin with /v is below /v3/services/haproxy."""
+        more.setdefault("auth", self.auth)
+        full = path if re.match(r"/v\d/", path) else BASE + path
+        return http.request(self.url, method, full, body, **more)
+
+    def get(self, path: str, **more: Any) -> http.Response:
+        return self.request("GET", path, **more)
+
+    def post(self, path: str, body: Any = None, **more: Any) -> http.Response:
+        return self.request("POST", path, body, **more)
+
+    def put(self, path: str, body: Any = None, **more: Any) -> http.Response:
+        return self.request("PUT", path, body, **more)
+
+    def delete(self, path: str, **more: Any) -> http.Response:
+        return self.request("DELETE", path, **more)
+
+    # shorthands
+
+    def version(self) -> int:
+        return int(self.get("/configuration/version").json())
+
+    def raw(self) -> str:
+        return self.get("/configuration/raw").text
+
+    def file(self) -> str:
+        return self.config.read_text()
+
+    def begin(self) -> str:
+        answer = self.post(f"/transactions?version={self.version()}")
+        assert answer.status == 201, answer.text
+        return str(answer.json()["id"])
+
+    def commit(self, tid: str, query: str = "") -> http.Response:
+        return self.put(f"/transactions/{tid}{query}")
+
+    def reload_status(self, rid: str) -> str:
+        answer = self.get(f"/reloads/{rid}")
+        return str(answer.json()["status"]) if answer.status == 200 else f"HTTP {answer.status}"
+
+    def follow(self, rid: str, timeout: float = 20.0) -> dict[str, Any]:
+        """Waits for the end of a reload and returns its record."""
+        wait_until(lambda: self.reload_status(rid) in ("succeeded", "failed"), timeout, f"the end of reload {rid}", 0.05)
+        return dict(self.get(f"/reloads/{rid}").json())
+
+
+class DoubleDataPlane(DataPlane):
+    kind = "double"
+
+    def __init__(self, haproxy: HAProxy | None, config: os.PathLike[str] | str, directory: os.PathLike[str] | str,
+                 play: str = "3.4", reload_delay: float = 1.0, more: list[str] | None = None):
+        super().__init__(haproxy, config, directory, reload_delay)
+        self.play = play
+        self.more = more or []
+        self.control_port = free_port()
+        self.control = f"http://127.0.0.1:{self.control_port}"
+
+    def command(self) -> list[str]:
+        out = [PYTHON, "-m", "tests.doubles.dataplane", "--config", str(self.config), "--listen", f"127.0.0.1:{self.port}",
+               "--play", self.play, "--reload-delay", str(self.reload_delay), "--state-dir", str(self.state),
+               "--control", f"127.0.0.1:{self.control_port}", "--log", str(self.dir / "access.log"),
+               "--haproxy", self.haproxy.binary if self.haproxy else "none", *self.more]
+        if self.haproxy and self.haproxy.can_reload_by_socket:
+            out += ["--master-socket", str(self.haproxy.master_socket)]
+        elif self.haproxy:
+            out += ["--pid-file", str(self.haproxy.pid_file), "--haproxy-log", str(self.haproxy.log_file)]
+        return out
+
+    def fault(self, *rules: dict[str, Any]) -> None:
+        answer = http.request(self.control or "", "POST", "/faults", list(rules))
+        assert answer.status == 200, answer.text
+
+    def clear_faults(self) -> None:
+        http.request(self.control or "", "DELETE", "/faults")
+
+    def requests(self) -> list[dict[str, Any]]:
+        return list(http.request(self.control or "", "GET", "/requests").json())
+
+
+class RealDataPlane(DataPlane):
+    kind = "real"
+
+    def __init__(self, haproxy: HAProxy, directory: os.PathLike[str] | str, binary: str, reload_delay: float = 1.0):
+        super().__init__(haproxy, haproxy.config, directory, reload_delay)
+        self.binary = binary
+        self.release = dataplane_version(binary)
+        self.play = ".".join(self.release.split(".")[:2])
+
+    def environment(self) -> dict[str, str]:
+        env = dict(os.environ)
+        if self.reload_delay != int(self.reload_delay):  # its option knows whole seconds only; its own tests use this
+            env["CI_DATAPLANE_RELOAD_DELAY_OVERRIDE"] = str(int(self.reload_delay * 1000))
+        return env
+
+    def command(self) -> list[str]:
+        assert self.haproxy is not None
+        own = self.dir / "real"
+        for name in ("maps", "ssl", "general", "spoe", "storage"):
+            (own / name).mkdir(parents=True, exist_ok=True)
+        settings = own / "dataplaneapi.yaml"
+        if not settings.exists():
+            settings.write_text("config_version: 2\nname: test\n")
+        out = [self.binary, "-f", str(settings), "--host", "127.0.0.1", "--port", str(self.port), "--scheme", "http",
+               "--haproxy-bin", self.haproxy.binary, "--config-file", str(self.config), "--userlist", "dataplaneapi",
+               "--transaction-dir", str(self.state), "--maps-dir", str(own / "maps"), "--ssl-certs-dir", str(own / "ssl"),
+               "--general-storage-dir", str(own / "general"), "--spoe-dir", str(own / "spoe"),
+               "--spoe-transaction-dir", str(own / "spoe-transactions"), "--dataplane-storage-dir", str(own / "storage"),
+               "--reload-delay", str(max(1, int(self.reload_delay))), "--restart-cmd", "/bin/true", "--log-level", "info"]
+        if self.haproxy.can_reload_by_socket:
+            return [*out, "--master-worker-mode", "--master-runtime", str(self.haproxy.master_socket)]
+        script = pathlib.Path(__file__).with_name("reload_haproxy.py")
+        return [*out, "--reload-cmd", f"{PYTHON} {script} {self.haproxy.pid_file} {self.haproxy.log_file}"]
