@@ -4,7 +4,12 @@
  *
  * One server for each node with a usable endpoint: name = node name (the endpoint's IP where it names no node), address =
  * the node's first InternalIP (the endpoint's where it names no node), port = the fixed one, else the endpoint's own.
- * Usable: ready; where no endpoint of the Service is ready, serving and terminating ones (as kube-proxy does).
+ * Usable: ready; where no endpoint of the Service is ready, serving and terminating ones (as kube-proxy does). An endpoint
+ * that several slices list is ready where one of them says so.
+ *
+ * The endpoint's own port is right only where the server's address is the endpoint's own: on host network, or where it
+ * names no node. A Service with several ports, or with usable endpoints elsewhere, needs a fixed port: DESIRED_UNDECIDED.
+ * In a dual-stack Service the endpoints of the node's own address family speak for the node.
  */
 #ifndef MODEL_DESIRED_H
 #define MODEL_DESIRED_H
@@ -30,8 +35,9 @@ struct desired_server {
 
 /* An endpoint or node that gave no server, and why; for logs and, later, `explain`. */
 struct desired_skip {
-    char *subject; /* "endpoint 10.244.1.7 of slice web-abc12" */
+    char *subject; /* "endpoint 10.244.1.7 of slice web-abc12"; one for each node */
     char *reason;  /* "its node n7 is not known" */
+    bool ordinary; /* in the normal course of things (not ready): to explain, not to warn about */
 };
 
 enum desired_state {
@@ -47,7 +53,7 @@ struct desired {
     size_t server_count;
     struct desired_skip *skips;
     size_t skip_count;
-    size_t endpoint_count; /* all endpoints seen, usable or not */
+    size_t endpoint_count; /* all endpoints seen, usable or not; one that is in two slices counts twice */
     char *problem;         /* why state is not OK, for /readyz and the log; NULL where OK */
 };
 
@@ -55,10 +61,11 @@ struct desired {
 void desired_compute(const struct cache *c, const struct mapping_rules *rules, struct desired *ret);
 void desired_init(struct desired *d);
 void desired_fini(struct desired *d);
+void desired_copy(struct desired *to, const struct desired *from); /* deep; not the skips; `to` is initialised */
 bool desired_eq(const struct desired *a, const struct desired *b); /* state, servers and problem; not the skips */
 
-/* Node name -> server name: HAProxy takes any run without white space, but `/`, `#`, quotes, backslash and control
- * characters break its socket commands, the file or the Data Plane API; they become '_'. "" becomes "_". Allocates. */
+/* Node name -> server name: HAProxy takes letters, digits and "_.:-" ("character 'x' is not permitted in server name");
+ * everything else becomes '_'. "" becomes "_". Allocates. */
 char *desired_server_name(const char *node_name) must_check;
 
 #endif

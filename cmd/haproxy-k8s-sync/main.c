@@ -1,0 +1,135 @@
+/* environment -> config -> run. No logic lives here. */
+#include <event2/event.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "config/config.h"
+#include "config/kubeconfig.h"
+#include "sync/controller.h"
+
+static const char usage_hint[] = "haproxy-k8s-sync: unknown argument \"%s\"; see haproxy-k8s-sync --help\n";
+
+static int print(void (*fill)(struct buf *out))
+{
+    cleanup(buf_fini) struct buf out;
+    buf_init(&out, 0);
+    fill(&out);
+    return fputs(buf_str(&out), stdout) < 0 || fflush(stdout) != 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* Every problem at once, on standard error for check-config and the terminal. */
+static void print_findings(const struct config_report *report)
+{
+    for (size_t i = 0; i < report->count; i++)
+        fprintf(stderr, "%s: %s\n", report->findings[i].is_error ? "error" : "warning", report->findings[i].text);
+}
+
+static void log_findings(const struct config_report *report, const struct log *log)
+{
+    for (size_t i = 0; i < report->count; i++) {
+        if (report->findings[i].is_error)
+            log_error(log, "configuration", log_str("error", report->findings[i].text));
+        else
+            log_warn(log, "configuration", log_str("warning", report->findings[i].text));
+    }
+}
+
+static int check_config(struct config *config, const struct config_report *report, bool ok)
+{
+    cleanup(buf_fini) struct buf out;
+    buf_init(&out, 0);
+    print_findings(report);
+    if (!ok)
+        return CONFIG_EXIT_CODE;
+    config_print(config, &out);
+    return fputs(buf_str(&out), stdout) < 0 || fflush(stdout) != 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static void on_signal(evutil_socket_t signum, short what, void *arg)
+{
+    (void)what;
+    if (signum == SIGHUP)
+        controller_compare(arg);
+    else
+        controller_stop(arg);
+}
+
+static void loop(struct event_base *base, struct controller *controller)
+{
+    static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
+    struct event *events[array_len(signals)];
+    for (size_t i = 0; i < array_len(signals); i++) {
+        events[i] = evsignal_new(base, signals[i], on_signal, controller);
+        event_add(events[i], NULL);
+    }
+    controller_start(controller);
+    event_base_dispatch(base);
+    for (size_t i = 0; i < array_len(signals); i++)
+        event_free(events[i]);
+}
+
+static int find_kubernetes(const struct config *config, char **environ_, struct kube_access *ret, struct error *err)
+{
+    if (config->kubeconfig != NULL)
+        return kube_access_from_kubeconfig(config->kubeconfig, ret, err);
+    return kube_access_in_cluster(environ_, NULL, ret, err);
+}
+
+static int run(struct config *config, char **environ_, const struct log *log)
+{
+    cleanup(kube_access_fini) struct kube_access access = {0};
+    struct error err = {0};
+    if (find_kubernetes(config, environ_, &access, &err) != 0) {
+        log_error(log, "cannot tell how to reach Kubernetes", log_str("error", err.message));
+        return CONFIG_EXIT_CODE;
+    }
+    struct event_base *base = event_base_new();
+    if (base == NULL) {
+        log_error(log, "no event loop can be made: out of file descriptors or memory");
+        return EXIT_FAILURE;
+    }
+    struct controller *controller = controller_new(base, config, &access, PROJECT_VERSION, log, &err);
+    if (controller != NULL) {
+        log_info(log, "started", log_str("version", PROJECT_VERSION), log_str("kubernetes", access.server),
+                 log_str("access", access.source), log_str("namespace", config->ingress_namespace),
+                 log_str("service", config->ingress_service), log_str("dataplane", config->dataplane_url),
+                 log_str("backend", config->backend_name));
+        loop(base, controller);
+        log_info(log, "stopped");
+    } else {
+        log_error(log, "cannot start", log_str("error", err.message));
+    }
+    controller_free(controller);
+    event_base_free(base);
+    return controller != NULL ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(int argc, char **argv, char **environ_)
+{
+    if (argc == 2 && (str_eq(argv[1], "--help") || str_eq(argv[1], "-h")))
+        return print(config_print_help);
+    if (argc == 2 && (str_eq(argv[1], "--version") || str_eq(argv[1], "-V"))) {
+        puts("haproxy-k8s-sync " PROJECT_VERSION);
+        return EXIT_SUCCESS;
+    }
+    bool check = argc == 2 && str_eq(argv[1], "check-config");
+    if (argc > 1 && !check) {
+        fprintf(stderr, usage_hint, argv[argc > 2 && (check || str_eq(argv[1], "check-config")) ? 2 : 1]);
+        return 64; /* EX_USAGE */
+    }
+    signal(SIGPIPE, SIG_IGN);
+    cleanup(config_fini) struct config config = {0};
+    cleanup(config_report_fini) struct config_report report = {0};
+    bool ok = config_parse(environ_, &config, &report) == 0;
+    if (check)
+        return check_config(&config, &report, ok);
+    const struct log log = {.level = config.log_level, .format = config.log_format, .fd = STDERR_FILENO};
+    log_findings(&report, &log);
+    return ok ? run(&config, environ_, &log) : CONFIG_EXIT_CODE;
+}

@@ -1,0 +1,80 @@
+#include "sync/decision.h"
+
+#include "base/buf.h"
+#include "dataplane/txn.h"
+
+#define NAMES_IN_A_LINE 20
+
+/* "n1,n2 and 3 more"; NULL where the diff has none of that kind, so that the field is left out. */
+static const char *list(const struct diff *d, enum diff_op op, struct buf *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < d->change_count; i++) {
+        const struct diff_change *c = &d->changes[i];
+        if (c->op != op)
+            continue;
+        if (++count > NAMES_IN_A_LINE)
+            continue;
+        buf_printf(out, "%s%s", count > 1 ? "," : "", c->server.name);
+        if (op == DIFF_CHANGE)
+            buf_printf(out, "(%s)", c->detail);
+        else if (op == DIFF_ADD)
+            buf_printf(out, "(%s:%u)", c->server.address, (unsigned)c->server.port);
+    }
+    if (count > NAMES_IN_A_LINE)
+        buf_printf(out, " and %zu more", count - NAMES_IN_A_LINE);
+    return count > 0 ? buf_str(out) : NULL;
+}
+
+void decision_log_commit(const struct log *log, const char *backend, const struct diff *d, const char *cause,
+                         const struct txn *t, uint64_t event_us)
+{
+    cleanup(buf_fini) struct buf added, removed, changed;
+    buf_init(&added, 0);
+    buf_init(&removed, 0);
+    buf_init(&changed, 0);
+    bool empty = d->change_count == 0 && d->backend_detail == NULL && !d->create_backend;
+    log_info(log, empty ? "empty commit, to reload HAProxy again" : "backend changed", log_str("backend", backend),
+             log_str("cause", cause), log_str("added", list(d, DIFF_ADD, &added)),
+             log_str("removed", list(d, DIFF_REMOVE, &removed)), log_str("changed", list(d, DIFF_CHANGE, &changed)),
+             log_str("settings", d->backend_detail), log_if(d->create_backend, log_bool("created", true)),
+             log_int("version", t->version), log_str("reload_id", t->reload_id), log_us_as_ms("begin_ms", t->begin_us),
+             log_us_as_ms("change_ms", t->change_us), log_us_as_ms("commit_ms", t->commit_us),
+             log_if(event_us > 0, log_us_as_ms("event_to_commit_ms", event_us)));
+}
+
+void decision_log_takeover(const struct log *log, const char *backend, const struct diff *d)
+{
+    for (size_t i = 0; i < d->change_count; i++) {
+        const struct diff_change *c = &d->changes[i];
+        if (c->op != DIFF_REMOVE)
+            continue;
+        log_warn(log,
+                 "removing a server that was in the backend before this daemon's first write; "
+                 "HAPROXY_KEEP_SERVERS would keep it",
+                 log_str("backend", backend), log_str("server", c->server.name), log_str("address", c->server.address),
+                 log_int("port", c->server.port), log_str("was", c->server.json));
+    }
+}
+
+void decision_log_skips(const struct log *log, struct log_limit *limit, uint64_t now_ms, const char *backend,
+                        const struct diff *d, bool proxy_v2_in_default_server)
+{
+    bool inherit = proxy_v2_in_default_server && d->foreign_inherit_count > 0;
+    if (d->skip_count == 0 && !inherit)
+        return;
+    cleanup(buf_fini) struct buf text;
+    buf_init(&text, 0);
+    for (size_t i = 0; i < d->skip_count; i++)
+        buf_printf(&text, "%s%s: %s", i > 0 ? "; " : "", d->skips[i].name, d->skips[i].reason);
+    unsigned held_back;
+    if (!log_limit_pass(limit, now_ms, inherit ? "inherit" : buf_str(&text), &held_back))
+        return;
+    if (d->skip_count > 0)
+        log_warn(log, "servers left out", log_str("backend", backend), log_str("servers", buf_str(&text)));
+    if (inherit)
+        log_warn(log,
+                 "servers that are not ours inherit send-proxy-v2 from default-server; "
+                 "HAPROXY_SEND_PROXY_V2=server sets it on our servers only",
+                 log_str("backend", backend), log_int("servers", d->foreign_inherit_count));
+}

@@ -1,0 +1,24 @@
+/* The log lines about decisions: what changed, why, which servers, how long it took. Nothing else logs a decision. */
+#ifndef SYNC_DECISION_H
+#define SYNC_DECISION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "model/diff.h"
+
+struct txn;
+
+/* One line for a committed change. event_us: from the watch event to the commit; 0: no event caused it. */
+void decision_log_commit(const struct log *log, const char *backend, const struct diff *d, const char *cause,
+                         const struct txn *t, uint64_t event_us);
+
+/* Before the first write of this process: each server that was there before and goes, one line each. */
+void decision_log_takeover(const struct log *log, const char *backend, const struct diff *d);
+
+/* What the diff left out (name clashes) and what foreign servers will inherit; logged when it changes (see `limit`). */
+void decision_log_skips(const struct log *log, struct log_limit *limit, uint64_t now_ms, const char *backend,
+                        const struct diff *d, bool proxy_v2_in_default_server);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * Reads one backend from the Data Plane API: base fields, servers, server-templates and the file itself, all at the same
+ * configuration version. Reads only.
+ */
+#ifndef SYNC_OBSERVE_H
+#define SYNC_OBSERVE_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "model/backend.h"
+
+struct dataplane_answer;
+struct dataplane_client;
+
+enum observe_step { OBSERVE_IDLE, OBSERVE_BACKEND, OBSERVE_SERVERS, OBSERVE_TEMPLATES, OBSERVE_RAW };
+
+struct observe {
+    struct dataplane_client *client;
+    const char *backend_name; /* borrowed */
+    enum observe_step step;
+    unsigned restarts; /* the version moved while we read */
+    struct backend found;
+    /* err NULL: found is complete and may be moved out. Otherwise its kind says how to go on. */
+    void (*done)(void *arg, struct backend *found, const struct error *err);
+    void *arg;
+};
+
+void observe_init(struct observe *o, struct dataplane_client *client, const char *backend_name,
+                  void (*done)(void *arg, struct backend *found, const struct error *err), void *arg);
+void observe_fini(struct observe *o);
+void observe_start(struct observe *o);
+
+#endif

@@ -1,0 +1,75 @@
+/* The state of a target, shared by target.c (what to do next) and target_write.c (what a transaction's ending means). */
+#ifndef SYNC_TARGET_INTERNAL_H
+#define SYNC_TARGET_INTERNAL_H
+
+#include "base/backoff.h"
+#include "base/error.h"
+#include "dataplane/txn.h"
+#include "net/timer.h"
+#include "sync/observe.h"
+#include "sync/plan.h"
+#include "sync/reload.h"
+#include "sync/target.h"
+
+enum target_phase {
+    TARGET_IDLE,
+    TARGET_OBSERVING,
+    TARGET_WRITING, /* a transaction, or deleting dead ones at start */
+    TARGET_POLLING, /* asking for the reload's state */
+};
+
+struct target {
+    struct target_options options;
+    struct timer timer; /* the next thing to do by itself */
+    struct timer resync;
+    enum target_phase phase;
+
+    struct desired wish;
+    bool have_wish;
+    uint64_t wish_number;
+    char *cause;
+    uint64_t event_us; /* arrival of the oldest event that no write has carried yet; 0: none */
+
+    struct backend actual;
+    bool seen; /* actual is what the API said last, and nothing since made that doubtful */
+    struct observe observe;
+
+    struct plan plan; /* of the write in hand */
+    struct txn txn;
+    uint64_t write_event_us, write_started_us, write_wish_number;
+    bool dead_deleted;         /* what earlier runs left behind was looked for */
+    bool wrote_before;         /* this process committed something already */
+    int64_t committed_version; /* of our last commit; -1 */
+    uint64_t committed_wish_number;
+    unsigned conflicts; /* in a row */
+
+    struct reload reload;
+    bool dirty; /* HAProxy may run something else than the file says */
+
+    struct backoff backoff;        /* the API cannot be reached or is busy */
+    struct backoff reject_backoff; /* the API refuses what we want */
+    struct backoff reload_backoff;
+    uint64_t wait_until_ms;       /* nothing is sent before */
+    uint64_t write_wait_until_ms; /* nothing is written before, unless the wish or the version changes */
+    int64_t rejected_version;
+
+    bool in_step, holding;
+    struct error problem; /* kind NONE: none; for /readyz */
+    struct log_limit problem_limit, skip_limit, hold_limit;
+
+    bool stopping;
+    void (*stopped)(void *arg);
+    void *stopped_arg;
+};
+
+/* Decides what to do next; call it after anything changed. */
+void target_step(struct target *t);
+
+/* Keeps the problem for /readyz and logs it, rate-limited. */
+void target_problem(struct target *t, const char *what, const struct error *err);
+
+void target_write(struct target *t); /* t->plan, which is a PLAN_WRITE or PLAN_RELOAD_AGAIN */
+void target_delete_dead(struct target *t);
+void target_count_reconcile(struct target *t, const char *result);
+
+#endif

@@ -1,0 +1,167 @@
+/* The write side of a target: performs what the transaction machine asks for, and decides what each ending means. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "dataplane/client.h"
+#include "sync/decision.h"
+#include "sync/target_internal.h"
+#include "sync/telemetry.h"
+
+#define CONFLICTS_AT_ONCE 3
+
+static void perform(struct target *t, struct txn_action action);
+
+static void on_answer(void *arg, const struct dataplane_answer *a)
+{
+    struct target *t = arg;
+    perform(t, txn_answer(&t->txn, a));
+}
+
+static void committed(struct target *t)
+{
+    uint64_t now_us = clock_mono_us();
+    uint64_t event_us = t->write_event_us != 0 ? now_us - t->write_event_us : 0;
+    decision_log_commit(t->options.log, t->options.backend_name, &t->plan.diff, t->cause, &t->txn, event_us);
+    if (event_us != 0)
+        metric_observe(t->options.telemetry->event_to_commit, (double)event_us / 1e6, NULL);
+    t->wrote_before = true;
+    t->committed_version = t->txn.version;
+    t->committed_wish_number = t->write_wish_number;
+    t->rejected_version = -1;
+    t->write_wait_until_ms = 0;
+    t->conflicts = 0;
+    backoff_reset(&t->backoff);
+    if (t->txn.reload_id != NULL)
+        reload_follow(&t->reload, t->txn.reload_id, clock_mono_ms());
+    else
+        t->dirty = false; /* applied at once, without a reload */
+}
+
+static void give_event_back(struct target *t)
+{
+    if (t->event_us == 0)
+        t->event_us = t->write_event_us;
+}
+
+static void conflicted(struct target *t)
+{
+    if (++t->conflicts <= CONFLICTS_AT_ONCE) {
+        log_info(t->options.log, "somebody else changed HAProxy's configuration; reading it again",
+                 log_str("backend", t->options.backend_name), log_str("error", t->txn.error.message));
+        return;
+    }
+    target_problem(t, "somebody else keeps changing HAProxy's configuration", &t->txn.error);
+    t->wait_until_ms = clock_mono_ms() + backoff_next_ms(&t->backoff);
+}
+
+static void rejected(struct target *t)
+{
+    uint64_t wait_ms = backoff_next_ms(&t->reject_backoff);
+    t->rejected_version = t->actual.version;
+    t->write_wait_until_ms = clock_mono_ms() + wait_ms;
+    target_problem(t, "HAProxy or its Data Plane API refuses the change; the file is as it was", &t->txn.error);
+}
+
+static void wait_after(struct target *t, const char *what)
+{
+    uint64_t wait_ms = backoff_next_ms(&t->backoff);
+    if (t->txn.retry_after_ms > (int64_t)wait_ms)
+        wait_ms = (uint64_t)t->txn.retry_after_ms;
+    t->wait_until_ms = clock_mono_ms() + wait_ms;
+    target_problem(t, what, &t->txn.error);
+}
+
+static void failed(struct target *t)
+{
+    give_event_back(t);
+    switch (t->txn.result) {
+    case TXN_CONFLICT:
+        conflicted(t);
+        break;
+    case TXN_REJECTED:
+        rejected(t);
+        break;
+    case TXN_LIMIT:
+        wait_after(t, "the Data Plane API has too many open transactions, none of them ours");
+        break;
+    case TXN_UNAUTHORIZED:
+        if (dataplane_credentials_refused(t->options.client))
+            target_problem(t, "the Data Plane API refused the credentials; trying the new ones", &t->txn.error);
+        else
+            wait_after(t, "the Data Plane API refused the credentials");
+        break;
+    case TXN_UNKNOWN:
+        t->dirty = true; /* the file will tell what was committed, nobody tells whether it was loaded */
+        wait_after(t, "the answer to a commit was lost; reading the configuration again");
+        break;
+    case TXN_ABORTED:
+        log_info(t->options.log, "transaction given up: stopping", log_str("backend", t->options.backend_name));
+        break;
+    case TXN_UNAVAILABLE:
+    case TXN_COMMITTED:
+    case TXN_CLEANED:
+        wait_after(t, "the Data Plane API is not available");
+        break;
+    }
+}
+
+static void finished(struct target *t)
+{
+    const char *result = txn_result_name(t->txn.result);
+    bool cleaning = t->txn.cleanup_only;
+    t->phase = TARGET_IDLE;
+    if (cleaning) {
+        /* Best effort: what could not be deleted costs a place among 20, and our next commit frees it. */
+        t->dead_deleted = true;
+        if (t->txn.result == TXN_UNAUTHORIZED || t->txn.result == TXN_UNAVAILABLE)
+            failed(t);
+    } else {
+        metric_add(t->options.telemetry->transactions, 1, result, NULL);
+        metric_observe(t->options.telemetry->transaction_duration,
+                       (double)(clock_mono_us() - t->write_started_us) / 1e6, NULL);
+        target_count_reconcile(t, result);
+        t->seen = false; /* read back what it is now */
+        if (t->txn.result == TXN_COMMITTED)
+            committed(t);
+        else
+            failed(t);
+    }
+    target_step(t);
+}
+
+static void perform(struct target *t, struct txn_action action)
+{
+    if (action.type == TXN_SEND)
+        dataplane_send(t->options.client, action.method, action.path, action.body, on_answer, t);
+    else
+        finished(t);
+}
+
+void target_delete_dead(struct target *t)
+{
+    t->phase = TARGET_WRITING;
+    perform(t, txn_start_cleanup(&t->txn));
+}
+
+void target_write(struct target *t)
+{
+    struct txn_step *steps = NULL;
+    size_t count = 0;
+    struct error err = {0};
+    if (t->plan.verdict == PLAN_WRITE &&
+        txn_steps_from_diff(&t->actual, &t->plan.diff, &t->options.rules, &steps, &count, &err) != 0) {
+        t->rejected_version = t->actual.version;
+        t->write_wait_until_ms = clock_mono_ms() + backoff_next_ms(&t->reject_backoff);
+        target_problem(t, "cannot put the change into words of the Data Plane API", &err);
+        return;
+    }
+    if (!t->wrote_before)
+        decision_log_takeover(t->options.log, t->options.backend_name, &t->plan.diff);
+    t->phase = TARGET_WRITING;
+    t->write_event_us = t->event_us;
+    t->event_us = 0;
+    t->write_started_us = clock_mono_us();
+    t->write_wish_number = t->wish_number;
+    perform(t, txn_start(&t->txn, t->actual.version, steps, count));
+}

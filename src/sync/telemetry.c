@@ -1,0 +1,41 @@
+#include "sync/telemetry.h"
+
+void telemetry_init(struct telemetry *t, const char *version)
+{
+    struct metrics *m = metrics_new();
+    t->registry = m;
+    t->reconciles = metrics_register(m, METRIC_COUNTER, "reconciles_total",
+                                     "Comparisons of HAProxy with the wish, by what came of them.", "result");
+    t->transactions =
+        metrics_register(m, METRIC_COUNTER, "transactions_total", "Data Plane API transactions by ending.", "result");
+    t->requests =
+        metrics_register(m, METRIC_COUNTER, "requests_total",
+                         "Requests sent, by target, method and HTTP status (0: no answer).", "target,method,code");
+    t->event_to_commit = metrics_register(m, METRIC_HISTOGRAM, "event_to_commit_seconds",
+                                          "From the arrival of a watch event to the commit it caused.", "");
+    t->transaction_duration = metrics_register(m, METRIC_HISTOGRAM, "transaction_duration_seconds",
+                                               "From the begin of a transaction to its end.", "");
+    t->servers_desired = metrics_register(m, METRIC_GAUGE, "servers_desired", "Servers that HAProxy should have.", "");
+    t->servers_actual =
+        metrics_register(m, METRIC_GAUGE, "servers_actual", "Servers of ours in HAProxy's configuration.", "");
+    t->in_sync =
+        metrics_register(m, METRIC_GAUGE, "in_sync", "1 when HAProxy has the wanted servers and has loaded them.", "");
+    t->last_success = metrics_register(m, METRIC_GAUGE, "last_success_timestamp_seconds",
+                                       "When HAProxy was last seen in step, since the Unix epoch.", "");
+    t->reloads = metrics_register(m, METRIC_COUNTER, "reloads_total", "HAProxy reloads followed, by ending.", "result");
+    t->watch_restarts = metrics_register(m, METRIC_COUNTER, "watch_restarts_total",
+                                         "Watches that ended and were begun again, by reason.", "resource,reason");
+    t->relists = metrics_register(m, METRIC_COUNTER, "relists_total", "Full lists, by reason.", "resource,reason");
+    t->objects = metrics_register(m, METRIC_GAUGE, "objects", "Objects in the cache.", "resource");
+    t->watch_age = metrics_register(m, METRIC_GAUGE, "watch_last_byte_age_seconds",
+                                    "Time since the last byte of each watch.", "resource");
+    t->build_info =
+        metrics_register(m, METRIC_GAUGE, "build_info", "Always 1; the version is in the label.", "version");
+    metric_set(t->build_info, 1, version, NULL);
+    metric_set(t->in_sync, 0, NULL);
+}
+
+void telemetry_fini(struct telemetry *t)
+{
+    metrics_free(t->registry);
+}

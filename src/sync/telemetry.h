@@ -1,0 +1,29 @@
+/* Every metric of the daemon, by name, registered in one place. */
+#ifndef SYNC_TELEMETRY_H
+#define SYNC_TELEMETRY_H
+
+#include "serve/metrics.h"
+
+struct telemetry {
+    struct metrics *registry;
+    struct metric *reconciles;           /* result */
+    struct metric *transactions;         /* result */
+    struct metric *requests;             /* target, method, code */
+    struct metric *event_to_commit;      /* seconds */
+    struct metric *transaction_duration; /* seconds */
+    struct metric *servers_desired;
+    struct metric *servers_actual;
+    struct metric *in_sync;
+    struct metric *last_success;
+    struct metric *reloads;        /* result */
+    struct metric *watch_restarts; /* resource, reason */
+    struct metric *relists;        /* resource, reason */
+    struct metric *objects;        /* resource */
+    struct metric *watch_age;      /* resource */
+    struct metric *build_info;     /* version */
+};
+
+void telemetry_init(struct telemetry *t, const char *version);
+void telemetry_fini(struct telemetry *t);
+
+#endif
