@@ -1,9 +1,11 @@
 /*
  * Actual backend and desired servers -> the exact list of writes. Pure. Nothing to do gives no change at all.
  *
- * All `server` lines are ours except `backup` ones and those whose name matches a keep glob (fnmatch(3)). An existing
- * weight is kept, a new server gets an explicit one. A desired name that clashes with a line that is not ours or with a
- * server-template is skipped, and both are named.
+ * All `server` lines are ours except `backup` ones and those whose name matches a keep glob (fnmatch(3)). Of ours, these
+ * fields are written: address, port, check, weight where the line has none (an existing one is kept), send-proxy-v2 by
+ * rule. A desired name that clashes with a line that is not ours, with a keep glob or with a server-template is skipped,
+ * and both are named. Where a name stands on several lines (HAProxy refuses to start with that) a write could hit any of
+ * them: the first is looked after, unless one of them is not ours.
  */
 #ifndef MODEL_DIFF_H
 #define MODEL_DIFF_H
@@ -45,21 +47,21 @@ enum diff_verdict {
     DIFF_NOTHING, /* in step */
     DIFF_WRITE,   /* changes and/or backend_change */
     DIFF_HOLD,    /* no usable endpoint and ALLOW_EMPTY is off: the last good servers stay; `why` says so */
-    DIFF_REFUSE,  /* must not write: alien lines, missing backend; `why` names them */
+    DIFF_REFUSE,  /* must not write: alien lines, missing backend, wish not known; `why` names them */
 };
 
 struct diff {
     enum diff_verdict verdict;
-    char *why;                   /* HOLD, REFUSE */
-    struct diff_change *changes; /* removals last, each group ordered by name */
+    char *why;                   /* HOLD, REFUSE; these carry no changes */
+    struct diff_change *changes; /* additions, changes, removals; each group ordered by name */
     size_t change_count;
-    bool create_backend;  /* it is missing and may be made */
+    bool create_backend;  /* it is missing and may be made, with all the rules say; then backend_change is false */
     bool backend_change;  /* balance, adv_check or default-server differ */
     char *backend_detail; /* "balance leastconn -> roundrobin"; NULL without backend_change */
     struct diff_skip *skips;
     size_t skip_count;
-    size_t foreign_count;         /* lines that are not ours */
-    size_t foreign_inherit_count; /* of these, how many would inherit our new default-server send-proxy-v2 */
+    size_t foreign_count;         /* lines that are not ours: servers and server-templates */
+    size_t foreign_inherit_count; /* of these, how many will inherit the send-proxy-v2 that backend_change adds */
     size_t ours_count;            /* lines that are ours, before the change */
 };
 
@@ -67,7 +69,7 @@ struct diff {
  * default-server never by itself (it may be the operator's): see docs in the README; what it does not remove it leaves. */
 void diff_compute(const struct backend *actual, const struct desired *desired, const struct diff_rules *rules,
                   struct diff *ret);
-void diff_fini(struct diff *d);
+void diff_fini(struct diff *d); /* a zeroed one is allowed */
 
 /* The backend as it is once d was written (version is left alone); for the cached copy and for property tests. */
 void diff_apply(const struct diff *d, const struct diff_rules *rules, struct backend *b);
