@@ -1,0 +1,84 @@
+"""LIST: whole, in pages, and at a version."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from .encoding import encode
+from .objects import Stored
+from .options import EXACT, NOT_OLDER_THAN, Options
+from .resources import Target
+from .status import ApiError, too_large
+from .store import Store
+
+
+def list_body(store: Store, target: Target, options: Options, etcd: str) -> Iterator[bytes]:
+    """The answer in parts; every refusal is raised before the first of them is asked for."""
+    version, after, limit = _where(store, options)
+    objects = [stored for stored in store.all(target.resource, version)
+               if (not target.namespace or stored.namespace == target.namespace)
+               and stored.selected(options.labels, options.fields) and _start_key(stored, target, etcd) >= after]
+    shown = objects[:limit] if limit else objects
+    metadata: dict[str, Any] = {"resourceVersion": str(version)}
+    if len(shown) < len(objects):
+        metadata["continue"] = _token(version, _start_key(shown[-1], target, etcd) + "\0")
+        if not options.label_text and not options.field_text:
+            metadata["remainingItemCount"] = len(objects) - len(shown)
+    head = {"kind": target.resource.kind + "List", "apiVersion": target.resource.api_version, "metadata": metadata}
+    return _parts(encode(head)[:-1], shown)
+
+
+def _parts(head: bytes, shown: list[Stored]) -> Iterator[bytes]:
+    yield head + b',"items":['
+    for i, stored in enumerate(shown):
+        yield (b"," if i else b"") + stored.item()
+    yield b"]}\n"
+
+
+def _where(store: Store, options: Options) -> tuple[int, str, int]:
+    """The version to read at, the first key to show and how many."""
+    if options.continue_token:
+        if options.version_text not in ("", "0"):
+            raise ApiError(400, "specifying resource version is not allowed when using continue")
+        version, after = _parse_token(options.continue_token)
+        if version < store.compacted:
+            raise ApiError(410, "The provided continue parameter is too old: start a new list without it",
+                           metadata={"continue": _token(-1, after)})
+        return (store.version if version < 0 else version), after, options.limit
+    wanted = options.version()
+    if wanted is not None and wanted > store.version:
+        raise too_large(wanted, store.version)
+    exact = options.version_match == EXACT or (options.limit and wanted and options.version_match != NOT_OLDER_THAN)
+    version = wanted if exact and wanted else store.version
+    if version < store.compacted:
+        raise ApiError(410, f"The resourceVersion for the provided list is too old: {version}")
+    return version, "", 0 if options.version_text == "0" else options.limit
+
+
+def _start_key(stored: Stored, target: Target, etcd: str) -> str:
+    """The key below the list's prefix; over an old etcd the list bypasses the watch cache, whose keys have a slash more."""
+    path = stored.name if target.namespace or not stored.namespace else f"{stored.namespace}/{stored.name}"
+    return path if etcd == "3.4" else "/" + path
+
+
+def _token(version: int, start: str) -> str:
+    text = encode({"v": "meta.k8s.io/v1", "rv": version, "start": start})
+    return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
+
+
+def _parse_token(token: str) -> tuple[int, str]:
+    try:
+        text = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        raise ApiError(400, "invalid continue token: continue key is not valid: illegal base64 data") from None
+    try:
+        value = json.loads(text)
+        return int(value["rv"]), str(value["start"])
+    except (ValueError, KeyError, TypeError):
+        shown = repr(chr(text[0])).replace("\\x", "\\u00") if text else "EOF"
+        raise ApiError(400, "invalid continue token: continue key is not valid: "
+                            f"invalid character {shown} looking for beginning of value") from None

@@ -1,0 +1,113 @@
+"""Objects from a directory of manifests: what changes there is an event."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import pathlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .objects import BadObject, Key, normalise, resource_of
+from .resources import Resource
+from .store import Store
+
+INTERVAL_S = 0.03
+SUFFIXES = (".yaml", ".yml", ".json")
+Owned = dict[tuple[Resource, Key], dict[str, Any]]
+
+
+def parse(path: pathlib.Path, text: str) -> Owned:
+    """Every object in a file, by what it is; a List is what it lists."""
+    found: Owned = {}
+    for tree in _flat(_documents(path, text)):
+        resource = resource_of(tree)
+        meta = normalise(resource, tree)["metadata"]
+        found[resource, (meta.get("namespace", ""), meta["name"])] = tree
+    return found
+
+
+def _documents(path: pathlib.Path, text: str) -> list[Any]:
+    if path.suffix == ".json":
+        return [json.loads(text)] if text.strip() else []
+    try:
+        import yaml
+    except ImportError:
+        raise BadObject("reading YAML needs PyYAML (Debian: python3-yaml); JSON manifests do not") from None
+    try:
+        return json.loads(json.dumps([tree for tree in yaml.safe_load_all(text) if tree is not None], default=str))
+    except yaml.YAMLError as e:
+        raise BadObject(str(e)) from None
+
+
+def _flat(trees: list[Any]) -> Iterator[Any]:
+    for tree in trees:
+        if isinstance(tree, dict) and str(tree.get("kind", "")).endswith("List") and "items" in tree:
+            yield from tree["items"]
+        else:
+            yield tree
+
+
+@dataclass
+class _File:
+    digest: str = ""
+    owned: Owned | None = None
+    doubted: str | None = None
+    """The digest of a content that would remove objects and was seen once: an editor may be in the middle of writing."""
+
+
+class Manifests:
+    def __init__(self, directory: pathlib.Path, store: Store, say: Callable[[str], None]):
+        self.directory, self.store, self.say = directory, store, say
+        self._files: dict[pathlib.Path, _File] = {}
+
+    async def run(self) -> None:
+        while True:
+            self.poll()
+            await asyncio.sleep(INTERVAL_S)
+
+    def poll(self) -> None:
+        """Compares contents, not times: an edit within one tick of the clock counts, too."""
+        seen: dict[pathlib.Path, str] = {}
+        for path in sorted(self.directory.iterdir()):
+            if path.suffix in SUFFIXES and not path.name.startswith("."):
+                try:
+                    seen[path] = path.read_text(errors="replace")
+                except OSError:
+                    continue
+        for path in [*seen, *(path for path in self._files if path not in seen)]:
+            self._look(path, seen.get(path))
+
+    def _look(self, path: pathlib.Path, text: str | None) -> None:
+        file = self._files.setdefault(path, _File())
+        digest = "gone" if text is None else hashlib.sha256(text.encode()).hexdigest()
+        if digest == file.digest:
+            file.doubted = None
+            return
+        try:
+            owned = {} if text is None else parse(path, text)
+        except ValueError as e:
+            self.say(f"{path.name}: kept what it said before: {e}")
+            file.digest = digest
+            return
+        missing = (file.owned or {}).keys() - owned.keys()
+        if missing and file.doubted != digest:
+            file.doubted = digest
+            return
+        self._apply(path, owned, missing)
+        file.digest, file.owned, file.doubted = digest, owned, None
+        if text is None:
+            del self._files[path]
+
+    def _apply(self, path: pathlib.Path, owned: Owned, missing: set[tuple[Resource, Key]]) -> None:
+        for (resource, key), tree in owned.items():
+            before = self.store.version
+            stored = self.store.put(resource, tree)
+            if self.store.version != before:
+                self.say(f"{path.name}: {resource.kind} {key[1]} is at {stored.version}")
+        for resource, key in missing:
+            if not any((resource, key) in (file.owned or {}) for other, file in self._files.items() if other != path):
+                if self.store.delete(resource, key):
+                    self.say(f"{path.name}: {resource.kind} {key[1]} deleted")

@@ -1,0 +1,86 @@
+"""Which resources are served, under which paths, and what their empty objects look like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+_EMPTY_NODE_INFO = dict.fromkeys(
+    ("machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeletVersion",
+     "kubeProxyVersion", "operatingSystem", "architecture"), "")
+
+
+@dataclass(frozen=True)
+class Resource:
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool
+    has_generation: bool = False
+    deprecated: str = ""
+    empty: dict[str, Any] = field(default_factory=dict, hash=False)
+    """What a bookmark's object holds besides kind, apiVersion and metadata: Go's zero values."""
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def prefix(self) -> str:
+        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+
+    def path(self, namespace: str = "", name: str = "") -> str:
+        parts = [self.prefix]
+        if self.namespaced and namespace:
+            parts.append(f"namespaces/{namespace}")
+        parts.append(self.plural)
+        if name:
+            parts.append(name)
+        return "/".join(parts)
+
+
+NODES = Resource("", "v1", "nodes", "Node", False, empty={
+    "spec": {}, "status": {"daemonEndpoints": {"kubeletEndpoint": {"Port": 0}}, "nodeInfo": _EMPTY_NODE_INFO}})
+ENDPOINTS = Resource("", "v1", "endpoints", "Endpoints", True,
+                     deprecated="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
+SERVICES = Resource("", "v1", "services", "Service", True, empty={"spec": {}, "status": {"loadBalancer": {}}})
+SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", True, has_generation=True,
+                  empty={"addressType": "", "endpoints": None, "ports": None})
+
+ALL = (NODES, ENDPOINTS, SERVICES, SLICES)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What an API path names: a collection (name empty) or one object."""
+
+    resource: Resource
+    namespace: str = ""
+    name: str = ""
+
+
+def by_kind(kind: str, api_version: str) -> Resource | None:
+    return next((r for r in ALL if r.kind == kind and r.api_version == api_version), None)
+
+
+def by_plural(plural: str) -> Resource | None:
+    return next((r for r in ALL if r.plural == plural), None)
+
+
+def parse_path(path: str) -> Target | None:
+    """The resource behind a path, None where the real server would know none either."""
+    for resource in ALL:
+        if not path.startswith(resource.prefix + "/"):
+            continue
+        parts = path[len(resource.prefix) + 1:].split("/")
+        namespace = ""
+        if resource.namespaced and len(parts) >= 3 and parts[0] == "namespaces":
+            namespace, parts = parts[1], parts[2:]
+        if parts[0] != resource.plural or "" in parts:
+            continue
+        if len(parts) == 1:
+            return Target(resource, namespace)
+        if len(parts) == 2 and (namespace or not resource.namespaced):
+            return Target(resource, namespace, parts[1])
+    return None

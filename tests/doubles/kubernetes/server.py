@@ -1,0 +1,208 @@
+"""The API port: connections, routing, access, and the request journal."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+import traceback
+import uuid
+from dataclasses import dataclass, field
+
+from . import answer, lists
+from .access import Access
+from .faults import Faults
+from .http import MAX_HEAD, BadRequest, Request, Response, abort, read_request
+from .journal import Entry, Journal
+from .options import Options, parse
+from .resources import Target, parse_path
+from .status import ApiError
+from .store import Store
+from .version import VERSION
+from .watches import Pace, Watch
+
+
+@dataclass
+class Api:
+    """Everything that the API port answers from; the control port changes it."""
+
+    store: Store
+    journal: Journal
+    access: Access = field(default_factory=Access)
+    faults: Faults = field(default_factory=Faults)
+    pace: Pace = field(default_factory=Pace)
+    streaming_lists: bool = True
+    etcd: str = "3.6"
+
+
+@dataclass(eq=False)
+class Connection:
+    writer: asyncio.StreamWriter
+    entry: Entry | None = None
+
+
+class Server:
+    def __init__(self, api: Api):
+        self.api = api
+        self.connections: set[Connection] = set()
+        self._server: asyncio.Server | None = None
+        self._listen: tuple[str, int] = ("127.0.0.1", 0)
+        self._tls: ssl.SSLContext | None = None
+
+    async def start(self, host: str, port: int, tls: ssl.SSLContext | None) -> int:
+        self._listen, self._tls = (host, port), tls
+        await self.listen()
+        return self._listen[1]
+
+    async def listen(self) -> None:
+        if self._server is None:
+            self._server = await asyncio.start_server(self._serve, *self._listen, ssl=self._tls, limit=MAX_HEAD)
+            self._listen = self._server.sockets[0].getsockname()[:2]
+
+    def refuse(self) -> None:
+        """New connections are refused from here on; those that are open stay."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+    def disconnect(self, resource: str = "", verb: str = "", how: str = "reset") -> int:
+        """Ends the connections that are answering such a request (or are idle, when nothing is asked for)."""
+        chosen = [c for c in self.connections if _concerns(c.entry, resource, verb)]
+        for connection in chosen:
+            abort(connection.writer, how)
+        return len(chosen)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = Connection(writer)
+        self.connections.add(connection)
+        try:
+            while (request := await read_request(reader)) is not None:
+                if not await self._answer(connection, request, reader):
+                    break
+        except BadRequest as e:
+            self.api.journal.say(f"bad request: {e}")
+            writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        except (ConnectionError, ssl.SSLError, asyncio.IncompleteReadError, answer.Cut):
+            pass
+        except Exception:
+            self.api.journal.say("a bug in the double:\n" + traceback.format_exc())
+        finally:
+            self.connections.discard(connection)
+            with contextlib.suppress(ConnectionError, ssl.SSLError, RuntimeError):
+                writer.close()
+
+    async def _answer(self, connection: Connection, request: Request, reader: asyncio.StreamReader) -> bool:
+        """False when the connection is over. The peer's going away ends the answer, however long it would last."""
+        entry = self.api.journal.begin(request.method, request.path, request.query, request.headers)
+        connection.entry = entry
+        response = Response(connection.writer, entry)
+        work = asyncio.create_task(self._respond(request, response, entry))
+        gone = asyncio.create_task(reader.read(1))
+        try:
+            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                work.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await work
+            return not gone.done()
+        finally:
+            gone.cancel()
+            with contextlib.suppress(asyncio.CancelledError, ConnectionError, ssl.SSLError):
+                await gone
+            connection.entry = None
+            self.api.journal.end(entry)
+
+    async def _respond(self, request: Request, response: Response, entry: Entry) -> None:
+        headers = {"Audit-Id": str(uuid.uuid4()), "Cache-Control": "no-cache, private", **answer.JSON}
+        try:
+            await self._route(request, response, entry, headers)
+        except ApiError as e:
+            await response.whole(e.code, {**headers, **e.headers}, e.body)
+
+    async def _route(self, request: Request, response: Response, entry: Entry, headers: dict[str, str]) -> None:
+        api = self.api
+        target = parse_path(request.path)
+        authorization = request.headers.get("authorization", "")
+        entry.token = authorization.partition(" ")[2]
+        options, refused = _options(request, target, api.streaming_lists)
+        if target:
+            entry.resource, entry.verbs = target.resource.plural, sorted(_verbs(target, options))
+        fault = api.faults.pick(entry.resource, set(entry.verbs), entry.token)
+        if fault:
+            entry.fault = fault.id
+            if await answer.refusal(response, fault):
+                return
+        user = api.access.user(authorization, _certificate_user(response.writer))
+        if target is None:
+            await _unversioned(request, response, headers)
+            return
+        api.access.check(user, "get" if target.name else "watch" if options and options.watch else "list", target)
+        if request.method != "GET":
+            raise ApiError(405, "the server does not allow this method on the requested resource", details={})
+        if refused:
+            raise refused
+        assert options
+        if target.resource.deprecated:
+            headers["Warning"] = f'299 - "{target.resource.deprecated}"'
+        if target.name:
+            await _get(api.store, target, response, headers)
+        elif options.watch:
+            watch = Watch(api.store, target, options, api.etcd, api.pace)
+            await answer.send_watch(response, watch.lines(), headers, entry, fault)
+        else:
+            want_gzip = "gzip" in request.headers.get("accept-encoding", "")
+            await answer.send_list(response, lists.list_body(api.store, target, options, api.etcd), headers, want_gzip, fault)
+
+
+def _concerns(entry: Entry | None, resource: str, verb: str) -> bool:
+    if not resource and not verb:
+        return True
+    return (entry is not None and (not resource or entry.resource == resource)
+            and (not verb or verb in entry.verbs))
+
+
+def _options(request: Request, target: Target | None, streaming_lists: bool) -> tuple[Options | None, ApiError | None]:
+    """Refusals wait until the request is known to be allowed, as on the real server."""
+    if target is None:
+        return None, None
+    try:
+        return parse(request.query, streaming_lists), None
+    except ApiError as e:
+        return None, e
+
+
+def _verbs(target: Target, options: Options | None) -> set[str]:
+    if target.name:
+        return {"get"}
+    if options is None:
+        return set()
+    if options.watch:
+        return {"watch", "streaming-list" if options.initial_events else "resume"}
+    return {"list", "next-page" if options.continue_token else "first-page"}
+
+
+def _certificate_user(writer: asyncio.StreamWriter) -> str:
+    certificate = writer.get_extra_info("peercert") or {}
+    names = {key: value for part in certificate.get("subject", ()) for key, value in part}
+    return names.get("commonName", "")
+
+
+async def _unversioned(request: Request, response: Response, headers: dict[str, str]) -> None:
+    if request.path == "/version":
+        await response.whole(200, headers, VERSION)
+    elif request.path in ("/healthz", "/livez", "/readyz"):
+        await response.whole(200, {**headers, "Content-Type": "text/plain; charset=utf-8"}, b"ok")
+    elif request.path.startswith(("/api/", "/apis/")):
+        raise ApiError(404, "the server could not find the requested resource", details={})
+    else:
+        await response.whole(404, {**headers, "Content-Type": "text/plain; charset=utf-8"}, b"404 page not found\n")
+
+
+async def _get(store: Store, target: Target, response: Response, headers: dict[str, str]) -> None:
+    stored = store.get(target.resource, (target.namespace, target.name))
+    if stored is None:
+        resource = target.resource
+        plural = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
+        details = {"name": target.name, **({"group": resource.group} if resource.group else {}), "kind": resource.plural}
+        raise ApiError(404, f'{plural} "{target.name}" not found', details=details)
+    await response.whole(200, headers, stored.typed() + b"\n")
