@@ -11,12 +11,28 @@
 
 static const char *const level_names[] = {"debug", "info", "warn", "error"};
 
+/* Length of the well-formed UTF-8 sequence at s (RFC 3629: no overlong forms, no surrogates); 0 where there is none. */
+static size_t utf8_length(const unsigned char *s)
+{
+    size_t len = s[0] >= 0xc2 && s[0] <= 0xdf ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : s[0] >= 0xf0 && s[0] <= 0xf4 ? 4 : 0;
+    for (size_t i = 1; i < len; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    bool overlong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
+    bool beyond = (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf4 && s[1] > 0x8f);
+    return overlong || beyond ? 0 : len;
+}
+
 static void add_escaped(struct buf *out, const char *s)
 {
     buf_add(out, "\"");
     for (; *s != '\0'; s++) {
         unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\')
+        if (c >= 0x80) {
+            size_t len = utf8_length((const unsigned char *)s);
+            buf_addn(out, len > 0 ? s : "\\ufffd", len > 0 ? len : 6);
+            s += len > 0 ? len - 1 : 0;
+        } else if (c == '"' || c == '\\')
             buf_printf(out, "\\%c", c);
         else if (c == '\n')
             buf_add(out, "\\n");
@@ -35,7 +51,7 @@ static bool is_bare(const char *s)
         return false;
     for (; *s != '\0'; s++) {
         unsigned char c = (unsigned char)*s;
-        if (c <= 0x20 || c == 0x7f || c == '"' || c == '=' || c == '\\')
+        if (c <= 0x20 || c >= 0x7f || c == '"' || c == '=' || c == '\\')
             return false;
     }
     return true;

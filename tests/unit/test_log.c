@@ -1,0 +1,132 @@
+/* src/base/log: what a line looks like, what it leaves out, what nobody can forge. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/str.h"
+
+static char line[8192];
+
+/* Writes one line through a pipe and leaves it, without its time, in `line`. */
+static void capture(enum log_format format, enum log_level threshold, enum log_level level, const char *msg,
+                    const struct log_field *fields)
+{
+    int fds[2];
+    ck_assert_int_eq(pipe(fds), 0);
+    const struct log log = {.level = threshold, .format = format, .fd = fds[1]};
+    log_write(&log, level, msg, fields);
+    close(fds[1]);
+    ssize_t n = read(fds[0], line, sizeof(line) - 1);
+    ck_assert_int_ge(n, 0);
+    line[n] = '\0';
+    close(fds[0]);
+}
+
+static const char *without_time(void)
+{
+    const char *level = strstr(line, "level");
+    ck_assert_ptr_nonnull(level);
+    return level;
+}
+
+START_TEST(logfmt_quotes_what_needs_it)
+{
+    const struct log_field fields[] = {
+        log_str("a", "plain"),           log_str("b", "two words"), log_str("c", "q\"x\\y"), log_str("d", ""),
+        log_str("left", NULL),           log_int("n", -5),          log_bool("yes", true),   log_us_as_ms("ms", 1250),
+        log_if(false, log_int("no", 1)), {LOG_FIELD_END, 0, 0, 0}};
+    capture(LOG_FORMAT_LOGFMT, LOG_LEVEL_INFO, LOG_LEVEL_WARN, "hello there", fields);
+    ck_assert_str_eq(
+        without_time(),
+        "level=warn msg=\"hello there\" a=plain b=\"two words\" c=\"q\\\"x\\\\y\" d=\"\" n=-5 yes=true ms=1.2\n");
+    ck_assert(str_has_prefix(line, "time=20"));
+}
+END_TEST
+
+START_TEST(json_is_json)
+{
+    const struct log_field fields[] = {
+        log_str("a", "x\ty\x01z"), log_int("n", 7), log_bool("no", false), {LOG_FIELD_END, 0, 0, 0}};
+    capture(LOG_FORMAT_JSON, LOG_LEVEL_DEBUG, LOG_LEVEL_DEBUG, "m", fields);
+    ck_assert(str_has_prefix(line, "{\"time\":\"20"));
+    ck_assert_str_eq(strstr(line, "\"level\""),
+                     "\"level\":\"debug\",\"msg\":\"m\",\"a\":\"x\\u0009y\\u0001z\",\"n\":7,\"no\":false}\n");
+}
+END_TEST
+
+START_TEST(bytes_that_are_no_utf8_are_replaced)
+{
+    const struct log_field fields[] = {
+        log_str("a", "ok \xc3\xa9 bad \xff\xc3(\xe2\x82 \xf0\x9f\x98\x80 \xc0\xaf \xed\xa0\x80"),
+        {LOG_FIELD_END, 0, 0, 0}};
+    capture(LOG_FORMAT_JSON, LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, "m", fields);
+    ck_assert_ptr_nonnull(strstr(line, "\"a\":\"ok \xc3\xa9 bad \\ufffd\\ufffd(\\ufffd\\ufffd \xf0\x9f\x98\x80 "
+                                       "\\ufffd\\ufffd \\ufffd\\ufffd\\ufffd\"}"));
+}
+END_TEST
+
+START_TEST(a_value_cannot_forge_a_line)
+{
+    const struct log_field fields[] = {log_str("a", "x\nlevel=error msg=forged"), {LOG_FIELD_END, 0, 0, 0}};
+    capture(LOG_FORMAT_LOGFMT, LOG_LEVEL_INFO, LOG_LEVEL_INFO, "m", fields);
+    ck_assert_ptr_eq(strchr(line, '\n'), line + strlen(line) - 1);
+    ck_assert_ptr_nonnull(strstr(line, "a=\"x\\nlevel=error msg=forged\""));
+}
+END_TEST
+
+START_TEST(below_the_threshold_nothing)
+{
+    const struct log_field end = {LOG_FIELD_END, 0, 0, 0};
+    capture(LOG_FORMAT_LOGFMT, LOG_LEVEL_WARN, LOG_LEVEL_INFO, "m", &end);
+    ck_assert_str_eq(line, "");
+    log_write(NULL, LOG_LEVEL_ERROR, "m", &end);
+}
+END_TEST
+
+START_TEST(names_are_parsed)
+{
+    enum log_level level = LOG_LEVEL_DEBUG;
+    enum log_format format = LOG_FORMAT_LOGFMT;
+    ck_assert(log_level_parse("error", &level) == 0 && level == LOG_LEVEL_ERROR);
+    ck_assert_int_eq(log_level_parse("ERROR", &level), -1);
+    ck_assert(log_format_parse("json", &format) == 0 && format == LOG_FORMAT_JSON);
+    ck_assert_int_eq(log_format_parse("", &format), -1);
+}
+END_TEST
+
+START_TEST(limit_holds_back_and_counts)
+{
+    struct log_limit l = {.period_ms = 1000};
+    unsigned held = 9;
+    ck_assert(log_limit_pass(&l, 5000, "a", &held) && held == 0);
+    ck_assert(!log_limit_pass(&l, 5001, "a", &held));
+    ck_assert(!log_limit_pass(&l, 5999, "a", &held));
+    ck_assert(log_limit_pass(&l, 6000, "a", &held) && held == 2);
+    ck_assert(!log_limit_pass(&l, 6001, "a", &held));
+    ck_assert(log_limit_pass(&l, 6002, "b", &held) && held == 1);
+    ck_assert(!log_limit_pass(&l, 6003, "b", &held));
+    log_limit_reset(&l);
+    ck_assert(log_limit_pass(&l, 6004, "b", &held) && held == 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("log");
+    TCase *t = tcase_create("log");
+    tcase_add_test(t, logfmt_quotes_what_needs_it);
+    tcase_add_test(t, json_is_json);
+    tcase_add_test(t, bytes_that_are_no_utf8_are_replaced);
+    tcase_add_test(t, a_value_cannot_forge_a_line);
+    tcase_add_test(t, below_the_threshold_nothing);
+    tcase_add_test(t, names_are_parsed);
+    tcase_add_test(t, limit_holds_back_and_counts);
+    suite_add_tcase(suite, t);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
