@@ -128,7 +128,7 @@ class DataPlane:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.control: str | None = None
-        self.state = self.dir / "transactions"
+        self.state = self.dir / "tx"
         self.log_file = self.dir / "dataplane.log"
         self.process: Process | None = None
 

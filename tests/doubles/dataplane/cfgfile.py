@@ -153,7 +153,8 @@ def managed(text: str) -> bool:
     return first == f"# _md5hash={checksum(rest)}"
 
 
-def parse(text: str) -> Config:
+def parse(text: str, imply_from: bool = True) -> Config:
+    """imply_from: a proxy without `from` gets the name of the defaults above it; so it is when the API reads its file."""
     config = Config()
     section: Section | None = None
     above: list[str] = []
@@ -173,7 +174,7 @@ def parse(text: str) -> Config:
             if section is not None:
                 section.below += above
             above = []
-            section = _open(config, words, comment, above_section, last_defaults)
+            section = _open(config, words, comment, above_section, last_defaults if imply_from else "")
             above_section = []
             if section.kind == "defaults":
                 last_defaults = section.name

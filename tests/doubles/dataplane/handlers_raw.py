@@ -10,7 +10,7 @@ from .web import Answer, Request
 
 
 def _text(service: Service, status: int, tid: str = "", **headers: str) -> Answer:
-    text = service.view(tid).render()
+    text = service.raw(tid)
     return Answer(status, text=text, headers={"Configuration-Checksum": checksum(text.partition("\n")[2]),
                                               **{k.replace("_", "-"): v for k, v in headers.items()}})
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from . import lane, servers
 from .cfgfile import Config, managed, parse
-from .errors import ApiError, mismatch
+from .errors import ApiError
 from .haproxy import Checker
 from .reloaders import Reloader
 from .reloads import Reloads
@@ -102,10 +102,7 @@ class Service:
             result = edit(self.transactions.get(tid))
             self.transactions.save(tid)
             return result
-        if not version:
-            raise ApiError(400, "version or transaction not specified: version or transaction not specified, "
-                                "specify only one")
-        own = self.transactions.begin(self.config, version)
+        own = self.transactions.begin(self.config, self._need(version))
         try:
             result = edit(self.transactions.open[own])
         except ApiError:
@@ -113,6 +110,13 @@ class Service:
             raise
         self._commit(own)
         return result
+
+    @staticmethod
+    def _need(version: int) -> int:
+        if not version:
+            raise ApiError(400, "version or transaction not specified: version or transaction not specified, "
+                                "specify only one")
+        return version
 
     def begin(self, version: int) -> dict[str, Any]:
         if len(self.transactions.open) >= LIMIT:
@@ -136,28 +140,39 @@ class Service:
             raise ApiError(409, "version mismatch: version mismatch, transaction version: "
                                 f"{version}, configured version: {self.config.version}")
         self.transactions.save(tid)
+        config.version += 1
+        self._adopt(tid)
+        return version
+
+    def _adopt(self, tid: str) -> None:
+        """The configuration of a transaction becomes the current one if HAProxy takes it."""
         try:
             self.checker.check_file(str(self.transactions.path(tid)), tid)
         except ApiError:
             self.transactions.end(tid, "failed")
             raise
-        self.config = config.copy()
-        self.config.version = version + 1
+        self.config = self.transactions.open[tid].copy()
         self._save()
         self.transactions.delete(tid)
-        return version
 
     def replace_raw(self, text: str, version: int, skip_version: bool, only_validate: bool) -> None:
-        if not skip_version and version != self.config.version:
-            raise mismatch(self.config.version, version)
-        self.checker.check_text(text)
         if only_validate:
+            self.checker.check_text(text)
             return
-        config = parse(text)
+        own = self.transactions.begin(self.config, self.config.version if skip_version else self._need(version))
+        given = parse(text, imply_from=False)
         if not skip_version:
-            config.version = self.config.version + 1
-        self.config = config
-        self._save()
+            given.version = self.config.version
+        self.transactions.open[own] = given
+        self.transactions.save(own)
+        if skip_version:
+            self._adopt(own)
+        else:
+            self._commit(own)
+
+    def raw(self, tid: str = "") -> str:
+        """The file itself, not what the API believes: after a failed reload the two are not the same."""
+        return (self.transactions.file(tid) if tid else self.file).read_text()
 
     # the running HAProxy
 

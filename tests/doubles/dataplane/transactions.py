@@ -20,7 +20,7 @@ class Transactions:
         self.open: dict[str, Config] = {}
         for path in sorted(self.dir.iterdir()):
             if path.is_file() and path.name.startswith(self.prefix):
-                self.open[path.name[len(self.prefix):]] = parse(path.read_text())
+                self.open[path.name[len(self.prefix):]] = parse(path.read_text(), imply_from=False)
 
     def path(self, tid: str, status: str = "") -> pathlib.Path:
         return self.dir / status / (self.prefix + tid)
@@ -70,12 +70,17 @@ class Transactions:
             raise ApiError(400, f"transaction does not exist: {tid}")
         return self.open[tid]
 
-    def delete(self, tid: str) -> None:
+    def file(self, tid: str) -> pathlib.Path:
         status = self.status(tid)
         if status is None:
+            raise ApiError(400, f"transaction does not exist: transaction file {tid} does not exist")
+        return self.path(tid, "" if status == "in_progress" else status)
+
+    def delete(self, tid: str) -> None:
+        if self.status(tid) is None:
             raise ApiError(404, f"transaction does not exist: transaction file {tid} does not exist")
+        self.file(tid).unlink(missing_ok=True)
         self.open.pop(tid, None)
-        self.path(tid, "" if status == "in_progress" else status).unlink(missing_ok=True)
 
     def end(self, tid: str, status: str) -> None:
         """Moves one out of progress: to `failed` or `outdated`."""
