@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "net/http.h"
 
+struct event_base;
 struct secret;
 struct dataplane_client;
 
@@ -26,7 +27,7 @@ struct dataplane_answer {
     enum http_progress progress;
     uint64_t duration_us;
     const struct error *error; /* no complete answer: why; otherwise NULL */
-    char excerpt[512];         /* the API's own message, or the start of whatever it said, safe to log */
+    char excerpt[512];         /* not a 2xx, or markup: the API's own message, or how it begins; safe to log */
 };
 
 struct dataplane_client_events {
@@ -34,10 +35,14 @@ struct dataplane_client_events {
     void *arg;
 };
 
-struct dataplane_client *dataplane_client_new(struct http *http, const char *url, const char *unix_socket,
-                                              struct secret *username, struct secret *password, struct secret *token,
-                                              const struct log *log, const struct dataplane_client_events *events,
+/* The secrets and log are borrowed and outlive the client; events is copied and may be NULL. A token wins over a username;
+ * neither set: no credentials are sent. base is that of http. */
+struct dataplane_client *dataplane_client_new(struct event_base *base, struct http *http, const char *url,
+                                              const char *unix_socket, struct secret *username, struct secret *password,
+                                              struct secret *token, const struct log *log,
+                                              const struct dataplane_client_events *events,
                                               struct error *err) must_check;
+/* Cancels what is under way without calling back. NULL is allowed. */
 void dataplane_client_free(struct dataplane_client *c);
 
 /* One request at a time for each client: a second start before on_answer is a programming error (abort). path is behind

@@ -40,7 +40,7 @@ enum txn_state {
 enum txn_result {
     TXN_COMMITTED,    /* reload_id and version are set */
     TXN_CLEANED,      /* txn_start_cleanup only: nothing was to be written */
-    TXN_CONFLICT,     /* 409/406/404/"does not exist": read again, then again at once */
+    TXN_CONFLICT,     /* 409/406/404, or ours is dead: read again, then again at once */
     TXN_LIMIT,        /* 429, and cleaning did not help: back off */
     TXN_REJECTED,     /* 400/422 on a change, validation error at commit: the same again will fail: long backoff */
     TXN_UNAUTHORIZED, /* 401/403 */
@@ -67,7 +67,11 @@ struct txn {
     char *reload_id;
     char **dead; /* ids to delete */
     size_t dead_count;
-    bool cleaned; /* the 429 clean-up was done once */
+    size_t next_dead, freed;
+    char **held; /* ours from earlier runs that could not be deleted; the next clean-up tries again */
+    size_t held_count;
+    enum txn_state failed_in; /* the state whose answer decided the result */
+    bool cleaned;             /* the 429 clean-up was done once */
     bool abort_wanted;
     bool cleanup_only;
     enum txn_result result;
@@ -80,11 +84,12 @@ struct txn {
 void txn_init(struct txn *t);
 void txn_fini(struct txn *t);
 
-/* Takes ownership of steps (mem_array of txn_step with their strings). No steps: an empty commit. */
+/* Takes ownership of steps (mem_array of txn_step with their strings). No steps: an empty commit. The same struct serves
+ * one run after the other: it remembers what an earlier run had to leave behind. */
 struct txn_action txn_start(struct txn *t, int64_t version, struct txn_step *steps, size_t count);
 /* Deletes what earlier runs left failed or outdated; unknown ones in progress may be somebody's. */
 struct txn_action txn_start_cleanup(struct txn *t);
-/* The answer to the last TXN_SEND. */
+/* The answer to the last TXN_SEND. The number of requests of a run is bounded whatever the answers are. */
 struct txn_action txn_answer(struct txn *t, const struct dataplane_answer *a);
 /* SIGTERM: before the commit is sent the next action deletes it; after, its answer is awaited. Takes effect at the next
  * txn_answer. */

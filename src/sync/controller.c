@@ -191,9 +191,9 @@ static int make_clients(struct controller *c, const struct kube_access *access, 
     c->kube = kube_client_new(c->http, access, c->log, err);
     if (c->kube == NULL)
         return -1;
-    c->dataplane =
-        dataplane_client_new(c->http, config->dataplane_url, config->dataplane_socket, &config->dataplane_username,
-                             &config->dataplane_password, &config->dataplane_token, c->log, &events, err);
+    c->dataplane = dataplane_client_new(c->base, c->http, config->dataplane_url, config->dataplane_socket,
+                                        &config->dataplane_username, &config->dataplane_password,
+                                        &config->dataplane_token, c->log, &events, err);
     return c->dataplane != NULL ? 0 : -1;
 }
 

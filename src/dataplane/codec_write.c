@@ -1,0 +1,153 @@
+#include "dataplane/codec.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "dataplane/codec_json.h"
+#include "model/diff.h"
+
+/* The document to change: a copy of what the API gave, or an empty object. */
+static yyjson_mut_doc *start_from(const char *json, const char *what, struct error *err)
+{
+    if (json == NULL) {
+        yyjson_mut_doc *fresh = yyjson_mut_doc_new(NULL);
+        if (fresh == NULL)
+            abort();
+        yyjson_mut_doc_set_root(fresh, yyjson_mut_obj(fresh));
+        return fresh;
+    }
+    cleanup(codec_doc_free_ptr) yyjson_doc *old = codec_parse(json, strlen(json), what, err);
+    if (old == NULL)
+        return NULL;
+    if (!yyjson_is_obj(yyjson_doc_get_root(old))) {
+        (void)error_set(err, ERROR_INVALID, "%s: the old object is none", what);
+        return NULL;
+    }
+    yyjson_mut_doc *copy = yyjson_doc_mut_copy(old, NULL);
+    if (copy == NULL)
+        abort();
+    return copy;
+}
+
+/* In its place where the key is there, else at the end. yyjson_mut_obj_put would move it. */
+static void put(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, yyjson_mut_val *val)
+{
+    yyjson_mut_val *k = yyjson_mut_str(doc, key);
+    if (yyjson_mut_obj_get(obj, key) != NULL ? !yyjson_mut_obj_replace(obj, k, val) : !yyjson_mut_obj_add(obj, k, val))
+        abort(); /* out of memory: the types are right */
+}
+
+static void put_string(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, const char *s)
+{
+    put(doc, obj, key, yyjson_mut_strcpy(doc, s));
+}
+
+static void put_int(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, int64_t n)
+{
+    put(doc, obj, key, yyjson_mut_int(doc, n));
+}
+
+/* Off removes our "enabled"; a "disabled" is an operator's `no-...` that overrides the default-server, and stays. */
+static void put_switch(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, bool on)
+{
+    yyjson_mut_val *old = yyjson_mut_obj_get(obj, key);
+    if (on)
+        put_string(doc, obj, key, "enabled");
+    else if (old != NULL && !yyjson_mut_equals_str(old, "disabled"))
+        yyjson_mut_obj_remove_key(obj, key);
+}
+
+static int finish(yyjson_mut_doc *doc, const char *what, struct buf *out, struct error *err)
+{
+    size_t len = 0;
+    yyjson_write_err why = {0};
+    /* Fails where a text that is to be written is no UTF-8. */
+    cleanup(mem_free_ptr) char *text = yyjson_mut_write_opts(doc, YYJSON_WRITE_NOFLAG, NULL, &len, &why);
+    if (text == NULL)
+        return error_set(err, ERROR_INVALID, "%s cannot be written as JSON: %s", what, why.msg ? why.msg : "unknown");
+    buf_clear(out);
+    if (buf_append(out, text, len) != 0)
+        return error_set(err, ERROR_INVALID, "%s: %zu bytes of JSON are over the limit of %zu", what, len,
+                         out->max_bytes);
+    return 0;
+}
+
+int codec_write_server(const struct diff_change *change, struct buf *out, struct error *err)
+{
+    const struct backend_server *s = &change->server;
+    cleanup(mem_free_ptr) char *what = mem_printf("server %s", s->name);
+    cleanup(codec_mut_doc_free_ptr) yyjson_mut_doc *doc =
+        start_from(change->op == DIFF_CHANGE ? s->json : NULL, what, err);
+    if (doc == NULL)
+        return -1;
+    yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
+    put_string(doc, root, "name", s->name);
+    put_string(doc, root, "address", s->address);
+    if (s->port != 0)
+        put_int(doc, root, "port", s->port);
+    else
+        yyjson_mut_obj_remove_key(root, "port");
+    put_switch(doc, root, "check", s->check);
+    put_int(doc, root, "weight", s->weight >= 0 ? s->weight : DIFF_NEW_WEIGHT);
+    put_switch(doc, root, "send-proxy-v2", s->send_proxy_v2);
+    return finish(doc, what, out, err);
+}
+
+/* Parameters of another algorithm (hash expression, URL parameter) go with it. */
+static void put_balance(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *algorithm)
+{
+    yyjson_mut_val *old = yyjson_mut_obj_get(root, "balance");
+    if (yyjson_mut_equals_str(yyjson_mut_obj_get(old, "algorithm"), algorithm))
+        return;
+    yyjson_mut_val *balance = yyjson_mut_obj(doc);
+    put_string(doc, balance, "algorithm", algorithm);
+    put(doc, root, "balance", balance);
+}
+
+static void put_adv_check(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *check)
+{
+    /* Each of these belongs to the check it names; beside another one it would be refused or come back as a line. */
+    static const struct {
+        const char *check, *params;
+    } owned[] = {{"httpchk", "httpchk_params"},
+                 {"mysql-check", "mysql_check_params"},
+                 {"pgsql-check", "pgsql_check_params"},
+                 {"smtpchk", "smtpchk_params"}};
+    if (yyjson_mut_equals_str(yyjson_mut_obj_get(root, "adv_check"), check))
+        return;
+    for (size_t i = 0; i < array_len(owned); i++)
+        if (!str_eq(owned[i].check, check))
+            yyjson_mut_obj_remove_key(root, owned[i].params);
+    put_string(doc, root, "adv_check", check);
+}
+
+static void put_proxy_default(yyjson_mut_doc *doc, yyjson_mut_val *root)
+{
+    yyjson_mut_val *defaults = yyjson_mut_obj_get(root, "default_server");
+    if (!yyjson_mut_is_obj(defaults)) {
+        defaults = yyjson_mut_obj(doc);
+        put(doc, root, "default_server", defaults);
+    }
+    put_string(doc, defaults, "send-proxy-v2", "enabled");
+}
+
+int codec_write_backend(const struct backend *actual, const struct diff_rules *rules, struct buf *out,
+                        struct error *err)
+{
+    cleanup(mem_free_ptr) char *what = mem_printf("backend %s", actual->name);
+    cleanup(codec_mut_doc_free_ptr) yyjson_mut_doc *doc = start_from(actual->exists ? actual->json : NULL, what, err);
+    if (doc == NULL)
+        return -1;
+    yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
+    put_string(doc, root, "name", actual->name);
+    if (!actual->exists)
+        put_string(doc, root, "mode", "tcp"); /* TLS and PROXY v2 go through to the ingress untouched */
+    if (rules->balance != NULL)
+        put_balance(doc, root, rules->balance);
+    if (rules->adv_check != NULL)
+        put_adv_check(doc, root, rules->adv_check);
+    if (rules->proxy_v2 == PROXY_V2_DEFAULT_SERVER)
+        put_proxy_default(doc, root);
+    return finish(doc, what, out, err);
+}

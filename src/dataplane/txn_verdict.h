@@ -1,0 +1,21 @@
+/* What an answer means for a transaction: for dataplane/txn only. Pure. */
+#ifndef DATAPLANE_TXN_VERDICT_H
+#define DATAPLANE_TXN_VERDICT_H
+
+#include "dataplane/client.h"
+#include "dataplane/txn.h"
+
+bool txn_is_success(const struct dataplane_answer *a);
+bool txn_is_gone(const struct dataplane_answer *a);
+/* A 2xx of something in between that is not the API (a login page) must not pass for a commit. */
+bool txn_is_commit_answer(const struct dataplane_answer *a);
+
+/* Of an answer that did not do what was asked in that state. */
+enum txn_result txn_result_of(enum txn_state state, const struct dataplane_answer *a);
+/* The answer to the DELETE of our transaction may say more about the answer that made us give it up. */
+enum txn_result txn_result_in_hindsight(const struct txn *t, const struct dataplane_answer *a);
+
+/* Fills err. but: what is wrong with an answer whose status is fine; NULL otherwise. */
+void txn_explain(struct error *err, const struct dataplane_answer *a, const char *doing, const char *but);
+
+#endif
