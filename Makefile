@@ -14,7 +14,7 @@ B := build
 
 PACKAGES := libcurl openssl libevent_core libevent_extra yaml-0.1 yyjson
 WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef -Wformat=2 \
-	-Wpointer-arith -Wwrite-strings -Wno-unknown-warning-option
+	-Wpointer-arith -Wwrite-strings
 CFLAGS ?= -O2 -g
 HARDEN := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIE -ffunction-sections -fdata-sections
 SAN := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
