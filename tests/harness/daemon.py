@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import http.client
 import os
 import pathlib
 import re
 import signal
 import time
 from collections.abc import Mapping
+from http.client import HTTPException
 
+from . import http
 from .metrics import Metrics
 from .process import ROOT, Process, free_port, wait_until
 
@@ -109,15 +110,11 @@ class Daemon:
         return "\n".join(self.log().splitlines()[-lines:])
 
     def get(self, path: str, timeout: float = 5.0) -> tuple[int, str]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
         try:
-            connection.request("GET", path)
-            answer = connection.getresponse()
-            return answer.status, answer.read().decode()
-        except http.client.HTTPException as e:
+            answer = http.request(f"http://127.0.0.1:{self.port}", "GET", path, timeout=timeout)
+        except HTTPException as e:
             raise OSError(f"GET {path}: {e!r}") from e
-        finally:
-            connection.close()
+        return answer.status, answer.text
 
     def ready(self) -> bool:
         return self.get("/readyz")[0] == 200

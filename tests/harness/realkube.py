@@ -13,6 +13,7 @@ import subprocess
 import urllib.parse
 from typing import Any
 
+from .kube import write_kubeconfig
 from .process import Process, free_port, wait_until
 
 Object = dict[str, Any]
@@ -202,17 +203,9 @@ class RealKube:
         (self.home / "tokens.csv").write_text(
             f'{ADMIN_TOKEN},admin,admin,"system:masters"\n{DAEMON_TOKEN},{DAEMON_USER},{DAEMON_USER}\n')
 
-    def kubeconfig(self, token: str = DAEMON_TOKEN, port: int | None = None) -> pathlib.Path:
-        path = self.home / f"kubeconfig-{token}-{port or self.port}"
-        path.write_text(json.dumps({
-            "apiVersion": "v1", "kind": "Config", "current-context": "test",
-            "clusters": [{"name": "test", "cluster": {
-                "server": f"https://127.0.0.1:{port or self.port}", "certificate-authority": str(self.ca)}}],
-            "users": [{"name": "daemon", "user": {"token": token}}],
-            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "daemon"}}],
-        }, indent=2))
-        path.chmod(0o600)
-        return path
+    def kubeconfig(self, token: str = DAEMON_TOKEN, ca: pathlib.Path | None = None) -> pathlib.Path:
+        ca = ca or self.ca
+        return write_kubeconfig(self.home / f"kubeconfig-{token}-{ca.stem}", f"https://127.0.0.1:{self.port}", ca=ca, token=token)
 
     # --- life
 

@@ -1,0 +1,35 @@
+"""Which real parts are tried together. Every case runs on the full ones; the others, which differ in one part, run those
+cases that this part could change (marked every_combination)."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+
+from tests.harness import realparts
+
+
+@dataclasses.dataclass(frozen=True)
+class Combination:
+    etcd: str       # a name of realparts.PARTS
+    haproxy: str    # likewise
+    dataplane: str  # "double-3.4", "double-3.0" or "real"
+    full: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.etcd}+{self.haproxy}+dataplane-{self.dataplane}"
+
+    def parts(self) -> dict[str, pathlib.Path]:
+        """The programs; raises realparts.Missing for the first that this machine cannot have."""
+        names = [self.etcd, "kube-apiserver", self.haproxy] + (["dataplaneapi"] if self.dataplane == "real" else [])
+        return {name: realparts.PARTS[name]() for name in names}
+
+
+COMBINATIONS = (
+    Combination("etcd", "haproxy-debian", "double-3.4", full=True),
+    Combination("etcd", "haproxy-ray", "double-3.0", full=True),
+    Combination("etcd", "haproxy-ray", "double-3.4"),
+    Combination("etcd-debian", "haproxy-debian", "double-3.0"),
+    Combination("etcd", "haproxy-debian", "real", full=True),
+    Combination("etcd", "haproxy-ray", "real"),
+)

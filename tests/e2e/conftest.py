@@ -1,0 +1,78 @@
+"""Fixtures: the real API servers live for the whole run, one for each etcd; everything else is fresh for every case."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import pathlib
+from collections.abc import Iterator
+
+import pytest
+
+from tests.harness import realparts
+from tests.harness.backends import backends, node_port
+from tests.harness.daemon import program
+from tests.harness.realkube import RealKube
+
+from .combinations import COMBINATIONS, Combination
+from .world import NODES, World
+
+_namespaces = itertools.count(1)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "every_combination: runs on every combination of parts, not on the full ones only")
+    config.addinivalue_line("markers", "needs_double: breaks the Data Plane API in a way that a real one cannot be told to")
+
+
+@functools.cache
+def lacking(combination: Combination) -> str:
+    """Why this machine cannot run it; "" where it can."""
+    try:
+        combination.parts()
+    except realparts.Missing as e:
+        return str(e)
+    return ""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A combination that cannot be had is skipped once, by name (test_parts.py), not once for each case."""
+    if "world" not in metafunc.fixturenames:
+        return
+    everywhere = metafunc.definition.get_closest_marker("every_combination") is not None
+    double_only = metafunc.definition.get_closest_marker("needs_double") is not None
+    chosen = [c for c in COMBINATIONS
+              if (c.full or everywhere) and not (double_only and c.dataplane == "real") and not lacking(c)]
+    metafunc.parametrize("world", chosen, ids=str, indirect=True)
+
+
+@pytest.fixture(scope="session")
+def kubes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, RealKube]]:
+    """API servers by the etcd they stand on, started when first asked for."""
+    class Started(dict[str, RealKube]):
+        def __missing__(self, etcd: str) -> RealKube:
+            kube = RealKube(tmp_path_factory.mktemp(f"kube-{etcd}"), realparts.kube_apiserver(), realparts.PARTS[etcd]())
+            self[etcd] = kube
+            kube.start()
+            return kube
+
+    started = Started()
+    yield started
+    for kube in started.values():
+        kube.stop()
+
+
+@pytest.fixture
+def world(request: pytest.FixtureRequest, tmp_path: pathlib.Path, kubes: dict[str, RealKube]) -> Iterator[World]:
+    combination: Combination = request.param
+    program()
+    kube = kubes[combination.etcd]
+    kube.admin.delete_all("Node")
+    port = node_port(NODES.values())
+    with backends(NODES, port) as running:
+        made = World(tmp_path, combination, combination.parts(), kube, f"case-{next(_namespaces)}", port, running)
+        try:
+            made.start()
+            yield made
+        finally:
+            made.close()

@@ -1,0 +1,79 @@
+"""RBAC and TLS as a real API server enforces them."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+
+import pytest
+
+from .world import World
+
+
+@pytest.mark.every_combination
+def test_slices_forbidden_falls_back_to_endpoints(world: World) -> None:
+    world.kube.grant("nodes", "endpoints")
+    world.put_nodes("node-a", "node-b", "node-c")
+    # What the slices say must not matter: they cannot be read.
+    world.put_slice("node-c")
+    world.put_endpoints("node-a", "node-b")
+    world.start_daemon()
+    world.expect("node-a", "node-b")
+    world.in_step()
+    world.put_endpoints("node-b", "node-c")
+    world.expect("node-b", "node-c")
+
+
+def test_nodes_forbidden_writes_nothing_until_allowed(world: World) -> None:
+    world.kube.grant("slices", "endpoints", "services")
+    world.put_nodes("node-a")
+    world.put_slice("node-a")
+    before = world.dataplane.file()
+    daemon = world.start_daemon()
+    daemon.wait_not_ready("nodes")
+    daemon.wait_log("(?i)nodes.*(403|forbidden)|(403|forbidden).*nodes")
+    assert world.dataplane.file() == before
+    assert daemon.get("/livez")[0] == 200
+    world.kube.grant("nodes", "slices", "endpoints", "services")
+    # The backoff may have grown to its cap of 30 s by now.
+    world.expect("node-a", timeout=60)
+    world.in_step()
+
+
+def test_nodes_forbidden_later_keeps_the_last_good_state(world: World) -> None:
+    world.put_nodes("node-a", "node-b")
+    world.put_slice("node-a", "node-b")
+    daemon = world.start_daemon()
+    world.expect("node-a", "node-b")
+    world.in_step()
+    world.kube.grant("slices", "endpoints", "services")
+    # An open watch outlives its right: only the next one is refused.
+    world.kube.stop_apiserver()
+    world.kube.start_apiserver()
+    daemon.wait_not_ready("nodes", timeout=60)
+    assert set(world.ours()) == {"node-a", "node-b"}
+    world.expect("node-a", "node-b")
+
+
+def test_wrong_token(world: World) -> None:
+    world.put_nodes("node-a")
+    world.put_slice("node-a")
+    before = world.dataplane.file()
+    daemon = world.start_daemon(KUBECONFIG=str(world.kube.kubeconfig(token="not-a-token")))
+    daemon.wait_not_ready()
+    daemon.wait_log("401|(?i)unauthorized")
+    assert world.dataplane.file() == before
+    assert "not-a-token" not in daemon.log()
+
+
+def test_certificate_of_an_unknown_authority(world: World, tmp_path: pathlib.Path) -> None:
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                    "-keyout", tmp_path / "other.key", "-out", tmp_path / "other.crt", "-subj", "/CN=other"],
+                   check=True, capture_output=True)
+    world.put_nodes("node-a")
+    world.put_slice("node-a")
+    before = world.dataplane.file()
+    daemon = world.start_daemon(KUBECONFIG=str(world.kube.kubeconfig(ca=tmp_path / "other.crt")))
+    daemon.wait_not_ready()
+    daemon.wait_log("(?i)certificate")
+    assert world.dataplane.file() == before
