@@ -1,0 +1,490 @@
+#include "kube/watch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "kube/watch_rules.h"
+
+#define BACKOFF_BASE_MS 800
+#define BACKOFF_CAP_MS 30000
+#define BACKOFF_MIN_MS 50
+
+/* ---- requests ---- */
+
+static bool under_way(const struct watch *w)
+{
+    return w->state == WATCH_STREAMING || w->state == WATCH_LISTING || w->state == WATCH_WATCHING;
+}
+
+static bool is_list(enum watch_state s)
+{
+    return s == WATCH_STREAMING || s == WATCH_LISTING;
+}
+
+/* Watches of many clients must not end together: 300 to 600 s. */
+static unsigned random_timeout_s(struct watch *w)
+{
+    w->random = w->random * 6364136223846793005u + 1442695040888963407u;
+    return 300 + (unsigned)((w->random >> 33) % 301);
+}
+
+static unsigned request(struct watch *w, enum watch_state state, uint64_t now_ms)
+{
+    w->state = state;
+    w->started_ms = now_ms;
+    w->last_byte_ms = now_ms;
+    w->answered_ms = 0;
+    w->proven = false;
+    w->timeout_s = random_timeout_s(w);
+    return WATCH_REQUEST;
+}
+
+static void forget_pages(struct watch *w)
+{
+    free(w->continue_token);
+    w->continue_token = NULL;
+    w->page = 1;
+    w->list_version[0] = '\0';
+}
+
+static unsigned start_list(struct watch *w, uint64_t now_ms)
+{
+    bool pages = w->paged || w->unlimited || now_ms < w->server->no_streaming_until_ms;
+    forget_pages(w);
+    w->listed_ms = now_ms;
+    return WATCH_REPLACE_BEGIN | WATCH_LISTED | request(w, pages ? WATCH_LISTING : WATCH_STREAMING, now_ms);
+}
+
+static unsigned start_watch(struct watch *w, uint64_t now_ms)
+{
+    return request(w, WATCH_WATCHING, now_ms);
+}
+
+/* ---- contact: what readiness and the log go by ---- */
+
+static unsigned contact_back(struct watch *w)
+{
+    w->proven = true;
+    if (w->contact)
+        return 0;
+    w->contact = true;
+    return WATCH_CONTACT_BACK;
+}
+
+static unsigned contact_lost(struct watch *w)
+{
+    w->contact = false;
+    return WATCH_CONTACT_LOST;
+}
+
+/* ---- the end of a request ---- */
+
+static uint64_t pause_ms(struct watch *w, int64_t retry_after_ms)
+{
+    uint64_t wait = backoff_next_ms(&w->backoff);
+    if (retry_after_ms > WATCH_MAX_RETRY_AFTER_MS)
+        retry_after_ms = WATCH_MAX_RETRY_AFTER_MS;
+    return retry_after_ms > 0 && (uint64_t)retry_after_ms > wait ? (uint64_t)retry_after_ms : wait;
+}
+
+static unsigned wait_for(struct watch *w, bool watch, int64_t retry_after_ms, uint64_t now_ms)
+{
+    w->state = WATCH_WAITING;
+    w->wait_for_watch = watch;
+    w->wait_until_ms = now_ms + pause_ms(w, retry_after_ms);
+    return contact_lost(w);
+}
+
+static void explain(struct watch *w, enum watch_trouble t, const char *detail)
+{
+    static const char *const doing[WATCH_STATES] = {
+        [WATCH_STREAMING] = "streaming list", [WATCH_LISTING] = "list", [WATCH_WATCHING] = "watch"};
+    struct error text; /* escapes what a peer wrote */
+    if (str_empty(detail))
+        error_set(&text, ERROR_RETRY, "%s: %s", doing[w->state], watch_rules[t].text);
+    else
+        error_set(&text, ERROR_RETRY, "%s: %s: %s", doing[w->state], watch_rules[t].text, detail);
+    size_t len = strnlen(text.message, sizeof(w->detail) - 1);
+    memcpy(w->detail, text.message, len);
+    w->detail[len] = '\0';
+    w->reason = watch_rules[t].reason;
+}
+
+static enum watch_reaction reaction_of(struct watch *w, enum watch_trouble t)
+{
+    switch (w->state) {
+    case WATCH_STREAMING:
+        if (watch_rules[t].streaming == REACT_RETRY && ++w->cut_streams >= WATCH_STREAMING_TRIES)
+            return REACT_PAGES;
+        return watch_rules[t].streaming;
+    case WATCH_LISTING:
+        if (watch_rules[t].listing == REACT_WHOLE && (w->page < 2 || w->unlimited))
+            return REACT_LIST;
+        return watch_rules[t].listing;
+    default:
+        return watch_rules[t].watching;
+    }
+}
+
+static unsigned react(struct watch *w, enum watch_reaction r, int64_t retry_after_ms, uint64_t now_ms)
+{
+    bool was_watch = w->state == WATCH_WATCHING, news = w->progress, first_refusal = !w->credentials_refused;
+    uint64_t spaced_ms = w->listed_ms + WATCH_LIST_SPACING_MS;
+    switch (r) {
+    case REACT_AGAIN:
+        return w->proven ? start_watch(w, now_ms) : wait_for(w, true, retry_after_ms, now_ms);
+    case REACT_LIST:
+        w->progress = false;
+        if (news && now_ms >= spaced_ms)
+            return start_list(w, now_ms);
+        return wait_for(w, false, now_ms < spaced_ms ? (int64_t)(spaced_ms - now_ms) : -1, now_ms);
+    case REACT_LIST_LATER:
+        return wait_for(w, false, retry_after_ms, now_ms);
+    case REACT_PAGES:
+        w->paged = true;
+        return start_list(w, now_ms);
+    case REACT_WHOLE:
+        w->unlimited = true;
+        return start_list(w, now_ms);
+    case REACT_NEW_TOKEN:
+        w->credentials_refused = true;
+        if (!first_refusal)
+            return WATCH_CREDENTIALS | wait_for(w, was_watch, retry_after_ms, now_ms);
+        return WATCH_CREDENTIALS | (was_watch ? start_watch(w, now_ms) : start_list(w, now_ms));
+    case REACT_LATER:
+    case REACT_RETRY:
+        break;
+    }
+    return wait_for(w, was_watch, retry_after_ms, now_ms);
+}
+
+/* e is what ended the request; NULL: we do, by the clock. */
+static unsigned end_request(struct watch *w, enum watch_trouble t, const struct watch_event *e, uint64_t now_ms)
+{
+    unsigned actions = w->state == WATCH_WATCHING ? WATCH_ENDED : WATCH_REPLACE_ABORT;
+    if (e == NULL || e->type < WATCH_EVENT_PAGE)
+        actions |= WATCH_CANCEL;
+    explain(w, t, e != NULL ? e->detail : NULL);
+    if (e != NULL && e->type == WATCH_EVENT_ANSWER) {
+        w->denied_status = t == TROUBLE_FORBIDDEN || t == TROUBLE_NOT_FOUND ? e->status : 0;
+        w->credentials_refused = w->credentials_refused && t == TROUBLE_UNAUTHORIZED;
+    }
+    if (t == TROUBLE_SILENT)
+        actions |= contact_lost(w);
+    return actions | react(w, reaction_of(w, t), e != NULL ? e->retry_after_ms : -1, now_ms);
+}
+
+/* ---- events: one function for each cell of the table below that is not empty ---- */
+
+static unsigned on_start(struct watch *w, const struct watch_event *e, uint64_t now_ms)
+{
+    (void)e;
+    w->reason = "start";
+    backoff_reset(&w->backoff);
+    return start_list(w, now_ms);
+}
+
+static unsigned on_stop(struct watch *w, const struct watch_event *e, uint64_t now_ms)
+{
+    (void)e;
+    (void)now_ms;
+    unsigned actions = under_way(w) ? WATCH_CANCEL : 0;
+    if (is_list(w->state))
+        actions |= WATCH_REPLACE_ABORT;
+    w->state = WATCH_IDLE;
+    w->contact = false;
+    return actions;
+}
+
+static unsigned on_wait_over(struct watch *w, const struct watch_event *e, uint64_t now_ms)
+{
+    if (e->type == WATCH_EVENT_TIMER && now_ms < w->wait_until_ms)
+        return 0;
+    return w->wait_for_watch ? start_watch(w, now_ms) : start_list(w, now_ms);
+}
+
+static unsigned on_forget(struct watch *w, const struct watch_event *e, uint64_t now_ms)
+{
+    (void)e;
+    w->reason = "forgotten";
+    w->synced = false;
+    if (w->state == WATCH_WATCHING)
+        return WATCH_CANCEL | start_list(w, now_ms);
+    w->wait_for_watch = false;
+    return 0;
+}
+
+static unsigned on_head(struct watch *w, const struct watch_event *e, uint64_t now_ms)
+{
+    if (e->status != 200)
+        return 0; /* until its body is complete the deadline for an answer runs */
+    if (!e->json)
+        return end_request(w, TROUBLE_NOT_JSON, e, now_ms);
+    w->answered_ms = w->last_byte_ms = now_ms;
+    w->credentials_refused = false;
+    w->denied_status = 0;
+    return 0;
+}
+
+static unsigned on_bytes(struct watch *w, const struct watch_event *e, uint64_t now_ms)
+{
+    (void)e;
+    w->last_byte_ms = now_ms;
+    return 0;
+}
+
+static unsigned on_deadline(struct watch *w, const struct watch_event *e, uint64_t now_ms)
+{
+    (void)e;
+    unsigned actions = 0;
+    if (w->state == WATCH_WATCHING && w->answered_ms != 0 && now_ms >= w->answered_ms + WATCH_PROVEN_MS)
+        actions = contact_back(w);
+    if (now_ms < watch_due_ms(w))
+        return actions;
+    uint64_t answer_due = w->started_ms + WATCH_ANSWER_MS;
+    if (w->answered_ms == 0 && now_ms >= answer_due)
+        return end_request(w, TROUBLE_NO_ANSWER, NULL, now_ms);
+    uint64_t silence = w->state == WATCH_WATCHING ? WATCH_SILENCE_MS : WATCH_LIST_SILENCE_MS;
+    return actions |
+           end_request(w, now_ms >= w->last_byte_ms + silence ? TROUBLE_SILENT : TROUBLE_OVERDUE, NULL, now_ms);
+}
+
+static bool version_fits(const char *version)
+{
+    return version == NULL || strlen(version) < WATCH_MAX_VERSION_BYTES;
+}
+
+/* True where it is another one. A missing version moves nothing: better an old one than none. */
+static bool move_version(char *to, const char *version)
+{
+    if (str_empty(version) || str_eq(to, version))
+        return false;
+    memcpy(to, version, strlen(version) + 1);
+    return true;
+}
+
+/* The cache now holds all: from here on changes only. */
+static unsigned synced(struct watch *w, const char *version, uint64_t now_ms)
+{
+    move_version(w->version, version);
+    if (w->paged) /* remembered only now: a server that refuses everything says nothing about streaming lists */
+        w->server->no_streaming_until_ms = now_ms + WATCH_RETRY_STREAMING_MS;
+    w->paged = w->unlimited = false;
+    w->cut_streams = 0;
+    w->synced = true;
+    return WATCH_REPLACE_END | contact_back(w);
+}
+
+static unsigned garbled(struct watch *w, const struct watch_event *e, const char *detail, uint64_t now_ms)
+{
+    struct watch_event same = *e;
+    same.detail = detail;
+    return end_request(w, TROUBLE_GARBLED, &same, now_ms);
+}
+
+static unsigned on_garbled(struct watch *w, const struct watch_event *e, uint64_t now_ms)
+{
+    return end_request(w, TROUBLE_GARBLED, e, now_ms);
+}
+
+static unsigned on_item(struct watch *w, const struct watch_event *e, uint64_t now_ms)
+{
+    (void)w;
+    (void)e;
+    (void)now_ms;
+    return WATCH_PUT;
+}
+
+static unsigned on_page(struct watch *w, const struct watch_event *e, uint64_t now_ms)
+{
+    if (w->page == 1 && (str_empty(e->version) || !version_fits(e->version)))
+        return garbled(w, e, "the list has no usable resourceVersion", now_ms);
+    if (w->page == 1) /* of the first page: the later ones were written while it was read */
+        move_version(w->list_version, e->version);
+    if (str_empty(e->continue_token)) {
+        unsigned actions = synced(w, w->list_version, now_ms);
+        forget_pages(w);
+        return actions | start_watch(w, now_ms);
+    }
+    if (strlen(e->continue_token) > WATCH_MAX_CONTINUE_BYTES)
+        return garbled(w, e, "the list has a continue token that cannot be used", now_ms);
+    free(w->continue_token);
+    w->continue_token = mem_strdup(e->continue_token);
+    w->page++;
+    return request(w, WATCH_LISTING, now_ms);
+}
+
+/* Before the end bookmark all of it goes to the new set; the version is that bookmark's alone. */
+static unsigned on_initial_object(struct watch *w, const struct watch_event *e, uint64_t now_ms)
+{
+    (void)w;
+    (void)now_ms;
+    return e->deleted ? WATCH_DELETE : WATCH_PUT;
+}
+
+static unsigned on_initial_bookmark(struct watch *w, const struct watch_event *e, uint64_t now_ms)
+{
+    if (!e->initial_end)
+        return 0;
+    if (str_empty(e->version) || !version_fits(e->version))
+        return garbled(w, e, "the end of the list has no usable resourceVersion", now_ms);
+    unsigned actions = synced(w, e->version, now_ms);
+    w->state = WATCH_WATCHING;
+    w->answered_ms = now_ms;
+    w->proven = false;
+    w->bookmarks_seen = true;
+    return actions;
+}
+
+/* News, or a sign of life after a while, is progress; the same again right after the start is none. */
+static unsigned news(struct watch *w, const struct watch_event *e, uint64_t now_ms)
+{
+    if (!move_version(w->version, e->version) && now_ms < w->answered_ms + WATCH_PROVEN_MS)
+        return 0;
+    w->progress = true;
+    backoff_reset(&w->backoff);
+    return contact_back(w);
+}
+
+static unsigned on_object(struct watch *w, const struct watch_event *e, uint64_t now_ms)
+{
+    if (!version_fits(e->version))
+        return garbled(w, e, "an object's resourceVersion is too long", now_ms);
+    return (e->deleted ? WATCH_DELETE : WATCH_PUT) | news(w, e, now_ms);
+}
+
+static unsigned on_bookmark(struct watch *w, const struct watch_event *e, uint64_t now_ms)
+{
+    if (!version_fits(e->version))
+        return garbled(w, e, "a bookmark's resourceVersion is too long", now_ms);
+    w->bookmarks_seen = true;
+    return news(w, e, now_ms);
+}
+
+static unsigned on_stream_error(struct watch *w, const struct watch_event *e, uint64_t now_ms)
+{
+    return end_request(w, watch_trouble_of_stream(e), e, now_ms);
+}
+
+static unsigned on_answer(struct watch *w, const struct watch_event *e, uint64_t now_ms)
+{
+    return end_request(w, watch_trouble_of_answer(e), e, now_ms);
+}
+
+static unsigned on_closed(struct watch *w, const struct watch_event *e, uint64_t now_ms)
+{
+    if (w->answered_ms != 0 && now_ms >= w->answered_ms + WATCH_PROVEN_MS)
+        w->proven = true;
+    return end_request(w, TROUBLE_CLOSED, e, now_ms);
+}
+
+static unsigned on_lost(struct watch *w, const struct watch_event *e, uint64_t now_ms)
+{
+    if (w->answered_ms == 0)
+        return end_request(w, TROUBLE_UNREACHABLE, e, now_ms);
+    if (now_ms >= w->answered_ms + WATCH_PROVEN_MS)
+        w->proven = true;
+    return end_request(w, TROUBLE_LOST, e, now_ms);
+}
+
+#define OF_ANY_REQUEST                                                                                    \
+    [WATCH_EVENT_STOP] = on_stop, [WATCH_EVENT_TIMER] = on_deadline, [WATCH_EVENT_HEAD] = on_head,        \
+    [WATCH_EVENT_BYTES] = on_bytes, [WATCH_EVENT_GARBLED] = on_garbled, [WATCH_EVENT_ANSWER] = on_answer, \
+    [WATCH_EVENT_CLOSED] = on_closed, [WATCH_EVENT_LOST] = on_lost
+
+static unsigned (*const table[WATCH_STATES][WATCH_EVENTS])(struct watch *w, const struct watch_event *e,
+                                                           uint64_t now_ms) = {
+    [WATCH_IDLE] = {[WATCH_EVENT_START] = on_start},
+    [WATCH_WAITING] =
+        {
+            [WATCH_EVENT_STOP] = on_stop,
+            [WATCH_EVENT_POKE] = on_wait_over,
+            [WATCH_EVENT_FORGET] = on_forget,
+            [WATCH_EVENT_TIMER] = on_wait_over,
+        },
+    [WATCH_STREAMING] =
+        {
+            OF_ANY_REQUEST,
+            [WATCH_EVENT_OBJECT] = on_initial_object,
+            [WATCH_EVENT_BOOKMARK] = on_initial_bookmark,
+            [WATCH_EVENT_ERROR] = on_stream_error,
+        },
+    [WATCH_LISTING] =
+        {
+            OF_ANY_REQUEST,
+            [WATCH_EVENT_ITEM] = on_item,
+            [WATCH_EVENT_PAGE] = on_page,
+        },
+    [WATCH_WATCHING] =
+        {
+            OF_ANY_REQUEST,
+            [WATCH_EVENT_FORGET] = on_forget,
+            [WATCH_EVENT_OBJECT] = on_object,
+            [WATCH_EVENT_BOOKMARK] = on_bookmark,
+            [WATCH_EVENT_ERROR] = on_stream_error,
+        },
+};
+
+unsigned watch_step(struct watch *w, const struct watch_event *e, uint64_t now_ms)
+{
+    return table[w->state][e->type] != NULL ? table[w->state][e->type](w, e, now_ms) : 0;
+}
+
+/* ---- for whoever drives the machine ---- */
+
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+uint64_t watch_due_ms(const struct watch *w)
+{
+    if (w->state == WATCH_IDLE)
+        return 0;
+    if (w->state == WATCH_WAITING)
+        return w->wait_until_ms;
+    uint64_t due = w->started_ms + (w->state == WATCH_LISTING ? WATCH_LIST_MS : w->timeout_s * 1000 + WATCH_GRACE_MS);
+    if (w->answered_ms == 0)
+        return sooner(due, w->started_ms + WATCH_ANSWER_MS);
+    if (is_list(w->state))
+        return sooner(due, w->last_byte_ms + WATCH_LIST_SILENCE_MS);
+    if (w->bookmarks_seen)
+        due = sooner(due, w->last_byte_ms + WATCH_SILENCE_MS);
+    return w->contact ? due : sooner(due, w->answered_ms + WATCH_PROVEN_MS);
+}
+
+const char *watch_state_name(enum watch_state s)
+{
+    static const char *const names[WATCH_STATES] = {"idle", "streaming", "listing", "watching", "waiting"};
+    return names[s];
+}
+
+static char *with_selector(char *path, const char *name, const char *selector)
+{
+    if (str_empty(selector))
+        return path;
+    cleanup(mem_free_ptr) char *value = str_url_encode(selector);
+    char *longer = mem_printf("%s%s=%s&", path, name, value);
+    free(path);
+    return longer;
+}
+
+void watch_init(struct watch *w, struct watch_server *server, const char *path, const char *label_selector,
+                const char *field_selector, unsigned seed)
+{
+    *w = (struct watch){.server = server, .page_size = WATCH_PAGE_SIZE, .page = 1, .random = seed, .reason = "start"};
+    w->path = mem_printf("%s?", path);
+    w->path = with_selector(w->path, "labelSelector", label_selector);
+    w->path = with_selector(w->path, "fieldSelector", field_selector);
+    backoff_init(&w->backoff, BACKOFF_BASE_MS, BACKOFF_CAP_MS, BACKOFF_MIN_MS, seed);
+}
+
+void watch_fini(struct watch *w)
+{
+    free(w->path);
+    free(w->continue_token);
+    *w = (struct watch){0};
+}
