@@ -74,6 +74,19 @@ void desired_fini(struct desired *d)
     desired_init(d);
 }
 
+void desired_copy(struct desired *to, const struct desired *from)
+{
+    *to = (struct desired){.state = from->state,
+                           .server_count = from->server_count,
+                           .endpoint_count = from->endpoint_count,
+                           .problem = mem_strdup(from->problem)};
+    to->servers = mem_array(from->server_count, sizeof(to->servers[0]));
+    for (size_t i = 0; i < from->server_count; i++) {
+        const struct desired_server *s = &from->servers[i];
+        to->servers[i] = (struct desired_server){mem_strdup(s->name), mem_strdup(s->address), s->port};
+    }
+}
+
 bool desired_eq(const struct desired *a, const struct desired *b)
 {
     if (a->state != b->state || a->server_count != b->server_count || !str_eq(a->problem, b->problem))
