@@ -1,9 +1,11 @@
 #include "kube/frame.h"
 
+#include <malloc.h>
 #include <stdio.h>
 
 static const char ITEMS[] = "items";
 #define NO_MATCH 99u
+#define FRAME_TRIM_BYTES (1u << 20)
 
 enum state {
     BETWEEN,      /* WATCH: before an object */
@@ -89,6 +91,22 @@ static void start_object(struct frame *f)
     f->state = OBJECT;
 }
 
+/* One huge object must not set what the process holds from then on. glibc keeps what was freed, and takes longer to return
+ * anything the larger the blocks were; so it is told, where that is worth a walk through its heap. */
+static void give_back(struct frame *f)
+{
+    size_t size = f->object.size;
+    if (size <= FRAME_KEEP_BYTES) {
+        buf_clear(&f->object);
+        return;
+    }
+    buf_fini(&f->object);
+#ifdef __GLIBC__
+    if (size > FRAME_TRIM_BYTES)
+        malloc_trim(0);
+#endif
+}
+
 static int hand_out(struct frame *f, struct input *in, struct error *err)
 {
     static const char padding[FRAME_PADDING_BYTES];
@@ -98,10 +116,7 @@ static int hand_out(struct frame *f, struct input *in, struct error *err)
     f->state = f->mode == FRAME_LIST ? ITEMS_NEXT : BETWEEN;
     f->frames++;
     int result = in->fn(in->arg, f->object.data, len, err);
-    if (f->object.size > FRAME_KEEP_BYTES)
-        buf_fini(&f->object);
-    else
-        buf_clear(&f->object);
+    give_back(f);
     return result == 0 ? 0 : -1;
 }
 
