@@ -1,0 +1,130 @@
+"""One daemon between the Kubernetes double and a Data Plane API double that drives a real HAProxy."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+from typing import Any
+
+from tests.harness import objects
+from tests.harness.daemon import Daemon
+from tests.harness.haproxy import AUTH, DoubleDataPlane, HAProxy
+from tests.harness.kube import KubeDouble
+from tests.harness.process import ROOT, wait_until
+
+NAMESPACE = "ingress"
+SERVICE = "web"
+BACKEND = "be"
+PORT = 30443
+
+TEMPLATE = """\
+global
+  stats socket {d}/haproxy.sock mode 600 level admin expose-fd listeners
+
+defaults
+  mode tcp
+  timeout connect 2s
+  timeout client 30s
+  timeout server 30s
+
+userlist dataplaneapi
+  user admin insecure-password adminpwd
+
+frontend fe
+  bind 127.0.0.1:{fe}
+  default_backend be
+
+backend be
+  mode tcp
+  balance roundrobin
+  option tcp-check
+  default-server inter 5s rise 2 fall 2
+  server n1 127.0.11.1:30443 check weight 100
+  server sorry 127.0.11.99:80 backup
+
+backend other
+  mode tcp
+  timeout server 77s
+  server a 127.0.0.1:9
+"""
+
+
+def program() -> pathlib.Path:
+    """$HAPROXY_K8S_SYNC, else the build with sanitizers."""
+    return pathlib.Path(os.environ.get("HAPROXY_K8S_SYNC") or ROOT / "build/san/haproxy-k8s-sync").absolute()
+
+
+class Rig:
+    """Nodes n1, n2, ... have the addresses 127.0.11.<i>; HAProxy starts with n1 alone, in step with one pod on n1."""
+
+    def __init__(self, home: pathlib.Path, template: str = TEMPLATE, play: str = "3.4", **kube: Any):
+        self.home = home
+        self.haproxy = HAProxy(home / "haproxy", template)
+        self.dataplane = DoubleDataPlane(self.haproxy, self.haproxy.config, home / "dataplane", play, reload_delay=0.2)
+        (home / "kube").mkdir()
+        self.kube = KubeDouble(home / "kube", **kube)
+        self.daemon: Daemon | None = None
+
+    def __enter__(self) -> "Rig":
+        self.haproxy.start()
+        self.dataplane.start()
+        self.kube.start()
+        self.kube.put(*(objects.node(f"n{i}", f"127.0.11.{i}") for i in range(1, 6)))
+        self.pods(1)
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            if self.daemon is not None:
+                self.daemon.close() if kind is None else self.daemon.kill()
+        finally:
+            self.kube.stop()
+            self.dataplane.stop()
+            self.haproxy.stop()
+
+    # --- Kubernetes
+
+    def pods(self, *nodes: int, conditions: dict[str, bool] = objects.READY) -> None:
+        """One pod on each of these nodes and none elsewhere."""
+        self.kube.put(objects.slice_("web-1", SERVICE, [objects.endpoint(f"10.244.{i}.7", f"n{i}", conditions) for i in nodes],
+                                     namespace=NAMESPACE))
+
+    # --- the daemon
+
+    def settings(self, **more: str) -> dict[str, str]:
+        user, password = AUTH.split(":")
+        env = {"INGRESS_NAMESPACE": NAMESPACE, "INGRESS_SERVICE_NAME": SERVICE, "HAPROXY_BACKEND_NAME": BACKEND,
+               "KUBECONFIG": str(self.kube.kubeconfig(self.home / "kubeconfig")), "HAPROXY_DATAPLANE_URL": self.dataplane.url,
+               "HAPROXY_DATAPLANE_USERNAME": user, "HAPROXY_DATAPLANE_PASSWORD": password, "HAPROXY_BACKEND_PORT": str(PORT),
+               "RESYNC_PERIOD": "30s", "LOG_LEVEL": "debug", **more}
+        return {name: value for name, value in env.items() if value}
+
+    def start(self, **settings: str) -> Daemon:
+        """Starts the daemon; a setting that is "" is left out."""
+        self.daemon = Daemon(self.home / "daemon", self.settings(**settings), program()).start()
+        return self.daemon
+
+    # --- what came of it
+
+    def servers(self) -> set[str]:
+        """Names of the server lines of our backend in the file."""
+        body = re.split(r"^\S.*$", self.dataplane.file().split("\nbackend be", 1)[1].split("\n", 1)[1], maxsplit=1, flags=re.M)[0]
+        return set(re.findall(r"^\s+server (\S+)", body, re.M))
+
+    def wait_servers(self, *nodes: int, timeout: float = 20) -> None:
+        """Until the file has exactly these nodes (and the backup that is not ours), and HAProxy runs them."""
+        wanted = {f"n{i}" for i in nodes} | {"sorry"}
+        wait_until(lambda: self.servers() == wanted, timeout, f"servers {sorted(wanted)} in the file")
+        wait_until(lambda: set(self.haproxy.servers(BACKEND)) == wanted, timeout, f"servers {sorted(wanted)} in HAProxy")
+
+    def wait_in_sync(self, timeout: float = 20) -> None:
+        assert self.daemon
+        self.daemon.wait_metric("in_sync", 1, timeout)
+
+    def transactions(self) -> list[dict[str, Any]]:
+        return list(self.dataplane.get("/transactions").json() or [])
+
+    def writes(self) -> list[tuple[str, str, int]]:
+        """(method, path, status) of everything but GETs that the Data Plane API saw."""
+        return [(r["method"], r["path"], r["status"]) for r in self.dataplane.requests() if r["method"] != "GET"]

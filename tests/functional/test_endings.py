@@ -1,0 +1,253 @@
+"""Every ending of a transaction: what the daemon does, what it leaves behind, what it says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.harness.process import wait_until
+
+from .rig import Rig
+
+BEGIN = {"method": "POST", "path": r"/transactions\?version="}
+ADD = {"method": "POST", "path": r"/servers\?transaction_id="}
+REMOVE = {"method": "DELETE", "path": r"/servers/.*transaction_id="}
+COMMIT = {"method": "PUT", "path": r"/transactions/[^?]+$"}
+STEPS = {"begin": BEGIN, "add": ADD, "remove": REMOVE, "commit": COMMIT}
+
+
+def answer(step: dict[str, str], status: int, message: str = "made up", **more: Any) -> dict[str, Any]:
+    return {"action": "answer", **step, "status": status, "body": {"code": status, "message": message}, "times": 1, **more}
+
+
+def in_step(rig: Rig, **settings: str) -> None:
+    rig.start(**settings)
+    rig.wait_in_sync()
+
+
+def move(rig: Rig) -> None:
+    """The one change of every case: the pod goes from n1 to n2, which adds one server and removes one."""
+    rig.pods(2)
+
+
+def settled(rig: Rig) -> None:
+    rig.wait_servers(2)
+    rig.wait_in_sync()
+    open_ones = [t for t in rig.transactions() if t["status"] == "in_progress"]
+    assert not open_ones, f"left open: {open_ones}"
+    assert 'server a 127.0.0.1:9' in rig.dataplane.file()
+
+
+@pytest.mark.parametrize("step, status, message", [
+    ("begin", 409, "version mismatch"),
+    ("add", 409, "object already exists"),
+    ("add", 400, "transaction does not exist: x"),
+    ("remove", 404, "missing object"),
+    ("commit", 409, "version mismatch"),
+    ("commit", 406, "transaction x is outdated and cannot be committed"),
+    ("commit", 404, "transaction does not exist"),
+])
+def test_conflict_is_read_again_and_tried_at_once(rig: Rig, step: str, status: int, message: str) -> None:
+    in_step(rig)
+    rig.dataplane.fault(answer(STEPS[step], status, message))
+    move(rig)
+    settled(rig)
+    assert rig.daemon.metrics().sum("transactions_total", result="conflict") == 1
+    assert rig.daemon.metrics().sum("transactions_total", result="committed") == 1
+    rig.daemon.wait_log("somebody else changed HAProxy's configuration")
+
+
+@pytest.mark.parametrize("step", ["begin", "add", "remove", "commit"])
+@pytest.mark.parametrize("status", [500, 503])
+def test_server_errors_back_off_and_go_on(rig: Rig, step: str, status: int) -> None:
+    in_step(rig)
+    rig.dataplane.fault(answer(STEPS[step], status, "the disk is full"))
+    move(rig)
+    rig.daemon.wait_log("the disk is full")
+    settled(rig)
+
+
+@pytest.mark.parametrize("applied", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("step", ["begin", "add", "remove", "commit"])
+def test_connection_lost_at_every_step(rig: Rig, step: str, applied: bool) -> None:
+    in_step(rig)
+    rig.dataplane.fault({"action": "close", **STEPS[step], "times": 2, "apply": applied})
+    move(rig)
+    rig.wait_servers(2)
+    rig.wait_in_sync()
+    # One whose begin was applied and whose id never reached us may be left: nobody but a commit can end it.
+    left = [t for t in rig.transactions() if t["status"] == "in_progress"]
+    assert not left, left
+
+
+@pytest.mark.parametrize("step", ["begin", "add", "remove", "commit"])
+def test_own_death_at_every_step(rig: Rig, step: str) -> None:
+    in_step(rig)
+    rig.dataplane.fault({"action": "delay", **STEPS[step], "seconds": 1.0, "times": 1})
+    seen = len(rig.dataplane.requests())
+    move(rig)
+    wait_until(lambda: rig.daemon.metrics().sum("in_sync") == 0, 10, "the change to begin")
+    if step != "begin":
+        wait_until(lambda: len(rig.dataplane.requests()) > seen, 10, "the transaction to begin")
+    rig.daemon.kill()
+    rig.dataplane.clear_faults()
+    rig.daemon.start()
+    settled(rig)
+
+
+def test_what_earlier_runs_left_failed_or_outdated_is_deleted_at_start(rig: Rig) -> None:
+    outdated, failed, committed = rig.dataplane.begin(), rig.dataplane.begin(), rig.dataplane.begin()
+    rig.dataplane.post(f"/configuration/backends/be/servers?transaction_id={failed}",
+                       {"name": "w", "address": "127.0.0.1", "port": 1, "weight": 9999})
+    assert rig.dataplane.commit(failed).status == 400
+    assert rig.dataplane.commit(committed).status in (200, 202)
+    foreign = rig.dataplane.begin()
+    assert {t["id"] for t in rig.transactions()} >= {outdated, failed, foreign}
+    in_step(rig)
+    assert {t["id"] for t in rig.transactions()} == {foreign}, "the unknown one in progress may be somebody's"
+
+
+def test_limit_is_freed_by_deleting_dead_ones(rig: Rig) -> None:
+    in_step(rig)
+    held = [rig.dataplane.begin() for _ in range(19)]
+    last = rig.dataplane.begin()
+    assert rig.dataplane.commit(last).status in (200, 202)  # the 19 are outdated now
+    foreign = rig.dataplane.begin()
+    move(rig)
+    settled_ids = {t["id"] for t in rig.transactions()}
+    rig.wait_servers(2)
+    rig.wait_in_sync()
+    assert foreign in settled_ids or not settled_ids & set(held)
+
+
+def test_limit_reached_by_somebody_else_is_said_and_waited_for(rig: Rig) -> None:
+    in_step(rig)
+    held = [rig.dataplane.begin() for _ in range(20)]
+    move(rig)
+    body = rig.daemon.wait_not_ready("too many open transactions")
+    assert "be" in body
+    assert {t["id"] for t in rig.transactions()} == set(held), "somebody's open transactions were touched"
+    for tid in held:
+        rig.dataplane.delete(f"/transactions/{tid}")
+    settled(rig)
+
+
+def test_validation_error_is_said_and_retried_when_the_file_is_mended(rig: Rig) -> None:
+    in_step(rig, RESYNC_PERIOD="1s")
+    path = rig.dataplane.config
+    good = path.read_text()
+    path.write_text(good.replace("timeout server 77s", "timeout server 77s\n  no-such-keyword 1"))
+    move(rig)
+    body = rig.daemon.wait_not_ready("no-such-keyword")
+    assert "refuses the change" in body
+    assert rig.servers() == {"n1", "sorry"}
+    assert not [t for t in rig.transactions() if t["status"] in ("in_progress", "failed")]
+    path.write_text(good)
+    settled(rig)
+
+
+def test_rejected_change_is_deleted_and_not_hammered(rig: Rig) -> None:
+    in_step(rig)
+    rig.dataplane.fault({**answer(ADD, 422, "validation failure list: address is wrong"), "times": 0})
+    move(rig)
+    rig.daemon.wait_not_ready("address is wrong")
+    rig.daemon.wait_metric("transactions_total", 1, result="rejected")
+    assert not [t for t in rig.transactions() if t["status"] == "in_progress"]
+    rig.dataplane.clear_faults()
+    rig.pods(2, 3)  # another wish: tried without waiting for the long backoff
+    rig.wait_servers(2, 3, timeout=5)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_refused_credentials_are_read_again(rig: Rig, status: int, tmp_path: Any) -> None:
+    secret = tmp_path / "password"
+    secret.write_text("adminpwd\n")
+    in_step(rig, HAPROXY_DATAPLANE_PASSWORD="", HAPROXY_DATAPLANE_PASSWORD_FILE=str(secret), RESYNC_PERIOD="1s")
+    if status == 403:
+        rig.dataplane.fault(answer({"method": "", "path": "/"}, 403, "not allowed"))
+        rig.daemon.wait_log("not allowed")
+    else:
+        secret.write_text("wrong\n")
+        rig.daemon.wait_not_ready("401|credential")
+        log = rig.daemon.log()
+        assert "wrong" not in log and "adminpwd" not in log
+        secret.write_text("adminpwd\n")
+    move(rig)
+    settled(rig)
+
+
+def test_data_plane_restart_in_the_middle(rig: Rig) -> None:
+    in_step(rig)
+    rig.dataplane.fault({"action": "hang", **COMMIT, "times": 1})
+    move(rig)
+    wait_until(lambda: [t for t in rig.transactions() if t["status"] == "in_progress"], 10, "a transaction in progress")
+    rig.dataplane.kill()
+    rig.daemon.wait_not_ready("target")
+    rig.dataplane.start()
+    settled(rig)
+
+
+def test_hand_edit_in_the_middle(rig: Rig) -> None:
+    in_step(rig)
+    rig.dataplane.fault({"action": "delay", **COMMIT, "seconds": 1.0, "times": 1})
+    move(rig)
+    wait_until(lambda: [t for t in rig.transactions() if t["status"] == "in_progress"], 10, "a transaction in progress")
+    path = rig.dataplane.config
+    path.write_text(path.read_text().replace("timeout server 77s", "timeout server 78s"))
+    settled(rig)
+    assert "timeout server 78s" in rig.dataplane.file(), "the hand edit was lost"
+
+
+def test_failed_reload_is_said_with_haproxys_words_and_repeated(rig: Rig) -> None:
+    in_step(rig)
+    rig.dataplane.fault({"action": "fail-reload", "message": "[ALERT] cannot bind socket (Address already in use)"})
+    move(rig)
+    rig.daemon.wait_log("cannot bind socket")
+    rig.wait_servers(2)
+    rig.wait_in_sync()
+    metrics = rig.daemon.metrics()
+    assert metrics.sum("reloads_total", result="failed") == 1
+    assert metrics.sum("reloads_total", result="succeeded") >= 1
+    rig.daemon.wait_log("empty commit")
+
+
+def test_forgotten_reload_is_repeated(rig: Rig) -> None:
+    in_step(rig)
+    rig.dataplane.fault(answer({"method": "GET", "path": "/reloads/"}, 404, "reload not found"))
+    move(rig)
+    settled(rig)
+    assert rig.daemon.metrics().sum("reloads_total", result="unknown") == 1
+    rig.daemon.wait_log("empty commit")
+
+
+def test_nothing_to_do_is_no_transaction(rig: Rig) -> None:
+    in_step(rig, RESYNC_PERIOD="1s")
+    rig.daemon.wait_metric("reconciles_total", 4, result="in_step")
+    assert not rig.writes()
+
+
+def test_sigterm_in_the_middle_leaves_no_transaction(rig: Rig) -> None:
+    in_step(rig)
+    rig.dataplane.fault({"action": "delay", **ADD, "seconds": 1.0, "times": 1})
+    move(rig)
+    wait_until(lambda: [t for t in rig.transactions() if t["status"] == "in_progress"], 10, "a transaction in progress")
+    rig.daemon.stop()
+    assert not rig.transactions()
+    assert rig.servers() == {"n1", "sorry"}
+
+
+def test_sigterm_while_the_api_is_silent_ends_in_time(rig: Rig) -> None:
+    in_step(rig)
+    rig.dataplane.fault({"action": "hang", **BEGIN})
+    move(rig)
+    wait_until(lambda: rig.daemon.metrics().sum("in_sync") == 0, 10, "the change to begin")
+    rig.daemon.stop()  # exit 0 within 5 s
+
+
+def test_sighup_compares_now(rig: Rig) -> None:
+    in_step(rig, RESYNC_PERIOD="1h")
+    path = rig.dataplane.config
+    path.write_text(path.read_text().replace("server n1 127.0.11.1:30443", "server n1 127.0.11.1:30444"))
+    rig.daemon.process.signal(1)
+    wait_until(lambda: "server n1 127.0.11.1:30443" in rig.dataplane.file(), 10, "the hand edit to be repaired")
