@@ -21,6 +21,7 @@
 #define HEARTBEAT_MS 1000 /* how often the loop proves that it turns */
 #define HEARTBEAT_DEAD_MS 30000
 #define STOP_DEADLINE_MS 4000
+#define SKIPS_IN_A_LINE 10
 
 struct controller {
     struct event_base *base;
@@ -49,14 +50,16 @@ struct controller {
 
 static void log_skips(struct controller *c, const struct desired *wish)
 {
+    /* Endpoints that are just not ready are everyday life; what is left out for another reason is worth a line. */
     cleanup(buf_fini) struct buf text;
-    buf_init(&text, 0);
-    for (size_t i = 0; i < wish->skip_count && i < 10; i++)
-        buf_printf(&text, "%s%s: %s", i > 0 ? "; " : "", wish->skips[i].subject, wish->skips[i].reason);
+    size_t count = 0;
     unsigned held_back;
-    if (wish->skip_count == 0 || !log_limit_pass(&c->skip_limit, clock_mono_ms(), buf_str(&text), &held_back))
-        return;
-    log_warn(c->log, "endpoints left out", log_int("count", wish->skip_count), log_str("endpoints", buf_str(&text)));
+    buf_init(&text, 0);
+    for (size_t i = 0; i < wish->skip_count; i++)
+        if (!wish->skips[i].ordinary && count++ < SKIPS_IN_A_LINE)
+            buf_printf(&text, "%s%s: %s", count > 1 ? "; " : "", wish->skips[i].subject, wish->skips[i].reason);
+    if (count > 0 && log_limit_pass(&c->skip_limit, clock_mono_ms(), buf_str(&text), &held_back))
+        log_warn(c->log, "endpoints left out", log_int("count", count), log_str("endpoints", buf_str(&text)));
 }
 
 static void log_wait(struct controller *c, const struct desired *wish)
