@@ -181,7 +181,7 @@ static void check_row(const struct row *row, const struct desired *d)
                   d->problem != NULL ? d->problem : "(none)", row->problem != NULL ? row->problem : "(none)");
 }
 
-START_TEST(rules)
+START_TEST(every_rule)
 {
     const struct row *row = &rows[_i];
     struct mapping_rules mapping = {row->fixed_port};
@@ -590,7 +590,7 @@ int main(void)
 {
     Suite *s = suite_create("desired");
     TCase *t = tcase_create("rules");
-    tcase_add_loop_test(t, rules, 0, (int)array_len(rows));
+    tcase_add_loop_test(t, every_rule, 0, (int)array_len(rows));
     tcase_add_test(t, not_synced_says_what_is_missing);
     tcase_add_test(t, endpoints_are_used_while_slices_are_not_synced);
     tcase_add_test(t, subsets_are_united);

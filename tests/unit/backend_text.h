@@ -1,0 +1,162 @@
+/*
+ * A HAProxy backend as lines of text, in the words of haproxy.cfg where there are any:
+ *
+ *     server n1 10.0.0.1:80 check weight 100 send-proxy-v2 backup disabled    (IPv6: [fd00::1]:80)
+ *     server-template web 1-3
+ *     balance roundrobin     adv_check tcp-check     default-server send-proxy-v2
+ *     missing                the backend is not there
+ *     alien 12 what the line says | why it is in the way
+ *
+ * Each server gets a `json` of its own, so that a test sees whether it was carried along.
+ */
+#ifndef TESTS_BACKEND_TEXT_H
+#define TESTS_BACKEND_TEXT_H
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "model/backend.h"
+#include "model/desired.h"
+
+static inline uint16_t text_port(const char *s)
+{
+    uint64_t number = 0;
+    ck_assert_msg(str_parse_uint(s, 65535, &number) == 0, "port \"%s\"", s);
+    return (uint16_t)number;
+}
+
+/* "10.0.0.1:80", "[fd00::1]:80", "10.0.0.1" (no port) */
+static inline void text_address(char *word, char **ret_address, uint16_t *ret_port)
+{
+    char *end = strchr(word, ']'), *colon = strrchr(end != NULL ? end : word, ':');
+    *ret_port = 0;
+    if (colon != NULL) {
+        *ret_port = text_port(colon + 1);
+        *colon = '\0';
+    }
+    if (end != NULL)
+        *end = '\0';
+    *ret_address = mem_strdup(word + (word[0] == '['));
+}
+
+static inline void text_add_server(struct backend *b, char *words)
+{
+    b->servers = mem_resize(b->servers, b->server_count + 1, sizeof(b->servers[0]));
+    struct backend_server *s = &b->servers[b->server_count++];
+    *s = (struct backend_server){.weight = -1};
+    s->name = mem_strdup(strsep(&words, " "));
+    s->json = mem_printf("{\"was\":\"%s\"}", s->name);
+    text_address(strsep(&words, " "), &s->address, &s->port);
+    for (char *word; (word = strsep(&words, " ")) != NULL;) {
+        if (strcmp(word, "weight") == 0)
+            s->weight = text_port(strsep(&words, " "));
+        else if (strcmp(word, "check") == 0)
+            s->check = true;
+        else if (strcmp(word, "backup") == 0)
+            s->backup = true;
+        else if (strcmp(word, "disabled") == 0)
+            s->maintenance = true;
+        else if (strcmp(word, "send-proxy-v2") == 0)
+            s->send_proxy_v2 = true;
+        else
+            ck_abort_msg("server word \"%s\"", word);
+    }
+}
+
+static inline void text_add_template(struct backend *b, char *words)
+{
+    b->templates = mem_resize(b->templates, b->template_count + 1, sizeof(b->templates[0]));
+    struct backend_template *t = &b->templates[b->template_count++];
+    t->prefix = mem_strdup(strsep(&words, " "));
+    t->first = text_port(strsep(&words, "-"));
+    t->last = text_port(words);
+}
+
+static inline void text_add_alien(struct backend *b, char *words)
+{
+    b->aliens = mem_resize(b->aliens, b->alien_count + 1, sizeof(b->aliens[0]));
+    struct backend_alien_line *a = &b->aliens[b->alien_count++];
+    a->line = text_port(strsep(&words, " "));
+    a->text = mem_strdup(strsep(&words, "|"));
+    a->reason = mem_strdup(words);
+}
+
+static inline void text_set(char **at, const char *value)
+{
+    free(*at);
+    *at = mem_strdup(value);
+}
+
+static inline void text_backend(struct backend *b, const char *name, const char *lines)
+{
+    cleanup(mem_free_ptr) char *copy = mem_strdup(lines);
+    char *rest = copy;
+    backend_init(b);
+    *b = (struct backend){.name = mem_strdup(name), .exists = true, .version = 7};
+    b->mode = mem_strdup("tcp");
+    b->balance = mem_strdup("");
+    b->adv_check = mem_strdup("");
+    for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
+        char *word = strsep(&line, " ");
+        if (strcmp(word, "server") == 0)
+            text_add_server(b, line);
+        else if (strcmp(word, "server-template") == 0)
+            text_add_template(b, line);
+        else if (strcmp(word, "alien") == 0)
+            text_add_alien(b, line);
+        else if (strcmp(word, "balance") == 0)
+            text_set(&b->balance, line);
+        else if (strcmp(word, "adv_check") == 0)
+            text_set(&b->adv_check, line);
+        else if (strcmp(word, "default-server") == 0)
+            b->default_send_proxy_v2 = true;
+        else if (strcmp(word, "missing") == 0)
+            b->exists = false;
+        else
+            ck_assert_msg(word[0] == '\0', "backend word \"%s\"", word);
+    }
+}
+
+static inline void text_print_server(struct buf *b, const struct backend_server *s)
+{
+    bool v6 = strchr(s->address, ':') != NULL;
+    buf_printf(b, "%s %s%s%s", s->name, v6 ? "[" : "", s->address, v6 ? "]" : "");
+    if (s->port != 0)
+        buf_printf(b, ":%u", s->port);
+    if (s->check)
+        buf_add(b, " check");
+    if (s->weight >= 0)
+        buf_printf(b, " weight %d", s->weight);
+    if (s->send_proxy_v2)
+        buf_add(b, " send-proxy-v2");
+    if (s->backup)
+        buf_add(b, " backup");
+    if (s->maintenance)
+        buf_add(b, " disabled");
+}
+
+/* "n1 10.0.0.1:80; n2 [fd00::2]:80" ("": DESIRED_EMPTY) */
+static inline void text_wish(struct desired *d, const char *text)
+{
+    cleanup(mem_free_ptr) char *copy = mem_strdup(text);
+    char *rest = copy;
+    desired_init(d);
+    d->state = text[0] != '\0' ? DESIRED_OK : DESIRED_EMPTY;
+    if (text[0] == '\0') {
+        d->problem = mem_strdup("none of the Service's 2 endpoints is ready");
+        return;
+    }
+    for (char *word; (word = strsep(&rest, ";")) != NULL;) {
+        word += word[0] == ' ';
+        d->servers = mem_resize(d->servers, d->server_count + 1, sizeof(d->servers[0]));
+        struct desired_server *s = &d->servers[d->server_count++];
+        s->name = mem_strdup(strsep(&word, " "));
+        text_address(word, &s->address, &s->port);
+    }
+}
+
+#endif
