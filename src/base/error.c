@@ -22,12 +22,12 @@ static void copy_printable(char *to, size_t size, const char *from)
         else if (c == '\n' || c == '\t' || c == '\r')
             to[n++] = ' ';
         else
-            n += (size_t)sprintf(to + n, "\\x%02x", c);
+            n += (size_t)snprintf(to + n, size - n, "\\x%02x", c);
     }
     to[n] = '\0';
 }
 
-static void fill(struct error *err, const char *fmt, va_list ap)
+printf_like(2, 0) static void fill(struct error *err, const char *fmt, va_list ap)
 {
     char raw[2 * ERROR_MESSAGE_BYTES];
     vsnprintf(raw, sizeof(raw), fmt, ap);

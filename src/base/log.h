@@ -37,8 +37,11 @@ struct log {
 /* Left out of the line when cond is false. */
 #define log_if(cond, field) ((cond) ? (field) : (struct log_field){LOG_FIELD_STR, "", 0, 0})
 
+/* The first field is one that is left out: a comma can then follow it whether or not there are others. (C23's __VA_OPT__
+ * would do without it, but cppcheck takes it for a syntax error and skips the rest of the function.) */
 #define log_at(log, level, msg, ...) \
-    log_write((log), (level), (msg), (const struct log_field[]){__VA_ARGS__ __VA_OPT__(, ){LOG_FIELD_END, 0, 0, 0}})
+    log_write((log), (level), (msg), \
+              (const struct log_field[]){{LOG_FIELD_STR, "", 0, 0}, ##__VA_ARGS__, {LOG_FIELD_END, 0, 0, 0}})
 #define log_debug(log, ...) log_at(log, LOG_LEVEL_DEBUG, __VA_ARGS__)
 #define log_info(log, ...) log_at(log, LOG_LEVEL_INFO, __VA_ARGS__)
 #define log_warn(log, ...) log_at(log, LOG_LEVEL_WARN, __VA_ARGS__)
