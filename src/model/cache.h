@@ -5,7 +5,8 @@
  * everybody sees; the end swaps and drops what was not listed again; an abort keeps the old ones. What is listed again
  * unchanged is only marked, so that a relist costs no second copy.
  *
- * Each object lives in one allocation together with its strings: about 90 bytes and its strings for a node.
+ * Each object lives in one allocation together with its strings: a node takes about 110 bytes, the hash table and malloc
+ * included, and its strings.
  */
 #ifndef MODEL_CACHE_H
 #define MODEL_CACHE_H
