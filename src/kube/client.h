@@ -11,9 +11,11 @@
 
 struct kube_access;
 struct kube_client;
+struct watch_server;
 
-/* Takes what it needs from access (copied; files are read now). ERROR_FATAL: CA or client certificate unreadable or not
- * PEM, token file unreadable. */
+/* Takes what it needs from access (copied; files are read now). ERROR_FATAL: CA, client certificate or key unreadable or not
+ * PEM, token file unreadable. The token file alone is looked at again, before each request; where that fails later, the last
+ * token stays. */
 struct kube_client *kube_client_new(struct http *http, const struct kube_access *access, const struct log *log,
                                     struct error *err) must_check;
 void kube_client_free(struct kube_client *c);
@@ -26,5 +28,8 @@ struct http_request *kube_client_start(struct kube_client *c, struct http_reques
 void kube_client_credentials_refused(struct kube_client *c);
 
 const char *kube_client_server(const struct kube_client *c); /* for messages */
+
+/* What watches learn of this server and share. */
+struct watch_server *kube_client_watch_server(struct kube_client *c);
 
 #endif

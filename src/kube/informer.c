@@ -1,0 +1,448 @@
+/*
+ * The shell around kube/watch: bytes in, actions out. Requests are started and cancelled from the timer alone, never from
+ * inside one of libcurl's callbacks, which must not call back into it.
+ */
+#include "kube/informer.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "kube/client.h"
+#include "kube/frame.h"
+#include "kube/informer_log.h"
+#include "kube/watch.h"
+#include "net/http.h"
+#include "net/timer.h"
+
+#define MAX_ERROR_BODY_BYTES (64u << 10)
+#define TRIM_OBJECTS 200 /* a list of this many left freed memory behind that is worth giving back */
+
+struct informer {
+    struct kube_client *client;
+    struct cache *cache;
+    enum kube_object_kind kind;
+    enum cache_kind cache_kind;
+    char *resource;
+    struct informer_callbacks callbacks;
+    void *arg;
+
+    struct watch watch;
+    struct timer timer;
+    struct http_request *request; /* NULL: none */
+    bool cancelled;               /* it is over for us, but not yet ended */
+    bool wanted;                  /* another one is to be started */
+    bool is_list;                 /* it is a LIST */
+    bool good;                    /* its headers promise objects */
+    bool told;                    /* it was counted */
+    struct frame frame;
+    struct buf error_body;
+
+    struct kube_event *event; /* being fed to the machine */
+    uint64_t received_us;
+    uint64_t last_byte_ms;
+    uint64_t list_started_us;
+    size_t listed;
+    struct informer_log log;
+    struct informer_status told_status; /* as of the last status callback */
+};
+
+/* ---- status ---- */
+
+static enum informer_denied denied_of(int status)
+{
+    return status == 403 ? INFORMER_FORBIDDEN : status == 404 ? INFORMER_NOT_SERVED : INFORMER_ALLOWED;
+}
+
+void informer_get_status(const struct informer *i, struct informer_status *ret)
+{
+    *ret = (struct informer_status){
+        .synced = cache_synced(i->cache, i->cache_kind),
+        .denied = denied_of(i->watch.denied_status),
+        .last_byte_ms = i->last_byte_ms,
+    };
+    ret->stale = ret->synced && !i->watch.contact;
+    if (!i->watch.contact)
+        snprintf(ret->problem, sizeof(ret->problem), "%s", i->watch.detail);
+}
+
+static void tell_status(struct informer *i)
+{
+    struct informer_status now;
+    informer_get_status(i, &now);
+    const struct informer_status *old = &i->told_status;
+    if (now.synced == old->synced && now.stale == old->stale && now.denied == old->denied &&
+        str_eq(now.problem, old->problem))
+        return;
+    i->told_status = now;
+    if (i->callbacks.status != NULL)
+        i->callbacks.status(i->arg);
+}
+
+/* ---- objects ---- */
+
+static void tell_changed(struct informer *i, const char *verb, const char *kind, const char *name)
+{
+    if (i->callbacks.changed == NULL)
+        return;
+    cleanup(mem_free_ptr) char *cause =
+        mem_printf("%s %s%s%s", verb, kind, name != NULL ? " " : "", name != NULL ? name : "");
+    i->callbacks.changed(i->arg, cause, i->received_us);
+}
+
+/* True where the cache is another one. What cannot be used is not put: its last good state stays until the next list. */
+static bool put(struct informer *i, struct kube_event *e)
+{
+    bool changed = false;
+    if (e->node != NULL)
+        changed = cache_put_node(i->cache, e->node);
+    else if (e->set != NULL)
+        changed = cache_put_set(i->cache, i->cache_kind, e->set);
+    e->node = NULL; /* both belong to the cache now */
+    e->set = NULL;
+    return changed;
+}
+
+static void apply(struct informer *i, unsigned actions)
+{
+    static const char *const types[] = {
+        [KUBE_ADDED] = "ADDED", [KUBE_MODIFIED] = "MODIFIED", [KUBE_DELETED] = "DELETED"};
+    static const char *const kinds[] = {
+        [KUBE_NODE] = "node", [KUBE_SLICE] = "endpointslice", [KUBE_ENDPOINTS] = "endpoints"};
+    struct kube_event *e = i->event;
+    if ((actions & (WATCH_PUT | WATCH_DELETE)) == 0 || e == NULL)
+        return;
+    informer_log_object(&i->log, e);
+    bool changed = false;
+    if (actions & WATCH_PUT) {
+        changed = put(i, e);
+        i->listed++;
+    } else if (e->name != NULL) {
+        changed = cache_delete(i->cache, i->cache_kind, e->name);
+    }
+    if (changed)
+        tell_changed(i, types[e->type], kinds[i->kind], e->name);
+}
+
+static void replaced(struct informer *i)
+{
+    bool changed = cache_replace_end(i->cache, i->cache_kind);
+    if (i->listed >= TRIM_OBJECTS)
+        malloc_trim(0);
+    informer_log_synced(&i->log, cache_count(i->cache, i->cache_kind), i->is_list,
+                        clock_mono_us() - i->list_started_us);
+    if (changed)
+        tell_changed(i, "list of", i->resource, NULL);
+}
+
+/* ---- what the machine says ---- */
+
+static void cancel(struct informer *i)
+{
+    i->wanted = false;
+    if (i->request == NULL)
+        return;
+    i->cancelled = true;
+    timer_set(&i->timer, 0);
+}
+
+static void begin_list(struct informer *i)
+{
+    cache_replace_begin(i->cache, i->cache_kind);
+    i->list_started_us = clock_mono_us();
+    i->listed = 0;
+}
+
+static void tell_reasons(struct informer *i, unsigned actions)
+{
+    if ((actions & WATCH_ENDED) && i->callbacks.watch_restarted != NULL)
+        i->callbacks.watch_restarted(i->arg, i->resource, i->watch.reason);
+    if ((actions & WATCH_LISTED) && i->callbacks.relisted != NULL)
+        i->callbacks.relisted(i->arg, i->resource, i->watch.reason);
+}
+
+/* In the order of the bits. Requests are started and ended from the timer. */
+static void carry_out(struct informer *i, unsigned actions, uint64_t now_ms)
+{
+    apply(i, actions);
+    if (actions & WATCH_CANCEL)
+        cancel(i);
+    if (actions & WATCH_REPLACE_ABORT)
+        cache_replace_abort(i->cache, i->cache_kind);
+    if (actions & WATCH_REPLACE_END)
+        replaced(i);
+    if (actions & WATCH_REPLACE_BEGIN)
+        begin_list(i);
+    if (actions & WATCH_CREDENTIALS)
+        kube_client_credentials_refused(i->client);
+    if (actions & WATCH_REQUEST)
+        i->wanted = true;
+    informer_log_step(&i->log, actions, &i->watch, now_ms);
+    tell_reasons(i, actions);
+}
+
+static void set_timer(struct informer *i)
+{
+    if (i->cancelled || (i->wanted && i->request == NULL)) {
+        timer_set(&i->timer, 0);
+        return;
+    }
+    uint64_t due = watch_due_ms(&i->watch), now = clock_mono_ms();
+    if (due == 0)
+        timer_cancel(&i->timer);
+    else if (i->timer.due_ms == 0 || due < i->timer.due_ms)
+        timer_set(&i->timer, due > now ? due - now : 0);
+}
+
+static void feed(struct informer *i, const struct watch_event *e)
+{
+    uint64_t now_ms = clock_mono_ms();
+    unsigned actions = watch_step(&i->watch, e, now_ms);
+    carry_out(i, actions, now_ms);
+    /* Thousands of objects and chunks of a list change no status. */
+    if ((actions & ~(unsigned)(WATCH_PUT | WATCH_DELETE)) != 0 || e->type == WATCH_EVENT_HEAD)
+        tell_status(i);
+    set_timer(i);
+}
+
+static void feed_type(struct informer *i, enum watch_event_type type, const char *detail)
+{
+    feed(i, &(struct watch_event){.type = type, .detail = detail});
+}
+
+/* ---- frames ---- */
+
+static void feed_event(struct informer *i, struct kube_event *e)
+{
+    static const enum watch_event_type types[] = {
+        [KUBE_ADDED] = WATCH_EVENT_OBJECT,   [KUBE_MODIFIED] = WATCH_EVENT_OBJECT,
+        [KUBE_DELETED] = WATCH_EVENT_OBJECT, [KUBE_BOOKMARK] = WATCH_EVENT_BOOKMARK,
+        [KUBE_ERROR] = WATCH_EVENT_ERROR,    [KUBE_UNKNOWN] = WATCH_EVENT_BYTES};
+    i->event = e;
+    feed(i, &(struct watch_event){
+                .type = i->is_list ? WATCH_EVENT_ITEM : types[e->type],
+                .status = e->status_code,
+                .deleted = e->type == KUBE_DELETED,
+                .initial_end = e->initial_events_end,
+                .too_large = e->cause_too_large,
+                .retry_after_ms = (int64_t)e->retry_after_seconds * 1000,
+                .version = e->resource_version,
+                .reason = e->status_reason,
+                .detail = e->status_message,
+            });
+    i->event = NULL;
+}
+
+static int on_frame(void *arg, char *json, size_t len, struct error *err)
+{
+    struct informer *i = arg;
+    cleanup(kube_event_fini) struct kube_event e = {0};
+    int result =
+        i->is_list ? kube_decode_item(i->kind, json, len, &e, err) : kube_decode_event(i->kind, json, len, &e, err);
+    if (result != 0)
+        return -1;
+    feed_event(i, &e);
+    return i->cancelled ? error_set(err, ERROR_RETRY, "ended") : 0;
+}
+
+/* ---- the request under way ---- */
+
+static bool is_json(const struct http_response *r)
+{
+    const char *type = http_response_header(r, "Content-Type");
+    static const char json[] = "application/json";
+    return type != NULL && strncasecmp(type, json, strlen(json)) == 0 && strchr("; \t", type[strlen(json)]) != NULL;
+}
+
+static void count_request(struct informer *i, int code)
+{
+    if (!i->told && i->callbacks.requested != NULL)
+        i->callbacks.requested(i->arg, code);
+    i->told = true;
+}
+
+static int on_head(void *arg, const struct http_response *r)
+{
+    struct informer *i = arg;
+    if (i->cancelled)
+        return -1;
+    i->last_byte_ms = clock_mono_ms();
+    i->good = r->status == 200 && is_json(r);
+    count_request(i, r->status);
+    informer_log_warning(&i->log, http_response_header(r, "Warning"));
+    feed(i, &(struct watch_event){.type = WATCH_EVENT_HEAD,
+                                  .status = r->status,
+                                  .json = i->good,
+                                  .detail = http_response_header(r, "Content-Type")});
+    return i->cancelled ? -1 : 0;
+}
+
+static int on_data(void *arg, const char *bytes, size_t len)
+{
+    struct informer *i = arg;
+    if (i->cancelled)
+        return -1;
+    i->received_us = clock_mono_us();
+    i->last_byte_ms = i->received_us / 1000;
+    feed_type(i, WATCH_EVENT_BYTES, NULL);
+    if (!i->good) {
+        size_t room = MAX_ERROR_BODY_BYTES - i->error_body.len;
+        return buf_append(&i->error_body, bytes, len < room ? len : room);
+    }
+    struct error err;
+    if (frame_feed(&i->frame, bytes, len, on_frame, i, &err) != 0 && !i->cancelled)
+        feed_type(i, WATCH_EVENT_GARBLED, err.message);
+    return i->cancelled ? -1 : 0;
+}
+
+static void list_done(struct informer *i)
+{
+    struct error err;
+    struct kube_list_meta meta;
+    if (frame_end(&i->frame, &err) != 0 ||
+        kube_decode_list_meta(i->frame.envelope.data, i->frame.envelope.len, &meta, &err) != 0) {
+        feed_type(i, WATCH_EVENT_GARBLED, err.message);
+        return;
+    }
+    feed(i, &(struct watch_event){
+                .type = WATCH_EVENT_PAGE, .version = meta.resource_version, .continue_token = meta.continue_token});
+    kube_list_meta_fini(&meta);
+}
+
+static void watch_done(struct informer *i)
+{
+    struct error err;
+    if (frame_end(&i->frame, &err) != 0)
+        feed_type(i, WATCH_EVENT_LOST, err.message);
+    else
+        feed_type(i, WATCH_EVENT_CLOSED, NULL);
+}
+
+static void answer_done(struct informer *i, const struct http_response *r)
+{
+    cleanup(kube_event_fini) struct kube_event status = {0};
+    kube_decode_status(buf_str(&i->error_body), i->error_body.len, &status);
+    int64_t retry_after_ms = http_response_retry_after_ms(r);
+    if (retry_after_ms < 0)
+        retry_after_ms = (int64_t)status.retry_after_seconds * 1000;
+    cleanup(mem_free_ptr) char *detail =
+        mem_printf("HTTP %d%s%s", r->status, str_empty(status.status_message) ? "" : ": ",
+                   status.status_message != NULL ? status.status_message : "");
+    feed(i, &(struct watch_event){.type = WATCH_EVENT_ANSWER,
+                                  .status = r->status,
+                                  .too_large = status.cause_too_large,
+                                  .retry_after_ms = retry_after_ms,
+                                  .reason = status.status_reason,
+                                  .detail = detail});
+}
+
+static void on_done(void *arg, const struct http_response *r, const struct error *err)
+{
+    struct informer *i = arg;
+    i->request = NULL;
+    if (i->cancelled) { /* the machine is past it */
+        i->cancelled = false;
+        set_timer(i);
+        return;
+    }
+    count_request(i, r->status);
+    if (err != NULL)
+        feed_type(i, WATCH_EVENT_LOST, err->message);
+    else if (!i->good)
+        answer_done(i, r);
+    else if (i->is_list)
+        list_done(i);
+    else
+        watch_done(i);
+}
+
+static void start_request(struct informer *i)
+{
+    static const struct http_callbacks callbacks = {.on_head = on_head, .on_data = on_data, .on_done = on_done};
+    i->wanted = i->told = i->good = false;
+    i->is_list = watch_request_is_list(&i->watch);
+    frame_fini(&i->frame);
+    frame_init(&i->frame, i->is_list ? FRAME_LIST : FRAME_WATCH, 0);
+    buf_clear(&i->error_body);
+    cleanup(mem_free_ptr) char *path = watch_request_path(&i->watch);
+    struct http_request_options options = {
+        .method = "GET", .path = path, .gzip = i->is_list, .own_connection = !i->is_list};
+    struct error err;
+    i->request = kube_client_start(i->client, &options, &callbacks, i, &err);
+    if (i->request == NULL)
+        feed_type(i, WATCH_EVENT_LOST, err.message);
+}
+
+/* ---- the timer: all that talks to libcurl ---- */
+
+static void on_timer(void *arg)
+{
+    struct informer *i = arg;
+    if (i->cancelled) {
+        http_cancel(i->request);
+        i->request = NULL;
+        i->cancelled = false;
+    }
+    /* Somebody emptied the cache: changes since then are not enough. */
+    if (i->wanted && i->watch.state == WATCH_WATCHING && !cache_synced(i->cache, i->cache_kind))
+        feed_type(i, WATCH_EVENT_FORGET, NULL);
+    if (i->wanted)
+        start_request(i);
+    else
+        feed_type(i, WATCH_EVENT_TIMER, NULL);
+    set_timer(i);
+}
+
+void informer_start(struct informer *i)
+{
+    feed_type(i, WATCH_EVENT_START, NULL);
+}
+
+void informer_stop(struct informer *i)
+{
+    feed_type(i, WATCH_EVENT_STOP, NULL);
+}
+
+void informer_poke(struct informer *i)
+{
+    feed_type(i, WATCH_EVENT_POKE, NULL);
+}
+
+struct informer *informer_new(struct event_base *base, struct kube_client *client, struct cache *cache,
+                              const struct log *log, const struct informer_options *options,
+                              const struct informer_callbacks *callbacks, void *arg)
+{
+    struct informer *i = mem_alloc(sizeof(*i));
+    i->client = client;
+    i->cache = cache;
+    i->resource = mem_strdup(options->resource);
+    i->kind = options->kind;
+    i->cache_kind = options->cache_kind;
+    i->callbacks = *callbacks;
+    i->arg = arg;
+    watch_init(&i->watch, kube_client_watch_server(client), options->path, options->label_selector,
+               options->field_selector, backoff_random_seed());
+    timer_init(&i->timer, base, on_timer, i);
+    frame_init(&i->frame, FRAME_WATCH, 0);
+    buf_init(&i->error_body, MAX_ERROR_BODY_BYTES);
+    informer_log_init(&i->log, log, i->resource);
+    return i;
+}
+
+void informer_free(struct informer *i)
+{
+    if (i == NULL)
+        return;
+    http_cancel(i->request);
+    timer_fini(&i->timer);
+    frame_fini(&i->frame);
+    buf_fini(&i->error_body);
+    watch_fini(&i->watch);
+    free(i->resource);
+    free(i);
+}

@@ -1,0 +1,86 @@
+#include "kube/informer_log.h"
+
+#include "base/clock.h"
+#include "base/str.h"
+
+#define LIMIT_MS 60000
+
+void informer_log_init(struct informer_log *l, const struct log *log, const char *resource)
+{
+    *l = (struct informer_log){.log = log, .resource = resource};
+    l->trouble.period_ms = l->relists.period_ms = l->skipped.period_ms = LIMIT_MS;
+}
+
+void informer_log_object(struct informer_log *l, const struct kube_event *e)
+{
+    const struct error *why = e->skipped.kind != ERROR_NONE ? &e->skipped : &e->partial;
+    unsigned held_back;
+    /* One key for all of them: thousands of bad objects in one list are one line. */
+    if (why->kind == ERROR_NONE || !log_limit_pass(&l->skipped, clock_mono_ms(), "object", &held_back))
+        return;
+    log_warn(l->log, "an object from Kubernetes is not as expected", log_str("resource", l->resource),
+             log_str("error", why->message), log_if(held_back > 0, log_int("others_before", held_back)));
+}
+
+void informer_log_synced(struct informer_log *l, size_t objects, bool paged, uint64_t took_us)
+{
+    log_info(l->log, "synced with Kubernetes", log_str("resource", l->resource), log_int("objects", objects),
+             log_str("how", paged ? "paged list" : "streaming list"), log_us_as_ms("ms", took_us));
+}
+
+static void log_lost(struct informer_log *l, const struct watch *w, uint64_t now_ms)
+{
+    unsigned held_back;
+    if (l->lost_ms == 0)
+        l->lost_ms = now_ms;
+    if (!log_limit_pass(&l->trouble, now_ms, w->reason, &held_back))
+        return;
+    l->loss_was_said = true;
+    log_warn(l->log,
+             w->synced ? "no contact with the Kubernetes API; the last good state stays in use"
+                       : "the Kubernetes API gave no complete list yet; HAProxy stays as it is",
+             log_str("resource", l->resource), log_str("reason", w->reason), log_str("error", w->detail),
+             log_if(held_back > 0, log_int("times_before", held_back)));
+}
+
+/* After a first list "synced" says it all. */
+static void log_back(struct informer_log *l, uint64_t now_ms)
+{
+    if (l->loss_was_said)
+        log_info(l->log, "in contact with the Kubernetes API again", log_str("resource", l->resource),
+                 log_us_as_ms("away_ms", (now_ms - l->lost_ms) * 1000));
+    l->loss_was_said = false;
+    l->lost_ms = 0;
+}
+
+/* Lists and watches that follow a loss of contact need no line of their own. */
+static void log_change(struct informer_log *l, unsigned actions, const struct watch *w, uint64_t now_ms)
+{
+    unsigned held_back;
+    bool worth_it =
+        (actions & WATCH_LISTED) && w->contact && log_limit_pass(&l->relists, now_ms, w->reason, &held_back);
+    if (worth_it)
+        log_info(l->log, "listing again", log_str("resource", l->resource), log_str("reason", w->reason),
+                 log_str("error", w->detail), log_if(held_back > 0, log_int("times_before", held_back)));
+    else
+        log_debug(l->log, actions & WATCH_LISTED ? "list started" : "watch ended", log_str("resource", l->resource),
+                  log_str("reason", w->reason), log_str("detail", w->detail));
+}
+
+void informer_log_step(struct informer_log *l, unsigned actions, const struct watch *w, uint64_t now_ms)
+{
+    if (actions & (WATCH_LISTED | WATCH_ENDED))
+        log_change(l, actions, w, now_ms);
+    if (actions & WATCH_CONTACT_LOST)
+        log_lost(l, w, now_ms);
+    if (actions & WATCH_CONTACT_BACK)
+        log_back(l, now_ms);
+}
+
+void informer_log_warning(struct informer_log *l, const char *warning)
+{
+    if (l->warned || str_empty(warning))
+        return;
+    l->warned = true;
+    log_info(l->log, "the Kubernetes API server warns", log_str("resource", l->resource), log_str("warning", warning));
+}

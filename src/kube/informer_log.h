@@ -1,0 +1,33 @@
+/* What an informer tells an operator: few lines, each once, repeated trouble with a count. */
+#ifndef KUBE_INFORMER_LOG_H
+#define KUBE_INFORMER_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "kube/decode.h"
+#include "kube/watch.h"
+
+struct informer_log {
+    const struct log *log;
+    const char *resource; /* borrowed */
+    struct log_limit trouble, relists, skipped;
+    uint64_t lost_ms;   /* contact was lost then; 0: it is there, or never was */
+    bool loss_was_said; /* so its end is said, too */
+    bool warned;        /* the API server's warning was passed on */
+};
+
+void informer_log_init(struct informer_log *l, const struct log *log, const char *resource);
+
+/* An object, or a part of it, that cannot be used. */
+void informer_log_object(struct informer_log *l, const struct kube_event *e);
+/* A list is complete. */
+void informer_log_synced(struct informer_log *l, size_t objects, bool paged, uint64_t took_us);
+/* WATCH_LISTED, WATCH_ENDED, WATCH_CONTACT_LOST and WATCH_CONTACT_BACK of a step. */
+void informer_log_step(struct informer_log *l, unsigned actions, const struct watch *w, uint64_t now_ms);
+/* The Warning header of an answer (RFC 7234 5.5; deprecated APIs carry it), NULL where there is none. */
+void informer_log_warning(struct informer_log *l, const char *warning);
+
+#endif
