@@ -36,7 +36,5 @@ class Access:
             return
         where = f'in the namespace "{target.namespace}"' if target.namespace else "at the cluster scope"
         named = f' "{target.name}"' if target.name else ""
-        details = {"group": resource.group} if resource.group else {}
-        raise ApiError(403, f'{resource.plural}{named} is forbidden: User "{user}" cannot {verb} resource '
-                            f'"{resource.plural}" in API group "{resource.group}" {where}',
-                       details={**({"name": target.name} if target.name else {}), **details, "kind": resource.plural})
+        raise ApiError(403, f'{target.qualified}{named} is forbidden: User "{user}" cannot {verb} resource '
+                            f'"{resource.plural}" in API group "{resource.group}" {where}', details=target.details)

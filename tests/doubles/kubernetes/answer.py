@@ -112,11 +112,16 @@ async def send_list(response: Response, body: Iterator[bytes], headers: dict[str
     if "split" in spec:
         response.split = splitter(spec["split"])
     position = min(spec.get("afterBytes", len(text)), len(text))
-    await response.start(200, headers, None if spec else len(text))
+    await response.start(200, headers, None if spec else _length(text))
     await response.write(text[:position])
     if not await _strike(response, spec):
         await response.write(text[position:])
     await response.end()
+
+
+def _length(text: bytes | bytearray) -> int | None:
+    """What the headers say: nothing where the real server does not know it yet."""
+    return len(text) if len(text) < CHUNKED_FROM_BYTES else None
 
 
 async def _send_parts(response: Response, body: Iterator[bytes], headers: dict[str, str]) -> None:
@@ -129,7 +134,7 @@ async def _send_parts(response: Response, body: Iterator[bytes], headers: dict[s
             await response.write(bytes(buffer))
             buffer.clear()
     if not response.started:
-        await response.start(200, headers, len(buffer) if len(buffer) < CHUNKED_FROM_BYTES else None)
+        await response.start(200, headers, _length(buffer))
     await response.write(bytes(buffer))
     await response.end()
 

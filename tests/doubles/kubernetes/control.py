@@ -11,7 +11,8 @@
     POST   /disconnect                {"resource", "verb", "how": "reset"|"fin"}: ends connections: {"closed": n}
     PUT    /listening                 {"open": false} refuses new connections, true takes them again
     PUT    /access                    {"tokens": {token: user}, "powerless": [user], "forbidden": [plural]}
-    PUT    /settings                  {"streamingLists", "etcd", "bookmarkIntervalSeconds", "watchTimeoutSeconds"}
+    PUT    /settings                  {"streamingLists", "etcd", "bookmarkIntervalSeconds", "watchTimeoutSeconds",
+                                      "freshWaitSeconds"}
 """
 
 from __future__ import annotations
@@ -126,5 +127,7 @@ class Control:
     def _settings(self, body: Any, _: Request) -> Any:
         self.api.streaming_lists = body.get("streamingLists", self.api.streaming_lists)
         self.api.etcd = body.get("etcd", self.api.etcd)
-        self.api.pace.bookmark_interval_s = body.get("bookmarkIntervalSeconds", self.api.pace.bookmark_interval_s)
-        self.api.pace.default_timeout_s = body.get("watchTimeoutSeconds", self.api.pace.default_timeout_s)
+        pace = self.api.pace
+        pace.bookmark_interval_s = body.get("bookmarkIntervalSeconds", pace.bookmark_interval_s)
+        pace.default_timeout_s = body.get("watchTimeoutSeconds", pace.default_timeout_s)
+        pace.fresh_wait_s = body.get("freshWaitSeconds", pace.fresh_wait_s)

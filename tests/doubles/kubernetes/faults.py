@@ -3,7 +3,7 @@
 A fault is a JSON object. What it hits (all optional):
     resource   plural name, such as "nodes"
     verb       "list" (any page), "first-page", "next-page", "watch" (any), "streaming-list", "resume" (a watch from a
-               version), "get"
+               version), "get", "create", "update", "patch", "delete"
     nth        hits from the nth matching request on (1)
     times      hits so many requests (1); 0: until it is removed
 What it does, one of:
@@ -28,7 +28,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-VERBS = ("list", "first-page", "next-page", "watch", "streaming-list", "resume", "get")
+VERBS = ("list", "first-page", "next-page", "watch", "streaming-list", "resume", "get", "create", "update",
+         "patch", "delete")
 _MATCHING = {"resource": str, "verb": str, "nth": int, "times": int}
 _ACTIONS = {"status": int, "redirect": str, "hang": bool, "insert": str, "error": dict, "stall": bool, "cut": str,
             "split": (int, list), "pad": int}

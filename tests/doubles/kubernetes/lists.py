@@ -6,26 +6,37 @@ import base64
 import binascii
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from .encoding import encode
 from .objects import Stored
-from .options import EXACT, NOT_OLDER_THAN, Options
+from .options import EXACT, Options
 from .resources import Target
 from .status import ApiError, too_large
 from .store import Store
 
 
+@dataclass(frozen=True)
+class _View:
+    """What a list shows: objects as they were at a version (None: now), from a key on, so many; and the version it names."""
+
+    at: int | None
+    named: int
+    after: str = ""
+    limit: int = 0
+
+
 def list_body(store: Store, target: Target, options: Options, etcd: str) -> Iterator[bytes]:
     """The answer in parts; every refusal is raised before the first of them is asked for."""
-    version, after, limit = _where(store, options)
-    objects = [stored for stored in store.all(target.resource, version)
+    view = _continued(store, options) if options.continue_token else _first(store, target, options, etcd)
+    objects = [stored for stored in store.all(target.resource, view.at)
                if (not target.namespace or stored.namespace == target.namespace)
-               and stored.selected(options.labels, options.fields) and _start_key(stored, target, etcd) >= after]
-    shown = objects[:limit] if limit else objects
-    metadata: dict[str, Any] = {"resourceVersion": str(version)}
+               and stored.selected(options.labels, options.fields) and _start_key(stored, target, etcd) >= view.after]
+    shown = objects[:view.limit] if view.limit else objects
+    metadata: dict[str, Any] = {"resourceVersion": str(view.named)}
     if len(shown) < len(objects):
-        metadata["continue"] = _token(version, _start_key(shown[-1], target, etcd) + "\0")
+        metadata["continue"] = _token(view.named, _start_key(shown[-1], target, etcd) + "\0")
         if not options.label_text and not options.field_text:
             metadata["remainingItemCount"] = len(objects) - len(shown)
     head = {"kind": target.resource.kind + "List", "apiVersion": target.resource.api_version, "metadata": metadata}
@@ -39,24 +50,31 @@ def _parts(head: bytes, shown: list[Stored]) -> Iterator[bytes]:
     yield b"]}\n"
 
 
-def _where(store: Store, options: Options) -> tuple[int, str, int]:
-    """The version to read at, the first key to show and how many."""
-    if options.continue_token:
-        if options.version_text not in ("", "0"):
-            raise ApiError(400, "specifying resource version is not allowed when using continue")
-        version, after = _parse_token(options.continue_token)
-        if version < store.compacted:
-            raise ApiError(410, "The provided continue parameter is too old: start a new list without it",
-                           metadata={"continue": _token(-1, after)})
-        return (store.version if version < 0 else version), after, options.limit
+def _continued(store: Store, options: Options) -> _View:
+    if options.version_text not in ("", "0"):
+        raise ApiError(400, "specifying resource version is not allowed when using continue")
+    version, after = _parse_token(options.continue_token)
+    limit = 0 if options.version_text else options.limit
+    if 0 <= version < store.compacted:
+        raise ApiError(410, "The provided continue parameter is too old: start a new list without it",
+                       metadata={"continue": _token(-1, after)})
+    if version < 0:
+        return _View(None, store.version, after, limit)
+    return _View(version, version, after, limit)
+
+
+def _first(store: Store, target: Target, options: Options, etcd: str) -> _View:
     wanted = options.version()
-    if wanted is not None and wanted > store.version:
-        raise too_large(wanted, store.version)
-    exact = options.version_match == EXACT or (options.limit and wanted and options.version_match != NOT_OLDER_THAN)
-    version = wanted if exact and wanted else store.version
-    if version < store.compacted:
-        raise ApiError(410, f"The resourceVersion for the provided list is too old: {version}")
-    return version, "", 0 if options.version_text == "0" else options.limit
+    if wanted is None:
+        return _View(None, store.version, limit=options.limit)
+    cached = store.cache_version(target.resource, etcd)
+    if wanted > cached:
+        raise too_large(wanted, cached)
+    if wanted and (options.version_match == EXACT or (options.limit and not options.version_match)):
+        if wanted < store.compacted:
+            raise ApiError(410, f"The resourceVersion for the provided list is too old: {wanted}")
+        return _View(wanted, wanted, limit=options.limit)
+    return _View(None, cached, limit=options.limit if wanted else 0)
 
 
 def _start_key(stored: Stored, target: Target, etcd: str) -> str:

@@ -31,10 +31,18 @@ class Options:
         """None where none was given."""
         if self.version_text == "":
             return None
-        if not (self.version_text.isascii() and self.version_text.isdigit()):
-            raise ApiError(500, f'resourceVersion: Invalid value: "{self.version_text}": strconv.ParseUint: '
-                                f'parsing "{self.version_text}": invalid syntax', reason="")
-        return int(self.version_text)
+        if self.version_text.isascii() and self.version_text.isdigit():
+            return int(self.version_text)
+        why = (f'resourceVersion: Invalid value: "{self.version_text}": strconv.ParseUint: '
+               f'parsing "{self.version_text}": invalid syntax')
+        if self.watch:
+            raise ApiError(500, why, reason="")
+        raise ApiError(400, f"invalid resource version: {why}")
+
+    @property
+    def must_be_fresh(self) -> bool:
+        """Whether the request waits for the watch cache to reach the version that it names."""
+        return not self.continue_token and (not self.watch or bool(self.initial_events))
 
 
 def _flag(query: dict[str, str], name: str) -> bool | None:
@@ -58,7 +66,7 @@ def parse(query: dict[str, str], streaming_lists: bool) -> Options:
     options = Options(
         labels=label_selector(query.get("labelSelector", "")), fields=field_selector(query.get("fieldSelector", "")),
         label_text=query.get("labelSelector", ""), field_text=query.get("fieldSelector", ""),
-        watch=bool(_flag(query, "watch")), limit=_number(query, "limit"), continue_token=query.get("continue", ""),
+        watch=bool(_flag(query, "watch")), limit=max(0, _number(query, "limit")), continue_token=query.get("continue", ""),
         version_text=query.get("resourceVersion", ""), version_match=query.get(_MATCH, ""),
         initial_events=_flag(query, _INITIAL), bookmarks=bool(_flag(query, "allowWatchBookmarks")),
         timeout_s=float(_number(query, "timeoutSeconds")))
@@ -82,7 +90,7 @@ def _list_problems(o: Options) -> list[tuple[str, str, str, str]]:
         if not o.version_text:
             problems.append(_forbidden(_MATCH, f"{_MATCH} is forbidden unless resourceVersion is provided"))
         if o.continue_token:
-            problems.append(_forbidden(_MATCH, f"{_MATCH} is forbidden with continue"))
+            problems.append(_forbidden(_MATCH, f"{_MATCH} is forbidden when continue is provided"))
         if o.version_match not in (EXACT, NOT_OLDER_THAN):
             problems.append(_unsupported(_MATCH, o.version_match, f'"{EXACT}", "{NOT_OLDER_THAN}", ""'))
         if o.version_match == EXACT and o.version_text == "0":
@@ -105,6 +113,6 @@ def _watch_problems(o: Options, streaming_lists: bool) -> list[tuple[str, str, s
             problems.append(_forbidden(_MATCH, f"{_MATCH} is forbidden for watch unless {_INITIAL} is provided"))
         if o.version_match != NOT_OLDER_THAN:
             problems.append(_unsupported(_MATCH, o.version_match, f'"{NOT_OLDER_THAN}"'))
-        if o.continue_token:
-            problems.append(_forbidden(_MATCH, f"{_MATCH} is forbidden with continue"))
+    if o.continue_token and (o.version_match or o.version_text in ("", "0")):
+        problems.append(_forbidden(_MATCH, f"{_MATCH} is forbidden when continue is provided"))
     return problems

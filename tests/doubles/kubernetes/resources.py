@@ -18,6 +18,8 @@ class Resource:
     kind: str
     namespaced: bool
     has_generation: bool = False
+    has_status: bool = False
+    """Its status is written at a path of its own; a write to the object itself leaves it alone."""
     deprecated: str = ""
     empty: dict[str, Any] = field(default_factory=dict, hash=False)
     """What a bookmark's object holds besides kind, apiVersion and metadata: Go's zero values."""
@@ -40,15 +42,17 @@ class Resource:
         return "/".join(parts)
 
 
-NODES = Resource("", "v1", "nodes", "Node", False, empty={
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", False, has_status=True, empty={"spec": {}, "status": {}})
+NODES = Resource("", "v1", "nodes", "Node", False, has_status=True, empty={
     "spec": {}, "status": {"daemonEndpoints": {"kubeletEndpoint": {"Port": 0}}, "nodeInfo": _EMPTY_NODE_INFO}})
 ENDPOINTS = Resource("", "v1", "endpoints", "Endpoints", True,
                      deprecated="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
-SERVICES = Resource("", "v1", "services", "Service", True, empty={"spec": {}, "status": {"loadBalancer": {}}})
+SERVICES = Resource("", "v1", "services", "Service", True, has_status=True,
+                    empty={"spec": {}, "status": {"loadBalancer": {}}})
 SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", True, has_generation=True,
                   empty={"addressType": "", "endpoints": None, "ports": None})
 
-ALL = (NODES, ENDPOINTS, SERVICES, SLICES)
+ALL = (NAMESPACES, NODES, ENDPOINTS, SERVICES, SLICES)
 
 
 @dataclass(frozen=True)
@@ -58,14 +62,23 @@ class Target:
     resource: Resource
     namespace: str = ""
     name: str = ""
+    subresource: str = ""
+
+    @property
+    def qualified(self) -> str:
+        """The resource as the server's messages name it."""
+        return f"{self.resource.plural}.{self.resource.group}" if self.resource.group else self.resource.plural
+
+    @property
+    def details(self) -> dict[str, str]:
+        """As a Status names it."""
+        named = {"name": self.name} if self.name else {}
+        group = {"group": self.resource.group} if self.resource.group else {}
+        return {**named, **group, "kind": self.resource.plural}
 
 
 def by_kind(kind: str, api_version: str) -> Resource | None:
     return next((r for r in ALL if r.kind == kind and r.api_version == api_version), None)
-
-
-def by_plural(plural: str) -> Resource | None:
-    return next((r for r in ALL if r.plural == plural), None)
 
 
 def parse_path(path: str) -> Target | None:
@@ -81,6 +94,8 @@ def parse_path(path: str) -> Target | None:
             continue
         if len(parts) == 1:
             return Target(resource, namespace)
-        if len(parts) == 2 and (namespace or not resource.namespaced):
-            return Target(resource, namespace, parts[1])
+        if resource.namespaced and not namespace:
+            continue
+        if len(parts) == 2 or (len(parts) == 3 and parts[2] == "status" and resource.has_status):
+            return Target(resource, namespace, *parts[1:])
     return None

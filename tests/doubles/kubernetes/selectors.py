@@ -11,11 +11,14 @@ from .status import ApiError
 Matches = Callable[[Mapping[str, str]], bool]
 
 _TOKEN = re.compile(r"\s*(?:(==|!=|=|!|,|\(|\)|<|>)|([^\s=!,()<>]+))")
-_NAME = re.compile(r"^(?:[a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$")
+_NAME = re.compile(r"^(?:[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$")
 
 
-def _refuse(found: str, expected: str) -> ApiError:
-    return ApiError(400, f"unable to parse requirement: found '{found}', expected: {expected}")
+_VALUE = re.compile(r"^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$")
+
+
+def _refuse(found: str, expected: str, prefix: str = "unable to parse requirement: ") -> ApiError:
+    return ApiError(400, f"{prefix}found '{found}', expected: {expected}")
 
 
 class _Parser:
@@ -47,12 +50,20 @@ class _Parser:
                                 "name part must consist of alphanumeric characters, '-', '_' or '.'")
         return key
 
-    def values(self) -> set[str]:
-        if self.take() != "(":
-            raise _refuse("", "'('")
+    def value(self, key: str, expected: str = "identifier") -> str:
+        value = self.word(expected)
+        if not _VALUE.match(value):
+            raise ApiError(400, f'unable to parse requirement: values[0][{key}]: Invalid value: "{value}": '
+                                "not a label value")
+        return value
+
+    def values(self, key: str) -> set[str]:
+        if self.peek() != "(":
+            raise ApiError(400, f"unable to parse requirement: found '{self.peek()}' expected: '('")
+        self.take()
         found = set()
         while True:
-            found.add("" if self.peek() in (",", ")") else self.word())
+            found.add("" if self.peek() in (",", ")") else self.value(key, "',', ')' or identifier"))
             token = self.take()
             if token == ")":
                 return found
@@ -69,15 +80,15 @@ class _Parser:
         if not operator:
             return lambda labels: key in labels
         if operator in ("=", "==", "!="):
-            value = "" if self.peek() in ("", ",") else self.word()
+            value = "" if self.peek() in ("", ",") else self.value(key)
             if operator == "!=":
                 return lambda labels: labels.get(key) != value
             return lambda labels: labels.get(key) == value
         if operator == "in":
-            chosen = self.values()
+            chosen = self.values(key)
             return lambda labels: labels.get(key) in chosen
         if operator == "notin":
-            barred = self.values()
+            barred = self.values(key)
             return lambda labels: labels.get(key) not in barred
         raise _refuse(operator, "in, notin, =, ==, !=, gt, lt")
 
@@ -85,14 +96,16 @@ class _Parser:
 def label_selector(text: str) -> Matches:
     parser = _Parser(text)
     requirements: list[Matches] = []
+    if parser.peek() == ",":
+        raise _refuse(",", "!, identifier, or 'end of string'", "")
     while parser.tokens:
         requirements.append(parser.requirement())
         if parser.tokens:
             if parser.peek() != ",":
-                raise _refuse(parser.peek(), "',' or 'end of string'")
+                raise _refuse(parser.peek(), "',' or 'end of string'", "")
             parser.take()
             if not parser.tokens:
-                raise _refuse("", "identifier after ','")
+                raise _refuse("", "identifier after ','", "")
     return lambda labels: all(requirement(labels) for requirement in requirements)
 
 

@@ -9,7 +9,7 @@ import traceback
 import uuid
 from dataclasses import dataclass, field
 
-from . import answer, lists
+from . import answer, lists, objectapi
 from .access import Access
 from .faults import Faults
 from .http import MAX_HEAD, BadRequest, Request, Response, abort, read_request
@@ -126,7 +126,7 @@ class Server:
         entry.token = authorization.partition(" ")[2]
         options, refused = _options(request, target, api.streaming_lists)
         if target:
-            entry.resource, entry.verbs = target.resource.plural, sorted(_verbs(target, options))
+            entry.resource, entry.verbs = target.resource.plural, sorted(_verbs(request.method, target, options))
         fault = api.faults.pick(entry.resource, set(entry.verbs), entry.token)
         if fault:
             entry.fault = fault.id
@@ -136,17 +136,21 @@ class Server:
         if target is None:
             await _unversioned(request, response, headers)
             return
-        api.access.check(user, "get" if target.name else "watch" if options and options.watch else "list", target)
-        if request.method != "GET":
-            raise ApiError(405, "the server does not allow this method on the requested resource", details={})
+        api.access.check(user, _verb(request.method, target, options), target)
+        if request.method != "GET" or target.name:
+            code, body = objectapi.answer(api.store, request, target)
+            await response.whole(code, headers, body)
+            return
         if refused:
             raise refused
         assert options
         if target.resource.deprecated:
             headers["Warning"] = f'299 - "{target.resource.deprecated}"'
-        if target.name:
-            await _get(api.store, target, response, headers)
-        elif options.watch:
+        if "json" not in (accept := request.headers.get("accept", "*/*")) and "*/*" not in accept:
+            raise ApiError(406, "only the following media types are accepted: application/json", "NotAcceptable", {})
+        if options.must_be_fresh and (version := options.version()):
+            await api.store.fresh(target.resource, version, api.etcd, api.pace.fresh_wait_s)
+        if options.watch:
             watch = Watch(api.store, target, options, api.etcd, api.pace)
             await answer.send_watch(response, watch.lines(), headers, entry, fault)
         else:
@@ -171,14 +175,20 @@ def _options(request: Request, target: Target | None, streaming_lists: bool) -> 
         return None, e
 
 
-def _verbs(target: Target, options: Options | None) -> set[str]:
-    if target.name:
-        return {"get"}
-    if options is None:
-        return set()
-    if options.watch:
+def _verb(method: str, target: Target, options: Options | None) -> str:
+    if method == "GET":
+        return "get" if target.name else "watch" if options and options.watch else "list"
+    return {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}.get(method, method.lower())
+
+
+def _verbs(method: str, target: Target, options: Options | None) -> set[str]:
+    """What a fault can call this request."""
+    verb = _verb(method, target, options)
+    if verb == "watch" and options:
         return {"watch", "streaming-list" if options.initial_events else "resume"}
-    return {"list", "next-page" if options.continue_token else "first-page"}
+    if verb == "list" and options:
+        return {"list", "next-page" if options.continue_token else "first-page"}
+    return {verb}
 
 
 def _certificate_user(writer: asyncio.StreamWriter) -> str:
@@ -196,13 +206,3 @@ async def _unversioned(request: Request, response: Response, headers: dict[str, 
         raise ApiError(404, "the server could not find the requested resource", details={})
     else:
         await response.whole(404, {**headers, "Content-Type": "text/plain; charset=utf-8"}, b"404 page not found\n")
-
-
-async def _get(store: Store, target: Target, response: Response, headers: dict[str, str]) -> None:
-    stored = store.get(target.resource, (target.namespace, target.name))
-    if stored is None:
-        resource = target.resource
-        plural = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
-        details = {"name": target.name, **({"group": resource.group} if resource.group else {}), "kind": resource.plural}
-        raise ApiError(404, f'{plural} "{target.name}" not found', details=details)
-    await response.whole(200, headers, stored.typed() + b"\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .encoding import encode
+from .resources import Target
 
 REASONS = {400: "BadRequest", 401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 405: "MethodNotAllowed",
            409: "Conflict", 410: "Expired", 422: "Invalid", 429: "TooManyRequests", 500: "InternalError",
@@ -48,6 +49,10 @@ def too_large(requested: int, current: int) -> ApiError:
     return ApiError(504, f"Timeout: Too large resource version: {requested}, current: {current}",
                     details={"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
                              "retryAfterSeconds": 1}, headers={"Retry-After": "1"})
+
+
+def not_found(target: Target) -> ApiError:
+    return ApiError(404, f'{target.qualified} "{target.name}" not found', details=target.details)
 
 
 def invalid_options(problems: list[tuple[str, str, str, str]]) -> ApiError:

@@ -46,11 +46,25 @@ class Store:
         self.compacted = 0
         """A watch or an exact read from before this version is refused."""
         self._objects: dict[Resource, dict[Key, Stored]] = {resource: {} for resource in ALL}
+        self._touched: dict[Resource, int] = dict.fromkeys(ALL, first_version)
         self._history: deque[Event] = deque()
         self._subscriptions: set[Subscription] = set()
 
     def get(self, resource: Resource, key: Key) -> Stored | None:
         return self._objects[resource].get(key)
+
+    def cache_version(self, resource: Resource, etcd: str) -> int:
+        """How far the watch cache of a resource knows to be: over an old etcd, which reports no progress, its last event."""
+        return self._touched[resource] if etcd == "3.4" else self.version
+
+    async def fresh(self, resource: Resource, version: int, etcd: str, wait_s: float) -> None:
+        """Until the watch cache has reached a version, or the time is over; what follows then refuses by itself."""
+        with self.subscribe(resource) as live:
+            with contextlib.suppress(asyncio.TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    while self.cache_version(resource, etcd) < version:
+                        live.wake.clear()
+                        await live.wake.wait()
 
     def all(self, resource: Resource, version: int | None = None) -> list[Stored]:
         """Every object in the order of keys, now or at a version that is not compacted."""
@@ -99,7 +113,7 @@ class Store:
         return gone
 
     def _record(self, event: Event) -> None:
-        self.version = event.version
+        self.version = self._touched[event.object.resource] = event.version
         self._history.append(event)
         if len(self._history) > HISTORY:
             self.compact(self._history[HISTORY // 10].version)
@@ -136,6 +150,7 @@ class Store:
         """Objects with their versions, outside of history: generated or restored ones."""
         for stored in objects:
             self._objects[stored.resource][stored.key] = stored
+            self._touched[stored.resource] = max(self._touched[stored.resource], stored.version)
             self.version = max(self.version, stored.version)
         self.compact()
 
@@ -144,5 +159,6 @@ class Store:
         for held in self._objects.values():
             held.clear()
         self._history.clear()
+        self._touched = dict.fromkeys(ALL, 0)
         self.version = self.compacted = version
         self.adopt([from_tree(resource, normalise(resource, tree)) for resource, tree in objects])

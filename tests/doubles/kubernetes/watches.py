@@ -17,7 +17,7 @@ from .store import ADDED, DELETED, MODIFIED, Event, Store
 BOOKMARK, ERROR = "BOOKMARK", "ERROR"
 _BATCH = 64
 _BEFORE_DEADLINE_S = 2.0
-"""The real server sends a last bookmark this long before a watch times out."""
+"""The real server sends a last bookmark this long before a watch times out; none to a watch that is over before its first."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class Line:
 class Pace:
     bookmark_interval_s: float = 60.0
     default_timeout_s: float = 3600.0
+    fresh_wait_s: float = 3.0
+    """How long a request for a version of the future is held back before it is refused."""
 
 
 def error_line(code: int, message: str, reason: str | None = None, details: dict | None = None) -> Line:
@@ -73,7 +75,7 @@ class Watch:
                 return
             for i in range(0, len(backlog), _BATCH):
                 yield backlog[i:i + _BATCH]
-            bookmark_at = self._next_bookmark(started, deadline)
+            bookmark_at = started + self.pace.bookmark_interval_s
             while (now := time.monotonic()) < deadline:
                 until = min(deadline, bookmark_at) if self.options.bookmarks else deadline
                 if await _woken(live.wake, until - now):
@@ -83,7 +85,7 @@ class Watch:
                     if events:
                         yield events
                 elif self.options.bookmarks and time.monotonic() >= bookmark_at:
-                    yield [bookmark(self.target.resource, self.store.version, False)]
+                    yield [bookmark(self.target.resource, self._cached(), False)]
                     bookmark_at = self._next_bookmark(time.monotonic(), deadline)
 
     def _next_bookmark(self, now: float, deadline: float) -> float:
@@ -94,13 +96,16 @@ class Watch:
     def _initial(self) -> list[Line]:
         wanted, options = self.version, self.options
         if options.initial_events:
-            if wanted is not None and wanted > self.store.version:
-                raise too_large(wanted, self.store.version)
+            if wanted is not None and wanted > self._cached():
+                raise too_large(wanted, self._cached())
             lines = self._present()
-            return lines + [bookmark(self.target.resource, self.store.version, True)] if options.bookmarks else lines
+            return lines + [bookmark(self.target.resource, self._cached(), True)] if options.bookmarks else lines
         if not wanted:
             return [] if options.initial_events is False and wanted is None else self._present()
         return [line for event in self.store.since(self.target.resource, wanted) if (line := self._line(event))]
+
+    def _cached(self) -> int:
+        return self.store.cache_version(self.target.resource, self.etcd)
 
     def _present(self) -> list[Line]:
         return [object_line(ADDED, stored) for stored in self.store.all(self.target.resource) if self._selected(stored)]

@@ -1,0 +1,110 @@
+"""GET, POST, PUT, PATCH and DELETE of single objects, so that what writes to a real server can write to the double, too."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .encoding import encode
+from .http import Request
+from .objects import BadObject, Stored, resource_of
+from .resources import Target
+from .status import ApiError, not_found
+from .store import Store
+
+Tree = dict[str, Any]
+
+
+def answer(store: Store, request: Request, target: Target) -> tuple[int, bytes]:
+    """Status and body; refusals are raised."""
+    method = request.method
+    if method == "POST" and not target.name:
+        return 201, _create(store, target, _tree(request, target)).typed() + b"\n"
+    if not target.name or method not in ("GET", "PUT", "PATCH", "DELETE"):
+        raise ApiError(405, "the server does not allow this method on the requested resource", details={})
+    held = store.get(target.resource, (target.namespace, target.name))
+    if held is None:
+        raise not_found(target)
+    if method == "DELETE":
+        return 200, _delete(store, target, held)
+    if method == "PUT":
+        held = _update(store, target, held, _tree(request, target))
+    elif method == "PATCH":
+        held = _update(store, target, held, _patched(request, held))
+    return 200, held.typed() + b"\n"
+
+
+def _tree(request: Request, target: Target) -> Tree:
+    try:
+        tree = json.loads(request.body)
+        resource = resource_of(tree)
+    except (ValueError, BadObject) as e:
+        raise ApiError(400, f"the body cannot be read: {e}") from None
+    if resource != target.resource:
+        raise ApiError(400, f"the body is a {resource.kind}, the path is for a {target.resource.kind}")
+    meta = tree.get("metadata") or {}
+    if target.name and meta.get("name") != target.name:
+        raise ApiError(400, f"the name of the object ({meta.get('name')}) does not match the name on the URL ({target.name})")
+    if target.namespace and meta.setdefault("namespace", target.namespace) != target.namespace:
+        raise ApiError(400, "the namespace of the provided object does not match the namespace sent on the request")
+    return tree
+
+
+def _put(store: Store, target: Target, tree: Tree) -> Stored:
+    try:
+        return store.put(target.resource, tree)
+    except BadObject as e:
+        raise ApiError(422, str(e), details=target.details) from None
+
+
+def _create(store: Store, target: Target, tree: Tree) -> Stored:
+    meta = tree.get("metadata") or {}
+    named = Target(target.resource, target.namespace, str(meta.get("name", "")))
+    if meta.get("resourceVersion"):
+        raise ApiError(400, "resourceVersion should not be set on objects to be created")
+    if store.get(target.resource, (target.namespace, named.name)):
+        raise ApiError(409, f'{named.qualified} "{named.name}" already exists', "AlreadyExists", named.details)
+    tree["metadata"] = {key: value for key, value in meta.items() if key != "uid"}
+    return _put(store, target, tree)
+
+
+def _update(store: Store, target: Target, held: Stored, tree: Tree) -> Stored:
+    meta = tree["metadata"]
+    version, uid = meta.get("resourceVersion"), meta.get("uid")
+    if (version and version != str(held.version)) or (uid and uid != held.uid):
+        raise ApiError(409, f'Operation cannot be fulfilled on {target.qualified} "{target.name}": it has been modified '
+                            "since it was read", details=target.details)
+    if target.resource.has_status:
+        before = held.tree()
+        tree = {**before, "status": tree.get("status", {})} if target.subresource else \
+               {**tree, "status": before.get("status", {})}
+    return _put(store, target, tree)
+
+
+def _patched(request: Request, held: Stored) -> Tree:
+    if not request.headers.get("content-type", "").startswith("application/merge-patch+json"):
+        raise ApiError(415, "the double knows application/merge-patch+json only", "UnsupportedMediaType")
+    try:
+        change = json.loads(request.body)
+    except ValueError as e:
+        raise ApiError(400, f"the patch cannot be read: {e}") from None
+    return _merged(held.tree(), change)
+
+
+def _merged(value: Any, change: Any) -> Any:
+    """RFC 7396."""
+    if not isinstance(change, dict):
+        return change
+    merged = dict(value) if isinstance(value, dict) else {}
+    for key, inner in change.items():
+        if inner is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = _merged(merged.get(key), inner)
+    return merged
+
+
+def _delete(store: Store, target: Target, held: Stored) -> bytes:
+    store.delete(target.resource, held.key)
+    details = {**target.details, "uid": held.uid}
+    return encode({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}) + b"\n"
