@@ -23,7 +23,9 @@ struct config {
     char *ingress_namespace;
     char *ingress_service;
 
-    char *dataplane_url;    /* as given, validated: for messages; no userinfo, no trailing slash */
+    /* "http(s)://host:port[/prefix]" or "unix:/path": validated, no userinfo, no query, no trailing slash, so that it can
+     * be shown and that a path can be put behind it. */
+    char *dataplane_url;
     char *dataplane_socket; /* unix path, NULL for TCP */
     struct secret dataplane_username;
     struct secret dataplane_password;
@@ -46,12 +48,16 @@ struct config {
     uint16_t listen_port;
     enum log_format log_format;
     enum log_level log_level;
+
+    uint32_t given; /* bit n: variable n of config/fields.h was given, in whichever form; the others are defaults */
 };
 
 /* One thing to tell about the environment. */
 struct config_finding {
     bool is_error; /* otherwise a warning */
-    char *text;    /* "HAPROXY_BACKEND_PORT=\"70000\": expected a port number, 1 to 65535"; a secret's value never */
+    /* "HAPROXY_BACKEND_PORT=\"70000\": expected a port number, 1 to 65535". One line of printable ASCII; never a secret's
+     * value, nor what a URL holds before '@'. */
+    char *text;
 };
 
 struct config_report {
@@ -60,12 +66,15 @@ struct config_report {
     size_t error_count;
 };
 
-/* Parses all of environ and reports every problem at once. 0 also with warnings; -1 where there is any error. */
+/* Parses all of environ and reports every problem at once. 0 also with warnings; -1 where there is any error: then *ret
+ * holds nothing. Files of secrets are read here for the first time; an unreadable one is an error. *report is set in
+ * either case. */
 int config_parse(char *const *environ, struct config *ret, struct config_report *report) must_check;
 void config_fini(struct config *c);
 void config_report_fini(struct config_report *r);
 
-/* The effective settings, one NAME=value a line, secrets masked: what check-config prints. */
+/* The effective settings, one NAME=value a line and where it comes from behind "  # ", secrets masked: what check-config
+ * prints. */
 void config_print(const struct config *c, struct buf *out);
 
 /* The text of --help, of config.example.env, and of README's table (Markdown). */

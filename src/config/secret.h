@@ -28,7 +28,8 @@ void secret_set_path(struct secret *s, const char *path);
 bool secret_is_set(const struct secret *s); /* given, in whichever form */
 
 /* Reads the file again where it changed (or `force`); one trailing newline is dropped. *ret_changed (may be NULL) tells
- * whether the value is another one. -1: unreadable, empty, over 64 KiB, or with control characters; the old value stays. */
+ * whether the value is another one. -1 with ERROR_INVALID naming the path: unreadable, no regular file, empty, over 64 KiB, or
+ * with control characters; the old value stays, and the next call tries again. */
 int secret_refresh(struct secret *s, bool force, bool *ret_changed, struct error *err) must_check;
 void secret_fini(struct secret *s); /* wipes */
 

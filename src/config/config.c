@@ -1,0 +1,106 @@
+#include "config/config.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "config/credentials.h"
+#include "config/environment.h"
+#include "config/fields.h"
+#include "config/report.h"
+#include "config/unknown.h"
+
+/* A mistake that explains itself better than `expected` would: NULL for none. */
+static const char *explain_text(const char *value)
+{
+    size_t len = strlen(value);
+    if (isspace((unsigned char)value[0]) || isspace((unsigned char)value[len - 1]))
+        return "there is white space around the value";
+    if (len >= 2 && (value[0] == '"' || value[0] == '\'') && value[len - 1] == value[0])
+        return "the quotes are part of the value; leave them out";
+    return NULL;
+}
+
+static void refuse(const struct config_field *f, const char *value, const char *why, struct config_report *report)
+{
+    cleanup(mem_free_ptr) char *shown = report_name_value(f->name, value, f->masked);
+    report_error(report, "%s: expected %s%s%s", shown, f->expected, str_empty(why) ? "" : "; ", why);
+}
+
+static void parse_value(const struct config_field *f, const char *value, struct config *c, struct config_report *report)
+{
+    cleanup(buf_fini) struct buf note;
+    buf_init(&note, 0);
+    /* Lists may have white space around them, and so their parser decides. */
+    if (f->parse(value, c, &note) != 0) {
+        const char *why = explain_text(value);
+        refuse(f, value, why != NULL ? why : buf_str(&note), report);
+    } else if (note.len > 0) {
+        cleanup(mem_free_ptr) char *shown = report_name_value(f->name, value, f->masked);
+        report_warning(report, "%s: %s", shown, buf_str(&note));
+    }
+}
+
+/* HAPROXY_BACKEND_PORT is also what a Service called haproxy-backend gives to every pod of its namespace. */
+static bool is_injected(const struct config_field *f, const char *value, struct config_report *report)
+{
+    if (!environment_is_service_link(f->name, value))
+        return false;
+    cleanup(mem_free_ptr) char *shown = report_name_value(f->name, value, f->masked);
+    report_warning(report,
+                   "%s: this comes from a Kubernetes Service of that name, not from you, and is ignored; set "
+                   "enableServiceLinks: false in the pod's spec",
+                   shown);
+    return true;
+}
+
+static void parse_field(char *const *env, enum config_field_id id, struct config *c, struct config_report *report)
+{
+    const struct config_field *f = config_field(id);
+    const char *value = environment_get(env, f->name);
+    if (str_empty(value) || is_injected(f, value, report))
+        value = NULL;
+    if (value != NULL)
+        c->given |= 1u << id;
+    else
+        value = f->fallback;
+    if (value != NULL)
+        parse_value(f, value, c, report);
+}
+
+int config_parse(char *const *env, struct config *ret, struct config_report *report)
+{
+    struct config c = {0};
+    *report = (struct config_report){0};
+    for (int i = 0; i < CONFIG_FIELD_COUNT; i++)
+        if (!config_field((enum config_field_id)i)->or_file)
+            parse_field(env, (enum config_field_id)i, &c, report);
+    credentials_parse(env, &c, report);
+    unknown_report(env, report);
+    if (report->error_count > 0) {
+        config_fini(&c);
+        *ret = c;
+        return -1;
+    }
+    if (c.backend_name == NULL)
+        c.backend_name = mem_strdup(c.ingress_service);
+    *ret = c;
+    return 0;
+}
+
+void config_fini(struct config *c)
+{
+    char *const strings[] = {c->ingress_namespace, c->ingress_service, c->dataplane_url,
+                             c->dataplane_socket,  c->backend_name,    c->balance,
+                             c->adv_check,         c->kubeconfig,      c->listen_host};
+    for (size_t i = 0; i < array_len(strings); i++)
+        free(strings[i]);
+    for (size_t i = 0; i < c->keep_server_count; i++)
+        free(c->keep_servers[i]);
+    free(c->keep_servers);
+    secret_fini(&c->dataplane_username);
+    secret_fini(&c->dataplane_password);
+    secret_fini(&c->dataplane_token);
+    *c = (struct config){0};
+}

@@ -1,0 +1,58 @@
+/*
+ * The table of all variables. Everything that names one comes from here: the parser, --help, config.example.env, README's
+ * table, check-config and "did you mean". To add a variable: an id here, a row in fields.c, a parse function in values.c,
+ * a case in print.c; then `make test` says which pages are to be renewed.
+ */
+#ifndef CONFIG_FIELDS_H
+#define CONFIG_FIELDS_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+
+struct config;
+
+/* In the order in which all pages show them. */
+enum config_field_id {
+    CONFIG_INGRESS_NAMESPACE,
+    CONFIG_INGRESS_SERVICE_NAME,
+    CONFIG_DATAPLANE_URL,
+    CONFIG_DATAPLANE_USERNAME,
+    CONFIG_DATAPLANE_PASSWORD,
+    CONFIG_DATAPLANE_TOKEN,
+    CONFIG_BACKEND_NAME,
+    CONFIG_BACKEND_PORT,
+    CONFIG_SEND_PROXY_V2,
+    CONFIG_BALANCE,
+    CONFIG_ADV_CHECK,
+    CONFIG_KEEP_SERVERS,
+    CONFIG_CREATE_BACKEND,
+    CONFIG_ALLOW_EMPTY,
+    CONFIG_RESYNC_PERIOD,
+    CONFIG_KUBECONFIG,
+    CONFIG_LISTEN_ADDRESS,
+    CONFIG_LOG_FORMAT,
+    CONFIG_LOG_LEVEL,
+    CONFIG_FIELD_COUNT
+};
+
+struct config_field {
+    const char *name;
+    const char *fallback; /* the default in the variable's own syntax, parsed like a given value; NULL: none */
+    const char *unset;    /* without a fallback: what it means not to set it */
+    const char *expected; /* "a port number, 1 to 65535": goes on after "expected" */
+    const char *help;     /* one paragraph of plain sentences, no Markdown */
+    const char *example;
+    bool or_file; /* a secret: NAME_FILE may name a file that holds it; parsed by config/credentials.c */
+    bool masked;  /* its value is never shown */
+    /* Sets its fields of c. -1: refused; what is put into note then says more than `expected` does. 0 with a note: a
+     * warning. note is empty at first and never holds a part of value that is to be masked. NULL for or_file. */
+    int (*parse)(const char *value, struct config *c, struct buf *note);
+};
+
+const struct config_field *config_field(enum config_field_id id);
+
+/* Whether c's value was given rather than a default. */
+bool config_is_given(const struct config *c, enum config_field_id id);
+
+#endif

@@ -1,0 +1,10 @@
+/* Variables that look as if they were meant for us but are none of ours: a wrong name must not be ignored in silence. */
+#ifndef CONFIG_UNKNOWN_H
+#define CONFIG_UNKNOWN_H
+
+struct config_report;
+
+/* A warning for each, with the name that was probably meant. Their values are never shown: they may be secrets. */
+void unknown_report(char *const *env, struct config_report *report);
+
+#endif

@@ -1,0 +1,27 @@
+/* One parse function for each variable of config/fields.c; the contract is in config/fields.h (`parse`). */
+#ifndef CONFIG_VALUES_H
+#define CONFIG_VALUES_H
+
+#include "base/buf.h"
+#include "base/compiler.h"
+
+struct config;
+
+int value_namespace(const char *value, struct config *c, struct buf *note) must_check;
+int value_service(const char *value, struct config *c, struct buf *note) must_check;
+int value_dataplane_url(const char *value, struct config *c, struct buf *note) must_check;
+int value_backend_name(const char *value, struct config *c, struct buf *note) must_check;
+int value_backend_port(const char *value, struct config *c, struct buf *note) must_check;
+int value_proxy_v2(const char *value, struct config *c, struct buf *note) must_check;
+int value_balance(const char *value, struct config *c, struct buf *note) must_check;
+int value_adv_check(const char *value, struct config *c, struct buf *note) must_check;
+int value_keep_servers(const char *value, struct config *c, struct buf *note) must_check;
+int value_create_backend(const char *value, struct config *c, struct buf *note) must_check;
+int value_allow_empty(const char *value, struct config *c, struct buf *note) must_check;
+int value_resync_period(const char *value, struct config *c, struct buf *note) must_check;
+int value_kubeconfig(const char *value, struct config *c, struct buf *note) must_check;
+int value_listen_address(const char *value, struct config *c, struct buf *note) must_check;
+int value_log_format(const char *value, struct config *c, struct buf *note) must_check;
+int value_log_level(const char *value, struct config *c, struct buf *note) must_check;
+
+#endif
