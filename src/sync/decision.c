@@ -50,7 +50,7 @@ void decision_log_takeover(const struct log *log, const char *backend, const str
         if (c->op != DIFF_REMOVE)
             continue;
         log_warn(log,
-                 "removing a server that was in the backend before this daemon's first write; "
+                 "taking the backend over: removing a server that was there before; "
                  "HAPROXY_KEEP_SERVERS would keep it",
                  log_str("backend", backend), log_str("server", c->server.name), log_str("address", c->server.address),
                  log_int("port", c->server.port), log_str("was", c->server.json));

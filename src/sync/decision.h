@@ -14,7 +14,7 @@ struct txn;
 void decision_log_commit(const struct log *log, const char *backend, const struct diff *d, const char *cause,
                          const struct txn *t, uint64_t event_us);
 
-/* Before the first write of this process: each server that was there before and goes, one line each. */
+/* The first write to a backend that was not in step: each server that was there before and goes, one line each. */
 void decision_log_takeover(const struct log *log, const char *backend, const struct diff *d);
 
 /* What the diff left out (name clashes) and what foreign servers will inherit; logged when it changes (see `limit`). */

@@ -139,6 +139,7 @@ static void in_step(struct target *t)
 {
     metric_set(t->options.telemetry->servers_actual, (double)t->plan.diff.ours_count, NULL);
     t->conflicts = 0;
+    t->took_over = true;
     t->event_us = 0; /* whatever the event was, nothing was left to write for it */
     if (t->reload.state == RELOAD_PENDING)
         return;

@@ -38,7 +38,7 @@ struct target {
     struct txn txn;
     uint64_t write_event_us, write_started_us, write_wish_number;
     bool dead_deleted;         /* what earlier runs left behind was looked for */
-    bool wrote_before;         /* this process committed something already */
+    bool took_over;            /* it was in step once: what goes from now on goes for a reason that the log has */
     int64_t committed_version; /* of our last commit; -1 */
     uint64_t committed_wish_number;
     unsigned conflicts; /* in a row */

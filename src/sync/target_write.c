@@ -25,7 +25,7 @@ static void committed(struct target *t)
     decision_log_commit(t->options.log, t->options.backend_name, &t->plan.diff, t->cause, &t->txn, event_us);
     if (event_us != 0)
         metric_observe(t->options.telemetry->event_to_commit, (double)event_us / 1e6, NULL);
-    t->wrote_before = true;
+    t->took_over = true;
     t->committed_version = t->txn.version;
     t->committed_wish_number = t->write_wish_number;
     t->rejected_version = -1;
@@ -156,7 +156,7 @@ void target_write(struct target *t)
         target_problem(t, "cannot put the change into words of the Data Plane API", &err);
         return;
     }
-    if (!t->wrote_before)
+    if (!t->took_over)
         decision_log_takeover(t->options.log, t->options.backend_name, &t->plan.diff);
     t->phase = TARGET_WRITING;
     t->write_event_us = t->event_us;
