@@ -35,8 +35,8 @@ struct dataplane_client_events {
     void *arg;
 };
 
-/* The secrets and log are borrowed and outlive the client; events is copied and may be NULL. A token wins over a username;
- * neither set: no credentials are sent. base is that of http. */
+/* The secrets and log are borrowed and outlive the client; events is copied and may be NULL. A token wins over a
+ * username; neither set: no credentials are sent. base is that of http. */
 struct dataplane_client *dataplane_client_new(struct event_base *base, struct http *http, const char *url,
                                               const char *unix_socket, struct secret *username, struct secret *password,
                                               struct secret *token, const struct log *log,

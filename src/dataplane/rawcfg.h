@@ -1,6 +1,7 @@
 /*
- * The `server` lines of one backend in haproxy.cfg itself (GET .../configuration/raw), to find what the API does not show
- * or would damage with a write: HAProxy configuration manual, section 2 (quoting, comments, continuation) and 5.2.
+ * The `server` lines of one backend in haproxy.cfg itself (GET .../configuration/raw), to find what the API does not
+ * show or would damage with a write: HAProxy configuration manual, section 2 (quoting, comments, continuation) and
+ * 5.2.
  */
 #ifndef DATAPLANE_RAWCFG_H
 #define DATAPLANE_RAWCFG_H
@@ -14,9 +15,12 @@
 /* `# _version=N`; -1 where absent. */
 int64_t rawcfg_version(const char *text, size_t len);
 
-/* Compares the lines of backend b->name with b->servers and fills b->aliens: a server line whose name the API does not
- * show, a server that the API shows but the file lacks, a keyword that the API's object does not account for (3.0.x drops
- * it with any write). ERROR_INVALID: the text is no configuration at all. */
+/* Compares the lines of backend b->name with what the API shows (b->servers, b->templates, b->json) and fills
+ * b->aliens (the first 64): a server line that the API does not show, a server that it shows but the file lacks, a
+ * keyword that its object does not account for (3.0.x drops it with any write, even with one to another server) or
+ * shows as another value, a line inside .if, a second line of the same name. Where the file carries another version
+ * than b->version (the API keeps a configuration whose reload failed, the file went back) nothing can be compared and
+ * nothing is found. ERROR_INVALID: the text is no configuration at all, or has no such backend. */
 int rawcfg_find_aliens(const char *text, size_t len, struct backend *b, struct error *err) must_check;
 
 #endif

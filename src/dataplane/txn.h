@@ -84,8 +84,8 @@ struct txn {
 void txn_init(struct txn *t);
 void txn_fini(struct txn *t);
 
-/* Takes ownership of steps (mem_array of txn_step with their strings). No steps: an empty commit. The same struct serves
- * one run after the other: it remembers what an earlier run had to leave behind. */
+/* Takes ownership of steps (mem_array of txn_step with their strings). No steps: an empty commit. The same struct
+ * serves one run after the other: it remembers what an earlier run had to leave behind. */
 struct txn_action txn_start(struct txn *t, int64_t version, struct txn_step *steps, size_t count);
 /* Deletes what earlier runs left failed or outdated; unknown ones in progress may be somebody's. */
 struct txn_action txn_start_cleanup(struct txn *t);

@@ -1,0 +1,303 @@
+#include "dataplane/rawcfg.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "dataplane/codec_json.h"
+#include "dataplane/rawcfg_server.h"
+#include "dataplane/rawcfg_words.h"
+
+#define MAX_ALIENS 64
+#define MAX_ALIEN_TEXT 200
+
+/* Any of these as the first word begins a section, wherever it stands. */
+static const char *const sections[] = {
+    "acme",           "backend",     "cache",       "crt-store", "defaults",    "fcgi-app",    "frontend",
+    "global",         "healthcheck", "http-errors", "listen",    "log-forward", "log-profile", "mailers",
+    "namespace_list", "peers",       "program",     "resolvers", "ring",        "traces",      "userlist",
+};
+
+/* A server of the API, to be found by name and ticked off. */
+struct shown {
+    const struct backend_server *server;
+    unsigned line; /* of the file; 0: none so far */
+};
+
+struct walk {
+    struct backend *b;
+    struct shown *shown; /* ordered by name */
+    struct rawcfg_line words;
+    unsigned number; /* of the line in hand */
+    const char *line;
+    size_t len;
+    unsigned depth;  /* of .if */
+    bool inside;     /* of our backend */
+    unsigned header; /* its line; 0: not seen */
+    bool any_section;
+    size_t alien_count; /* all; only MAX_ALIENS are kept */
+    yyjson_doc *backend_doc;
+};
+
+/* ---- lines ---- */
+
+/* The next line without its end; false behind the last. */
+static bool next_line(const char **at, const char *end, const char **ret, size_t *ret_len)
+{
+    if (*at == end)
+        return false;
+    const char *newline = memchr(*at, '\n', (size_t)(end - *at));
+    const char *stop = newline != NULL ? newline : end;
+    *ret = *at;
+    *ret_len = (size_t)(stop - *at);
+    *at = newline != NULL ? newline + 1 : end;
+    return true;
+}
+
+int64_t rawcfg_version(const char *text, size_t len)
+{
+    static const char mark[] = "# _version=";
+    const char *at = text, *end = text + len, *line;
+    size_t n;
+    while (next_line(&at, end, &line, &n)) {
+        if (n <= sizeof(mark) - 1 || memcmp(line, mark, sizeof(mark) - 1) != 0)
+            continue;
+        cleanup(mem_free_ptr) char *digits = mem_strndup(line + sizeof(mark) - 1, n - (sizeof(mark) - 1));
+        uint64_t version;
+        digits[strcspn(digits, " \t\r")] = '\0';
+        return str_parse_uint(digits, INT64_MAX, &version) == 0 ? (int64_t)version : -1;
+    }
+    return -1;
+}
+
+/* ---- aliens ---- */
+
+static char *printable(const char *line, size_t len)
+{
+    while (len > 0 && isspace((unsigned char)line[0])) {
+        line++;
+        len--;
+    }
+    while (len > 0 && isspace((unsigned char)line[len - 1]))
+        len--;
+    bool cut = len > MAX_ALIEN_TEXT;
+    char *text = mem_printf("%.*s%s", (int)(cut ? MAX_ALIEN_TEXT : len), line, cut ? "..." : "");
+    for (unsigned char *p = (unsigned char *)text; *p != '\0'; p++)
+        *p = *p < ' ' || *p == 0x7f ? ' ' : *p;
+    return text;
+}
+
+/* Takes ownership of reason. */
+static void add_alien(struct walk *w, unsigned number, char *text, char *reason)
+{
+    struct backend *b = w->b;
+    if (w->alien_count++ >= MAX_ALIENS) {
+        free(text);
+        free(reason);
+        return;
+    }
+    b->aliens = mem_resize(b->aliens, b->alien_count + 1, sizeof(*b->aliens));
+    b->aliens[b->alien_count++] = (struct backend_alien_line){.line = number, .text = text, .reason = reason};
+}
+
+/* The line in hand; reason NULL: it is none. */
+static void add_this(struct walk *w, char *reason)
+{
+    if (reason != NULL)
+        add_alien(w, w->number, printable(w->line, w->len), reason);
+}
+
+/* ---- one server line ---- */
+
+static const char conditional[] = "it stands inside .if, and a write would take it out of its condition";
+
+static int order_of_shown(const void *a, const void *b)
+{
+    return strcmp(((const struct shown *)a)->server->name, ((const struct shown *)b)->server->name);
+}
+
+static struct shown *find_shown(struct walk *w, const char *name)
+{
+    const struct backend_server wanted = {.name = (char *)(uintptr_t)name};
+    const struct shown key = {.server = &wanted};
+    return bsearch(&key, w->shown, w->b->server_count, sizeof(*w->shown), order_of_shown);
+}
+
+static char *not_shown(const struct walk *w, const char *name)
+{
+    cleanup(mem_free_ptr) char *why = rawcfg_server_problem(&w->words, NULL);
+    return mem_printf("the Data Plane API does not show server %.64s%s%s", name, why != NULL ? ": " : "",
+                      why != NULL ? why : "");
+}
+
+static char *compare_with(const struct walk *w, const struct backend_server *s)
+{
+    if (s->json == NULL)
+        return NULL;
+    cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(s->json, strlen(s->json), "the server", NULL);
+    if (!yyjson_is_obj(yyjson_doc_get_root(doc)))
+        return mem_strdup("what the Data Plane API shows of it cannot be read");
+    return rawcfg_server_problem(&w->words, yyjson_doc_get_root(doc));
+}
+
+static char *server_reason(struct walk *w)
+{
+    const struct rawcfg_line *l = &w->words;
+    if (l->broken)
+        return mem_strdup("a quote does not end, or there are too many words");
+    if (l->count < 3)
+        return mem_strdup("a server line needs a name and an address");
+    /* The API's tokenizer leaves quotes and escapes in the name. */
+    cleanup(mem_free_ptr) char *name = mem_strndup(l->words[1].raw, l->words[1].raw_len);
+    struct shown *s = find_shown(w, name);
+    unsigned before = s != NULL ? s->line : 0;
+    if (s != NULL && before == 0)
+        s->line = w->number;
+    if (w->depth > 0)
+        return mem_strdup(conditional);
+    if (!l->words[1].plain)
+        return mem_strdup("its name is quoted or escaped, which the Data Plane API takes literally");
+    if (before != 0)
+        return mem_printf("line %u has a server of that name already", before);
+    return s != NULL ? compare_with(w, s->server) : not_shown(w, name);
+}
+
+static char *template_reason(struct walk *w)
+{
+    const struct rawcfg_line *l = &w->words;
+    if (l->broken || l->count < 4)
+        return mem_strdup("a server-template line needs a prefix, a range and an address");
+    if (w->depth > 0)
+        return mem_strdup(conditional);
+    for (size_t i = 0; i < w->b->template_count; i++)
+        if (str_eq(w->b->templates[i].prefix, l->words[1].text))
+            return rawcfg_keywords_problem(l, 4, NULL, false);
+    cleanup(mem_free_ptr) char *why = rawcfg_keywords_problem(l, 4, NULL, false);
+    return mem_printf("the Data Plane API does not show server-template %.64s%s%s", l->words[1].text,
+                      why != NULL ? ": " : "", why != NULL ? why : "");
+}
+
+/* Several lines are shown as one object, so only the keywords can be looked for. */
+static char *default_reason(struct walk *w)
+{
+    yyjson_val *obj = yyjson_obj_get(yyjson_doc_get_root(w->backend_doc), "default_server");
+    if (w->words.broken)
+        return mem_strdup("a quote does not end, or there are too many words");
+    if (w->depth > 0)
+        return mem_strdup(conditional);
+    if (w->backend_doc != NULL && !yyjson_is_obj(obj) && w->words.count > 1) {
+        cleanup(mem_free_ptr) char *why = rawcfg_keywords_problem(&w->words, 1, NULL, false);
+        return mem_printf("the Data Plane API does not show it%s%s", why != NULL ? ": " : "", why != NULL ? why : "");
+    }
+    return rawcfg_keywords_problem(&w->words, 1, obj, false);
+}
+
+/* ---- the file ---- */
+
+static bool begins_section(const char *word)
+{
+    for (size_t i = 0; i < array_len(sections); i++)
+        if (str_eq(word, sections[i]))
+            return true;
+    return false;
+}
+
+static void enter_section(struct walk *w)
+{
+    const char *kind = rawcfg_word(&w->words, 0), *name = rawcfg_word(&w->words, 1);
+    w->any_section = true;
+    w->inside = str_eq(kind, "backend") && str_eq(name, w->b->name);
+    if (!w->inside)
+        return;
+    if (w->header != 0)
+        add_this(w, mem_printf("line %u begins a backend of that name already", w->header));
+    else
+        w->header = w->number;
+}
+
+static void look_at_line(struct walk *w)
+{
+    const char *first = rawcfg_word(&w->words, 0);
+    if (str_eq(first, ".if"))
+        w->depth++;
+    else if (str_eq(first, ".endif"))
+        w->depth -= w->depth > 0;
+    else if (begins_section(first))
+        enter_section(w);
+    else if (!w->inside)
+        return;
+    else if (str_eq(first, "server"))
+        add_this(w, server_reason(w));
+    else if (str_eq(first, "server-template"))
+        add_this(w, template_reason(w));
+    else if (str_eq(first, "default-server"))
+        add_this(w, default_reason(w));
+}
+
+static void look_for_missing(struct walk *w)
+{
+    for (size_t i = 0; i < w->b->server_count; i++)
+        if (w->shown[i].line == 0)
+            add_alien(w, w->header, mem_printf("backend %s", w->b->name),
+                      mem_printf("the Data Plane API shows server %.64s, which no line of the file makes",
+                                 w->shown[i].server->name));
+}
+
+static void forget_aliens(struct backend *b)
+{
+    for (size_t i = 0; i < b->alien_count; i++) {
+        free(b->aliens[i].text);
+        free(b->aliens[i].reason);
+    }
+    free(b->aliens);
+    b->aliens = NULL;
+    b->alien_count = 0;
+}
+
+static void walk_init(struct walk *w, struct backend *b)
+{
+    *w = (struct walk){.b = b, .shown = mem_array(b->server_count, sizeof(*w->shown))};
+    for (size_t i = 0; i < b->server_count; i++)
+        w->shown[i].server = &b->servers[i];
+    if (b->server_count > 1)
+        qsort(w->shown, b->server_count, sizeof(*w->shown), order_of_shown);
+    rawcfg_line_init(&w->words);
+    if (b->json != NULL)
+        w->backend_doc = codec_parse(b->json, strlen(b->json), "the backend", NULL);
+}
+
+static void walk_fini(struct walk *w)
+{
+    free(w->shown);
+    rawcfg_line_fini(&w->words);
+    yyjson_doc_free(w->backend_doc);
+}
+
+int rawcfg_find_aliens(const char *text, size_t len, struct backend *b, struct error *err)
+{
+    const char *at = text, *end = text + len;
+    int64_t version = rawcfg_version(text, len);
+    if (len > 0 && memchr(text, '\0', len) != NULL)
+        return error_set(err, ERROR_INVALID, "haproxy.cfg holds a NUL character: that is no configuration");
+    forget_aliens(b);
+    if (version >= 0 && b->version >= 0 && version != b->version)
+        return 0; /* after a failed reload the file is the last good one, and the API's view is another */
+    cleanup(walk_fini) struct walk w;
+    walk_init(&w, b);
+    while (next_line(&at, end, &w.line, &w.len)) {
+        w.number++;
+        rawcfg_line_split(&w.words, w.line, w.len);
+        look_at_line(&w);
+    }
+    if (!w.any_section)
+        return error_set(err, ERROR_INVALID,
+                         "haproxy.cfg as the Data Plane API gives it has no section at all: \"%.*s\"",
+                         (int)(len < 80 ? len : 80), text);
+    if (w.header == 0)
+        return error_set(err, ERROR_INVALID, "the Data Plane API shows backend %s, haproxy.cfg has none of that name",
+                         b->name);
+    look_for_missing(&w);
+    return 0;
+}

@@ -1,0 +1,128 @@
+#include "dataplane/rawcfg_words.h"
+
+#include <stdint.h>
+#include <string.h>
+
+void rawcfg_line_init(struct rawcfg_line *l)
+{
+    l->count = 0;
+    l->broken = false;
+    buf_init(&l->text, 0);
+}
+
+void rawcfg_line_fini(struct rawcfg_line *l)
+{
+    buf_fini(&l->text);
+    l->count = 0;
+}
+
+const char *rawcfg_word(const struct rawcfg_line *l, size_t i)
+{
+    return i < l->count ? l->words[i].text : "";
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static int hex(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+struct scan {
+    const char *at, *end;
+    struct buf *out;
+};
+
+static void put(struct scan *s, char c)
+{
+    buf_addn(s->out, &c, 1);
+}
+
+/* Behind a backslash outside of ''. Inside "" fewer characters are special there. */
+static void escape(struct scan *s, bool in_quotes)
+{
+    char c = s->at < s->end ? *s->at : '\\';
+    if (s->at == s->end) {
+        put(s, c); /* the last character of the line stands for itself */
+        return;
+    }
+    s->at++;
+    if (strchr(in_quotes ? "\\\"$" : "\\\"' #$", c) != NULL && c != '\0') {
+        put(s, c);
+    } else if (in_quotes) {
+        put(s, '\\');
+        put(s, c);
+    } else if (c == 'n' || c == 'r' || c == 't') {
+        put(s, c == 'n' ? '\n' : c == 'r' ? '\r' : '\t');
+    } else if (c == 'x' && s->end - s->at >= 2 && hex(s->at[0]) >= 0 && hex(s->at[1]) >= 0) {
+        put(s, (char)(hex(s->at[0]) * 16 + hex(s->at[1])));
+        s->at += 2;
+    } else {
+        put(s, '\\');
+        put(s, c);
+    }
+}
+
+/* One word from s->at on; false where a quote does not end. */
+static bool scan_word(struct scan *s)
+{
+    char quote = '\0';
+    while (s->at < s->end) {
+        char c = *s->at;
+        if (quote == '\0' && (is_blank(c) || c == '#'))
+            break;
+        s->at++;
+        if (quote != '\0' && c == quote)
+            quote = '\0';
+        else if (quote == '\0' && (c == '"' || c == '\''))
+            quote = c;
+        else if (c == '\\' && quote != '\'')
+            escape(s, quote == '"');
+        else
+            put(s, c);
+    }
+    return quote == '\0';
+}
+
+static void take_word(struct rawcfg_line *l, struct scan *s, size_t *offset)
+{
+    struct rawcfg_word *w = &l->words[l->count];
+    size_t from = l->text.len;
+    *offset = from;
+    w->raw = s->at;
+    if (!scan_word(s))
+        l->broken = true;
+    w->raw_len = (size_t)(s->at - w->raw);
+    w->plain = memchr(w->raw, '\\', w->raw_len) == NULL && memchr(w->raw, '"', w->raw_len) == NULL &&
+               memchr(w->raw, '\'', w->raw_len) == NULL;
+    put(s, '\0');
+    l->count++;
+}
+
+void rawcfg_line_split(struct rawcfg_line *l, const char *line, size_t len)
+{
+    struct scan s = {.at = line, .end = line + len, .out = &l->text};
+    size_t offsets[RAWCFG_MAX_WORDS];
+    l->count = 0;
+    l->broken = false;
+    buf_clear(&l->text);
+    for (;;) {
+        while (s.at < s.end && is_blank(*s.at))
+            s.at++;
+        if (s.at == s.end || *s.at == '#')
+            break;
+        if (l->count == RAWCFG_MAX_WORDS) {
+            l->broken = true;
+            break;
+        }
+        take_word(l, &s, &offsets[l->count]);
+    }
+    for (size_t i = 0; i < l->count; i++) /* only now does the buffer stay where it is */
+        l->words[i].text = l->text.data + offsets[i];
+}
