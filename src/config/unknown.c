@@ -13,8 +13,8 @@
 
 #define NAME_MAX_BYTES 64
 #define KNOWN_MAX (2 * CONFIG_FIELD_COUNT)
-#define SHORT_NAME 10 /* up to this length, two edits away is another name */
-#define UNKNOWN_PREFIX "HAPROXY_"
+#define SHORT_NAME 10     /* up to this length, two edits away is another name */
+#define PREFIX "HAPROXY_" /* of most of ours, and easily left out */
 
 struct known {
     char names[KNOWN_MAX][NAME_MAX_BYTES];
@@ -99,6 +99,17 @@ static const char *longer_name(const struct known *k, const char *name, size_t m
     return best;
 }
 
+/* The longest known name that name only adds words to, or NULL. */
+static const char *shorter_name(const struct known *k, const char *name)
+{
+    const char *best = NULL;
+    for (size_t i = 0; i < k->count; i++)
+        if (str_has_prefix(name, k->names[i]) && name[strlen(k->names[i])] == '_')
+            if (best == NULL || strlen(k->names[i]) > strlen(best))
+                best = k->names[i];
+    return best;
+}
+
 /* The known name that is fewest edits away, at most limit; 0: one or two, by its length. */
 static const char *close_name(const struct known *k, const char *name, size_t limit)
 {
@@ -138,24 +149,30 @@ static const char *only_name_with_first_word(const struct known *k, const char *
     return only;
 }
 
-/* The known name that was probably meant by name (already in upper case), or NULL. Tighter questions first. */
-static const char *meant(const struct known *k, const char *name, bool ours)
+/* Of a name that only ours begin like. Tighter questions first. */
+static const char *meant_by_ours(const struct known *k, const char *name)
 {
-    const char *best = longer_name(k, name, ours ? 0 : 70);
+    const char *best = name_with_words(k, name);
+    if (best == NULL)
+        best = longer_name(k, name, 0);
+    if (best == NULL)
+        best = shorter_name(k, name);
     if (best == NULL)
         best = close_name(k, name, 0);
-    if (best == NULL && ours)
-        best = name_with_words(k, name);
-    if (best == NULL && ours)
+    if (best == NULL)
         best = close_name(k, name, strlen(name) / 3);
-    if (best == NULL && ours)
-        best = only_name_with_first_word(k, name);
-    if (best == NULL && !ours) {
-        char with_prefix[2 * NAME_MAX_BYTES];
-        snprintf(with_prefix, sizeof(with_prefix), "%s%s", UNKNOWN_PREFIX, name);
-        best = longer_name(k, with_prefix, 100);
-    }
-    return best;
+    return best != NULL ? best : only_name_with_first_word(k, name);
+}
+
+/* Of a name that can be anybody's. */
+static const char *meant_by_any(const struct known *k, const char *name)
+{
+    char with_prefix[sizeof(PREFIX) + NAME_MAX_BYTES];
+    snprintf(with_prefix, sizeof(with_prefix), "%s%s", PREFIX, name);
+    const char *best = longer_name(k, name, 70);
+    if (best == NULL)
+        best = close_name(k, name, 0);
+    return best != NULL ? best : longer_name(k, with_prefix, 100);
 }
 
 static void report_one(const struct known *k, const char *name, struct config_report *report)
@@ -165,7 +182,7 @@ static void report_one(const struct known *k, const char *name, struct config_re
     for (size_t i = 0; i <= len; i++)
         upper[i] = name[i] == '-' || name[i] == '.' ? '_' : (char)toupper((unsigned char)name[i]);
     bool ours = has_our_prefix(upper);
-    const char *suggestion = meant(k, upper, ours);
+    const char *suggestion = ours ? meant_by_ours(k, upper) : meant_by_any(k, upper);
     if (suggestion == NULL && !ours)
         return;
     cleanup(mem_free_ptr) char *quoted = report_quoted(name);

@@ -1,0 +1,187 @@
+#include "config/unknown.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "config/config.h"
+#include "config/environment.h"
+
+/* One entry's warnings: how many, and the name that they suggest. */
+static size_t warn(const char *entry, char *ret_text, size_t size)
+{
+    const char *const env[] = {entry, NULL};
+    struct config_report r = {0};
+    unknown_report((char *const *)env, &r);
+    ck_assert_uint_eq(r.error_count, 0);
+    size_t count = r.count;
+    ret_text[0] = '\0';
+    if (count > 0)
+        snprintf(ret_text, size, "%s", r.findings[0].text);
+    config_report_fini(&r);
+    return count;
+}
+
+/* A name that is not ours, and the one that was meant; NULL: none can be told, "" no warning at all. */
+static const struct {
+    const char *entry, *meant;
+} rows[] = {
+    {"HAPROXY_BAKEND_PORT=1", "HAPROXY_BACKEND_PORT"},
+    {"HAPROXY_BACKEND_PROT=1", "HAPROXY_BACKEND_PORT"},
+    {"HAPROXY_BACKENDPORT=1", "HAPROXY_BACKEND_PORT"},
+    {"HAPROXY_PORT=443", "HAPROXY_BACKEND_PORT"},
+    {"haproxy_backend_port=1", "HAPROXY_BACKEND_PORT"},
+    {"HAPROXY-BACKEND-PORT=1", "HAPROXY_BACKEND_PORT"},
+    {"BACKEND_PORT=1", "HAPROXY_BACKEND_PORT"},
+    {"DATAPLANE_URL=x", "HAPROXY_DATAPLANE_URL"},
+    {"HAPROXY_URL=x", "HAPROXY_DATAPLANE_URL"},
+    {"HAPROXY_DATA_PLANE_URL=x", "HAPROXY_DATAPLANE_URL"},
+    {"HAPROXY_DATAPLANEAPI_URL=x", "HAPROXY_DATAPLANE_URL"},
+    {"HAPROXY_DATAPLANE_USER=x", "HAPROXY_DATAPLANE_USERNAME"},
+    {"HAPROXY_DATAPLANE_PASS=x", "HAPROXY_DATAPLANE_PASSWORD"},
+    {"HAPROXY_DATAPLANE_PASSWORDFILE=x", "HAPROXY_DATAPLANE_PASSWORD_FILE"},
+    {"HAPROXY_PASSWORD_FILE=x", "HAPROXY_DATAPLANE_PASSWORD_FILE"},
+    {"HAPROXY_SEND_PROXY=x", "HAPROXY_SEND_PROXY_V2"},
+    {"HAPROXY_SEND_PROXY_V1=x", "HAPROXY_SEND_PROXY_V2"},
+    {"HAPROXY_BALANCE_ALGORITHM=x", "HAPROXY_BALANCE"},
+    {"INGRESS_SERVICE=x", "INGRESS_SERVICE_NAME"},
+    {"INGRESS_NAME=x", "INGRESS_SERVICE_NAME"},
+    {"INGRESS_NAMESPCE=x", "INGRESS_NAMESPACE"},
+    {"INGRESS_NS=x", NULL},
+    {"INGRESS_CLASS=x", NULL},
+    {"HAPROXY_WHATEVER_THIS_IS_FOR=x", NULL},
+    {"ALLOWEMPTY=x", "ALLOW_EMPTY"},
+    {"RESYNC_INTERVAL=x", "RESYNC_PERIOD"},
+    {"KUBE_CONFIG=x", "KUBECONFIG"},
+    {"LISTEN_ADDR=x", "LISTEN_ADDRESS"},
+    {"LOGLEVEL=x", "LOG_LEVEL"},
+    {"LOG_LEVLE=x", "LOG_LEVEL"},
+    {"LOG_FORMATS=x", "LOG_FORMAT"},
+    /* Ours, or nobody's mistake. */
+    {"HAPROXY_BACKEND_PORT=1", ""},
+    {"HAPROXY_DATAPLANE_TOKEN_FILE=x", ""},
+    {"KUBECONFIG=", ""},
+    {"PATH=/bin", ""},
+    {"HOME=/root", ""},
+    {"HTTP_PROXY=http://p", ""},
+    {"http_proxy=http://p", ""},
+    {"NO_PROXY=x", ""},
+    {"LANG=C", ""},
+    {"LOGNAME=x", ""},
+    {"HOSTNAME=x", ""},
+    {"GOMAXPROCS=1", ""},
+    {"LISTEN_FDS=1", ""},
+    {"LISTEN_PID=1", ""},
+    {"NOTIFY_SOCKET=x", ""},
+    {"POD_NAMESPACE=x", ""},
+    {"KUBERNETES_SERVICE_HOST=10.96.0.1", ""},
+    {"KUBERNETES_SERVICE_PORT_HTTPS=443", ""},
+    {"KUBERNETES_PORT=tcp://10.96.0.1:443", ""},
+    {"HAPROXY_VERSION=3.2.0", ""},
+    {"HAPROXY_MASTER_CLI=x", ""},
+    /* Service links of Services that are called as our variables begin. */
+    {"HAPROXY_PORT=tcp://10.96.0.5:443", ""},
+    {"HAPROXY_DATAPLANE_PORT=tcp://10.96.0.5:5555", ""},
+    {"HAPROXY_DATAPLANE_PORT_5555_TCP=tcp://10.96.0.5:5555", ""},
+    {"HAPROXY_DATAPLANE_PORT_5555_TCP_ADDR=10.96.0.5", ""},
+    {"HAPROXY_DATAPLANE_PORT_5555_TCP_PORT=5555", ""},
+    {"HAPROXY_DATAPLANE_PORT_5555_UDP_PROTO=udp", ""},
+    {"HAPROXY_DATAPLANE_SERVICE_HOST=10.96.0.5", ""},
+    {"HAPROXY_DATAPLANE_SERVICE_PORT=5555", ""},
+    {"HAPROXY_DATAPLANE_SERVICE_PORT_API=5555", ""},
+    {"INGRESS_NGINX_CONTROLLER_SERVICE_PORT_HTTP=80", ""},
+    {"INGRESS_PORT_80_PORT_80_TCP=tcp://10.96.0.5:80", ""},
+};
+
+START_TEST(a_near_miss_is_told_the_right_name)
+{
+    char text[512];
+    size_t count = warn(rows[_i].entry, text, sizeof(text));
+    if (str_eq(rows[_i].meant, "")) {
+        ck_assert_msg(count == 0, "%s: %s", rows[_i].entry, text);
+        return;
+    }
+    ck_assert_msg(count == 1, "%s: no warning", rows[_i].entry);
+    char *asked = strstr(text, "did you mean ");
+    if (rows[_i].meant == NULL) {
+        ck_assert_msg(asked == NULL && strstr(text, "--help") != NULL, "%s", text);
+        return;
+    }
+    ck_assert_msg(asked != NULL, "%s", text);
+    text[strlen(text) - 1] = '\0'; /* the question mark */
+    ck_assert_str_eq(asked + strlen("did you mean "), rows[_i].meant);
+}
+END_TEST
+
+START_TEST(a_value_is_never_shown)
+{
+    char text[512];
+    ck_assert_uint_eq(warn("HAPROXY_DATAPLANE_PASSWROD=hunter2", text, sizeof(text)), 1);
+    ck_assert_ptr_null(strstr(text, "hunter2"));
+}
+END_TEST
+
+START_TEST(odd_names_do_no_harm)
+{
+    char text[512], longest[300];
+    ck_assert_uint_eq(warn("HAPROXY_BACKEND\nPORT=x", text, sizeof(text)), 1);
+    ck_assert_ptr_null(strchr(text, '\n'));
+    memset(longest, 'H', sizeof(longest) - 1);
+    longest[sizeof(longest) - 1] = '\0';
+    longest[200] = '=';
+    ck_assert_uint_eq(warn(longest, text, sizeof(text)), 0);
+    ck_assert_uint_eq(warn("=x", text, sizeof(text)), 0);
+    ck_assert_uint_eq(warn("HAPROXY_", text, sizeof(text)), 0);
+    ck_assert_uint_eq(warn("HAPROXY_=", text, sizeof(text)), 1);
+}
+END_TEST
+
+START_TEST(what_only_resembles_a_service_link)
+{
+    ck_assert(!environment_is_service_link("HAPROXY_PORT", "443"));
+    ck_assert(!environment_is_service_link("HAPROXY_PORT", "tcp://"));
+    ck_assert(!environment_is_service_link("HAPROXY_PORT", "tcp://:"));
+    ck_assert(!environment_is_service_link("HAPROXY_PORT", "tcp://:443"));
+    ck_assert(!environment_is_service_link("HAPROXY_PORT", "tcp://10.0.0.1"));
+    ck_assert(!environment_is_service_link("HAPROXY_PORT", "tcp://10.0.0.1:"));
+    ck_assert(!environment_is_service_link("HAPROXY_PORT", "tcp://10.0.0.1:44x"));
+    ck_assert(!environment_is_service_link("HAPROXY_PORT", "http://10.0.0.1:443"));
+    ck_assert(!environment_is_service_link("HAPROXY_DATAPLANE_URL", "tcp://10.0.0.1:443"));
+    ck_assert(!environment_is_service_link("HAPROXY_PORT_TCP", "x"));
+    ck_assert(!environment_is_service_link("HAPROXY_PORT_443_TCP_NAME", "x"));
+    ck_assert(!environment_is_service_link("HAPROXY_SERVICE_PORTS", "x"));
+    ck_assert(environment_is_service_link("HAPROXY_PORT", "tcp://10.0.0.1:443"));
+}
+END_TEST
+
+START_TEST(environment_is_searched_by_whole_names)
+{
+    const char *const env[] = {"AB=1", "A=2", "A=3", "B", NULL};
+    ck_assert_str_eq(environment_get((char *const *)env, "A"), "2");
+    ck_assert_ptr_null(environment_get((char *const *)env, "B"));
+    ck_assert_ptr_null(environment_get((char *const *)env, "C"));
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("unknown");
+    TCase *t = tcase_create("unknown");
+    tcase_add_loop_test(t, a_near_miss_is_told_the_right_name, 0, array_len(rows));
+    tcase_add_test(t, a_value_is_never_shown);
+    tcase_add_test(t, odd_names_do_no_harm);
+    tcase_add_test(t, what_only_resembles_a_service_link);
+    tcase_add_test(t, environment_is_searched_by_whole_names);
+    suite_add_tcase(s, t);
+    return s;
+}
+
+int main(void)
+{
+    SRunner *sr = srunner_create(suite());
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? 0 : 1;
+}
