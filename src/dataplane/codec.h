@@ -5,6 +5,7 @@
 #ifndef DATAPLANE_CODEC_H
 #define DATAPLANE_CODEC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"
@@ -48,6 +49,15 @@ struct codec_reload_status {
 };
 int codec_read_reload(const char *json, size_t len, struct codec_reload_status *ret, struct error *err) must_check;
 void codec_reload_fini(struct codec_reload_status *r);
+
+/* GET .../reloads, in any order: how the last one that ended did end, and whether one is still to come. */
+struct codec_reload_history {
+    bool pending;
+    bool last_failed;
+    char *response; /* of the last one that ended: HAProxy's own words; NULL where none ended */
+};
+int codec_read_reloads(const char *json, size_t len, struct codec_reload_history *ret, struct error *err) must_check;
+void codec_reload_history_fini(struct codec_reload_history *h);
 
 /* {"code","message"}: the message, or the start of whatever it is, made safe for a log line. */
 void codec_error_message(const char *body, size_t len, char *ret, size_t max);

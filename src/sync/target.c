@@ -6,12 +6,15 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "dataplane/client.h"
+#include "dataplane/codec.h"
 #include "sync/decision.h"
 #include "sync/target_internal.h"
 #include "sync/telemetry.h"
 
 #define REPEAT_LOG_MS 60000
 #define REJECTED_PAUSE_MS 1000
+#define HISTORY_POLL_MS 500
+#define HISTORY_POLLS_MAX 240
 
 static void on_observed(void *arg, struct backend *found, const struct error *err);
 
@@ -131,6 +134,46 @@ static void poll_reload(struct target *t)
     cleanup(mem_free_ptr) char *path = mem_printf("/reloads/%s", id);
     t->phase = TARGET_POLLING;
     dataplane_send(t->options.client, "GET", path, NULL, on_reload_answer, t);
+}
+
+/* ---- what an earlier run left behind ---- */
+
+/* A reload that failed while nobody of us was there: the file (and every GET) says one thing, HAProxy runs another. */
+static void judge_history(struct target *t, const struct dataplane_answer *a)
+{
+    struct codec_reload_history history = {0};
+    struct error err = {0};
+    if (a->status != 200 || codec_read_reloads(a->body, a->body_len, &history, &err) != 0) {
+        log_debug(t->options.log, "the list of reloads cannot be read; taking the last one for good",
+                  log_int("status", a->status), log_str("error", err.message));
+    } else if (history.pending && ++t->history_polls < HISTORY_POLLS_MAX) {
+        t->wait_until_ms = clock_mono_ms() + HISTORY_POLL_MS;
+        codec_reload_history_fini(&history);
+        return; /* asked again: how it ends decides */
+    } else if (history.last_failed) {
+        log_warn(t->options.log, "the last reload failed before this daemon started; an empty commit will repeat it",
+                 log_str("haproxy", history.response));
+        t->dirty = true;
+    }
+    t->history_known = true;
+    codec_reload_history_fini(&history);
+}
+
+static void on_history(void *arg, const struct dataplane_answer *a)
+{
+    struct target *t = arg;
+    t->phase = TARGET_IDLE;
+    if (a->error != NULL)
+        t->wait_until_ms = clock_mono_ms() + backoff_next_ms(&t->backoff);
+    else
+        judge_history(t, a);
+    target_step(t);
+}
+
+static void ask_history(struct target *t)
+{
+    t->phase = TARGET_POLLING;
+    dataplane_send(t->options.client, "GET", "/reloads", NULL, on_history, t);
 }
 
 /* ---- deciding ---- */
@@ -267,6 +310,8 @@ void target_step(struct target *t)
         poll_reload(t);
     else if (!waiting && !t->seen)
         look(t);
+    else if (!waiting && !t->history_known)
+        ask_history(t);
     else if (!waiting && t->have_wish && !t->dead_deleted)
         target_delete_dead(t);
     else if (!waiting && t->have_wish)

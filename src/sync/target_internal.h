@@ -37,6 +37,8 @@ struct target {
     struct plan plan; /* of the write in hand */
     struct txn txn;
     uint64_t write_event_us, write_started_us, write_wish_number;
+    unsigned history_polls;
+    bool history_known; /* how the last reload before our start ended */
     bool dead_deleted;         /* what earlier runs left behind was looked for */
     bool took_over;            /* it was in step once: what goes from now on goes for a reason that the log has */
     int64_t committed_version; /* of our last commit; -1 */

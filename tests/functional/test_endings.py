@@ -251,3 +251,12 @@ def test_sighup_compares_now(rig: Rig) -> None:
     path.write_text(path.read_text().replace("server n1 127.0.11.1:30443", "server n1 127.0.11.1:30444"))
     rig.daemon.process.signal(1)
     wait_until(lambda: "server n1 127.0.11.1:30443" in rig.dataplane.file(), 10, "the hand edit to be repaired")
+
+
+def test_reload_that_failed_while_we_were_away_is_repeated_at_start(rig: Rig) -> None:
+    rig.dataplane.fault({"action": "fail-reload", "message": "[ALERT] no room for the new worker"})
+    answer_ = rig.dataplane.commit(rig.dataplane.begin())
+    rig.dataplane.follow(answer_.headers["Reload-ID"])
+    in_step(rig)
+    rig.daemon.wait_log("no room for the new worker")
+    assert rig.daemon.metrics().sum("reloads_total", result="succeeded") == 1
