@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .objects import BadObject, Key, normalise, resource_of
+from .objects import BadObject, Key, UnknownKind, normalise, resource_of
 from .resources import Resource
 from .store import Store
 
@@ -19,11 +19,15 @@ SUFFIXES = (".yaml", ".yml", ".json")
 Owned = dict[tuple[Resource, Key], dict[str, Any]]
 
 
-def parse(path: pathlib.Path, text: str) -> Owned:
-    """Every object in a file, by what it is; a List is what it lists."""
+def parse(path: pathlib.Path, text: str, passed_over: Callable[[str], None]) -> Owned:
+    """Every object in a file, by what it is; a List is what it lists, and kinds that are not served are passed over."""
     found: Owned = {}
     for tree in _flat(_documents(path, text)):
-        resource = resource_of(tree)
+        try:
+            resource = resource_of(tree)
+        except UnknownKind as e:
+            passed_over(f"{path.name}: passed over: {e}")
+            continue
         meta = normalise(resource, tree)["metadata"]
         found[resource, (meta.get("namespace", ""), meta["name"])] = tree
     return found
@@ -37,9 +41,16 @@ def _documents(path: pathlib.Path, text: str) -> list[Any]:
     except ImportError:
         raise BadObject("reading YAML needs PyYAML (Debian: python3-yaml); JSON manifests do not") from None
     try:
-        return json.loads(json.dumps([tree for tree in yaml.safe_load_all(text) if tree is not None], default=str))
+        return [tree for tree in yaml.load_all(text, _loader(yaml)) if tree is not None]
     except yaml.YAMLError as e:
         raise BadObject(str(e)) from None
+
+
+def _loader(yaml: Any) -> Any:
+    """The safe loader, but with timestamps left as they are written: JSON has no type for them."""
+    resolvers = {first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
+                 for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()}
+    return type("Loader", (yaml.SafeLoader,), {"yaml_implicit_resolvers": resolvers})
 
 
 def _flat(trees: list[Any]) -> Iterator[Any]:
@@ -87,7 +98,7 @@ class Manifests:
             file.doubted = None
             return
         try:
-            owned = {} if text is None else parse(path, text)
+            owned = {} if text is None else parse(path, text, self.say)
         except ValueError as e:
             self.say(f"{path.name}: kept what it said before: {e}")
             file.digest = digest

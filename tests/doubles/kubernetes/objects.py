@@ -26,6 +26,10 @@ class BadObject(ValueError):
     """An object that cannot be stored; the text says why."""
 
 
+class UnknownKind(BadObject):
+    """An object of a kind that the double does not serve."""
+
+
 @dataclass(frozen=True)
 class Stored:
     resource: Resource
@@ -83,7 +87,7 @@ def resource_of(tree: Any) -> Resource:
         raise BadObject(f"an object is a mapping with kind and metadata, this is {type(tree).__name__}")
     resource = by_kind(str(tree.get("kind")), str(tree.get("apiVersion")))
     if resource is None:
-        raise BadObject(f"{tree.get('apiVersion')} {tree.get('kind')} is no resource that the double serves")
+        raise UnknownKind(f"{tree.get('apiVersion')} {tree.get('kind')} is no resource that the double serves")
     return resource
 
 
