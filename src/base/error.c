@@ -34,7 +34,7 @@ printf_like(2, 0) static void fill(struct error *err, const char *fmt, va_list a
     copy_printable(err->message, sizeof(err->message), raw);
 }
 
-int error_set(struct error *err, enum error_kind kind, const char *fmt, ...)
+int(error_set)(struct error *err, enum error_kind kind, const char *fmt, ...)
 {
     if (err == NULL)
         return -1;
@@ -47,7 +47,7 @@ int error_set(struct error *err, enum error_kind kind, const char *fmt, ...)
     return -1;
 }
 
-int error_set_http(struct error *err, int status, const char *fmt, ...)
+int(error_set_http)(struct error *err, int status, const char *fmt, ...)
 {
     if (err == NULL)
         return -1;
@@ -60,7 +60,7 @@ int error_set_http(struct error *err, int status, const char *fmt, ...)
     return -1;
 }
 
-int error_prefix(struct error *err, const char *fmt, ...)
+int(error_prefix)(struct error *err, const char *fmt, ...)
 {
     if (err == NULL)
         return -1;
