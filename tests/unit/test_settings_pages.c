@@ -1,0 +1,184 @@
+/*
+ * --help, config.example.env and README's table come from one table (src/config/fields.c); this holds the two files to
+ * it. To renew them after a change of the table: RENEW_SETTINGS_PAGES=1 build/unit/test_settings_pages
+ */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "config/config.h"
+#include "config/fields.h"
+
+#define LOGIN_USER "HAPROXY_DATAPLANE_USERNAME=u"
+#define LOGIN_PASSWORD "HAPROXY_DATAPLANE_PASSWORD=p"
+#define RENEW "; renew it by RENEW_SETTINGS_PAGES=1 build/unit/test_settings_pages"
+
+static const char start_mark[] = "<!-- settings -->\n", end_mark[] = "<!-- /settings -->\n";
+
+static bool renewing(void)
+{
+    return getenv("RENEW_SETTINGS_PAGES") != NULL;
+}
+
+static char *page(void (*print)(struct buf *))
+{
+    struct buf out;
+    buf_init(&out, 0);
+    print(&out);
+    return buf_take(&out);
+}
+
+static char *read_whole(const char *name)
+{
+    struct buf out;
+    buf_init(&out, 1 << 20);
+    ck_assert_msg(buf_read_file(&out, name) == 0, "%s: %m (tests run from the root of the repository)", name);
+    return buf_take(&out);
+}
+
+static void write_whole(const char *name, const char *text)
+{
+    FILE *f = fopen(name, "w");
+    ck_assert_msg(f != NULL, "%s: %m", name);
+    fputs(text, f);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+/* Says the first line that differs. */
+static void assert_same(const char *name, const char *is, const char *should)
+{
+    size_t line = 1;
+    for (const char *a = is, *b = should; *a == *b && *a != '\0'; a++, b++)
+        line += *a == '\n' ? 1 : 0;
+    ck_assert_msg(str_eq(is, should), "%s differs from the table in line %zu" RENEW, name, line);
+}
+
+START_TEST(the_example_is_the_table)
+{
+    cleanup(mem_free_ptr) char *should = page(config_print_example);
+    if (renewing())
+        write_whole("config.example.env", should);
+    cleanup(mem_free_ptr) char *is = read_whole("config.example.env");
+    assert_same("config.example.env", is, should);
+}
+END_TEST
+
+START_TEST(the_readme_holds_the_table)
+{
+    cleanup(mem_free_ptr) char *table = page(config_print_markdown);
+    cleanup(mem_free_ptr) char *readme = read_whole("README.md");
+    char *start = strstr(readme, start_mark), *end = strstr(readme, end_mark);
+    ck_assert_msg(start != NULL && end != NULL && start < end, "README.md has no lines %s and %s", start_mark,
+                  end_mark);
+    start += strlen(start_mark);
+    if (renewing()) {
+        cleanup(mem_free_ptr) char *fresh = mem_printf("%.*s%s%s", (int)(start - readme), readme, table, end);
+        write_whole("README.md", fresh);
+        return;
+    }
+    *end = '\0';
+    assert_same("README.md between its marks", start, table);
+}
+END_TEST
+
+START_TEST(each_page_names_each_variable)
+{
+    void (*const prints[])(struct buf *) = {config_print_help, config_print_example, config_print_markdown};
+    for (size_t i = 0; i < array_len(prints); i++) {
+        cleanup(mem_free_ptr) char *text = page(prints[i]);
+        for (int id = 0; id < CONFIG_FIELD_COUNT; id++) {
+            const struct config_field *f = config_field((enum config_field_id)id);
+            ck_assert_msg(strstr(text, f->name) != NULL, "page %zu: no %s", i, f->name);
+            cleanup(mem_free_ptr) char *file = mem_printf("%s_FILE", f->name);
+            ck_assert_msg((strstr(text, file) != NULL) == f->or_file, "page %zu: %s", i, file);
+            ck_assert_msg(f->fallback == NULL || strstr(text, f->fallback) != NULL, "page %zu: %s", i, f->name);
+        }
+    }
+}
+END_TEST
+
+START_TEST(no_line_is_too_wide)
+{
+    void (*const prints[])(struct buf *) = {config_print_help, config_print_example};
+    for (size_t i = 0; i < array_len(prints); i++) {
+        cleanup(mem_free_ptr) char *text = page(prints[i]);
+        for (const char *p = text; *p != '\0'; p += strcspn(p, "\n") + 1) {
+            size_t len = strcspn(p, "\n");
+            ck_assert_msg(len <= 116, "%zu columns: %.*s", len, (int)len, p);
+            ck_assert_msg(len == 0 || p[len - 1] != ' ', "space at the end: %.*s", (int)len, p);
+        }
+    }
+}
+END_TEST
+
+/* The table is whole, and what it says is a default or an example is one. */
+START_TEST(defaults_and_examples_are_accepted)
+{
+    const struct config_field *f = config_field((enum config_field_id)_i);
+    ck_assert_msg(f->name != NULL && f->expected != NULL && f->help != NULL && f->example != NULL, "row %d", _i);
+    ck_assert_msg((f->fallback == NULL) != (f->unset == NULL), "%s: either a default or what it means to have none",
+                  f->name);
+    ck_assert_msg((f->parse == NULL) == f->or_file, "%s", f->name);
+    if (f->or_file)
+        return;
+    const char *const values[] = {f->fallback, f->example};
+    for (size_t i = 0; i < array_len(values); i++) {
+        cleanup(mem_free_ptr) char *entry = mem_printf("%s=%s", f->name, values[i] != NULL ? values[i] : "");
+        const char *const env[] = {LOGIN_USER, LOGIN_PASSWORD, entry, NULL};
+        struct config c;
+        struct config_report r;
+        int rc = config_parse((char *const *)env, &c, &r);
+        ck_assert_msg(rc == 0 && r.count == 0, "%s: %s", entry, r.count > 0 ? r.findings[0].text : "");
+        config_fini(&c);
+        config_report_fini(&r);
+    }
+}
+END_TEST
+
+/* Uncommenting any line of the example is fine (those of files apart, which are not there). */
+START_TEST(each_line_of_the_example_works)
+{
+    cleanup(mem_free_ptr) char *text = page(config_print_example);
+    size_t count = 0;
+    char *rest = text;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
+        if (line[0] != '#' || line[1] == ' ' || strstr(line, "_FILE=") != NULL || strstr(line, "_TOKEN=") != NULL)
+            continue;
+        const char *const env[] = {LOGIN_USER, LOGIN_PASSWORD, line + 1, NULL};
+        struct config c;
+        struct config_report r;
+        int rc = config_parse((char *const *)env, &c, &r);
+        ck_assert_msg(rc == 0 && r.count == 0, "%s: %s", line, r.count > 0 ? r.findings[0].text : "");
+        config_fini(&c);
+        config_report_fini(&r);
+        count++;
+    }
+    ck_assert_uint_eq(count, CONFIG_FIELD_COUNT - 1);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("settings_pages");
+    TCase *t = tcase_create("settings_pages");
+    tcase_add_test(t, the_example_is_the_table);
+    tcase_add_test(t, the_readme_holds_the_table);
+    tcase_add_test(t, each_page_names_each_variable);
+    tcase_add_test(t, no_line_is_too_wide);
+    tcase_add_loop_test(t, defaults_and_examples_are_accepted, 0, CONFIG_FIELD_COUNT);
+    tcase_add_test(t, each_line_of_the_example_works);
+    suite_add_tcase(s, t);
+    return s;
+}
+
+int main(void)
+{
+    SRunner *sr = srunner_create(suite());
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? 0 : 1;
+}
