@@ -95,10 +95,12 @@ class HAProxy:
 
     def servers(self, backend: str) -> dict[str, dict[str, str]]:
         """What HAProxy runs with, by server name: the columns of `show servers state`."""
+        return {row["srv_name"]: row for row in self.all_servers(backend)}
+
+    def all_servers(self, backend: str = "") -> list[dict[str, str]]:
         lines = self.runtime(f"show servers state {backend}").splitlines()
         names = next((line[2:].split() for line in lines if line.startswith("# ")), [])
-        rows = [dict(zip(names, line.split())) for line in lines[1:] if line and not line.startswith("#")]
-        return {row["srv_name"]: row for row in rows}
+        return [dict(zip(names, line.split())) for line in lines[1:] if line and not line.startswith("#")]
 
     def stop(self) -> None:
         if self.process:

@@ -150,7 +150,7 @@ def _base_words(model: dict[str, Any], play: str) -> list[list[str]]:
         if model.get(field):
             out.append([*(["no"] if model[field] == "disabled" else []), *key.split()])
     for key, field in NUMBERS.items():
-        if model.get(field) is not None:
+        if model.get(field) is not None and not (key == "id" and play == "3.0"):  # 3.0 loses it
             out.append([key, str(model[field])])
     out += [[key, str(model[field])] for key, field in STRINGS.items() if model.get(field)]
     out += [[key] for key, field in FLAGS.items() if model.get(field)]

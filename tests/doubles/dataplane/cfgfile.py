@@ -84,6 +84,23 @@ class Section:
         """Adds a line; a backend's place for it is found on writing."""
         self.lines.append(line)
 
+    def _groups(self) -> list[list[Line]]:
+        """In a backend the lines of one keyword stand together, under all the comments that stood above any of them."""
+        if self.kind != "backend":
+            return [[line] for line in self.lines]
+        groups: dict[int, dict[str, list[Line]]] = {}
+        for line in self.lines:
+            rank = _RANK.get(line.keyword, len(_RANK))
+            groups.setdefault(rank, {}).setdefault(line.keyword if rank < len(_RANK) else "", []).append(line)
+        return [group for rank in sorted(groups) for group in groups[rank].values()]
+
+    def drop(self, line: Line) -> None:
+        """Removes a line; the comments above it belong to all lines of its keyword and stay as long as there is one."""
+        self.lines.remove(line)
+        heir = next((other for other in self.lines if other.keyword == line.keyword), None)
+        if heir is not None:
+            heir.above = line.above + heir.above
+
     def render(self) -> list[str]:
         head = " ".join(filter(None, [self.kind, self.name]))
         if self.from_:
@@ -91,12 +108,9 @@ class Section:
         if self.comment:
             head += f" # {self.comment}"
         out = ["", *(f"# {c}" for c in self.above), head]
-        lines = self.lines
-        if self.kind == "backend":
-            lines = sorted(lines, key=lambda line: _RANK.get(line.keyword, len(_RANK)))
-        for line in lines:
-            out += [f"  # {c}" for c in line.above]
-            out.append(line.render())
+        for group in self._groups():
+            out += [f"  # {c}" for line in group for c in line.above]
+            out += [line.render() for line in group]
         return out + [f"  # {c}" for c in self.below]
 
 

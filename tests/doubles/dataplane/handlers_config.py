@@ -20,10 +20,14 @@ LABEL = {"servers": "server", "server_templates": "server template"}
 RULES = ("acl_list", "filter_list", "http_after_response_rule_list", "http_check_list", "http_error_rule_list",
          "http_request_rule_list", "http_response_rule_list", "log_target_list", "server_switching_rule_list",
          "stick_rule_list", "tcp_check_rule_list", "tcp_request_rule_list", "tcp_response_rule_list")
-BASE_FIELDS = {"name", "from", "http_connection_mode", "adv_check", "httpchk_params", "smtpchk_params",
-               "mysql_check_params", "pgsql_check_params", "balance", "hash_type", "default_server", "stick_table",
-               "redispatch", "cookie", *fields.TIMES.values(), *fields.OPTIONS.values(), *fields.NUMBERS.values(),
-               *fields.STRINGS.values(), *fields.FLAGS.values()}
+BASE_FIELDS: dict[str, type] = {
+    **dict.fromkeys(("name", "from", "http_connection_mode", "adv_check", *fields.OPTIONS.values(), *fields.STRINGS.values()),
+                    str),
+    **dict.fromkeys(("httpchk_params", "smtpchk_params", "mysql_check_params", "pgsql_check_params", "balance", "hash_type",
+                     "default_server", "stick_table", "redispatch", "cookie", "servers", "server_templates"), dict),
+    **dict.fromkeys((*fields.TIMES.values(), *fields.NUMBERS.values()), int),
+    **dict.fromkeys(fields.FLAGS.values(), bool),
+}
 
 
 def _not_both(request: Request) -> None:
@@ -78,7 +82,7 @@ def backend(service: Service, request: Request) -> Answer:
 def _body(service: Service, request: Request) -> dict[str, Any]:
     raw = request.json()
     full = request.flag("full_section")
-    if full and any(raw.get(rule) for rule in RULES):
+    if full and isinstance(raw, dict) and any(raw.get(rule) for rule in RULES):
         raise ApiError(501, "the double has no rules in full_section; see backends.py")
     return schema.clean_backend(raw, service.play, BASE_FIELDS, full)
 
@@ -90,11 +94,10 @@ def _write(config: Config, section: Section, model: dict[str, Any], request: Req
         fields.write_backend(section, model, request.play)
         return
     section.lines, section.below = [], []
-    base = {k: v for k, v in model.items() if not (k == "id" and request.play == "3.0")}
-    fields.write_backend(section, base, request.play)
+    fields.write_backend(section, model, request.play)
     for collection, (_, _, words, _, _) in KINDS.items():
         for member_model in model.get(collection, {}).values():
-            section.put(Line(words(member_model, request.play)))
+            section.put(Line(words(member_model, request.play), members_of.comment_of(member_model)))
 
 
 def create_backend(service: Service, request: Request) -> Answer:
@@ -180,7 +183,7 @@ def create_member(service: Service, request: Request) -> Answer:
         if _find(section, keyword, model[key]):
             raise ApiError(409, f"object already exists: {LABEL[collection]} {model[key]} already exists in "
                                 f"{parent} backend")
-        section.put(Line(words(model, service.play)))
+        section.put(Line(words(model, service.play), members_of.comment_of(model)))
     with service.lock:
         service.change(request.tid, request.version(), edit)
         live = collection == "servers" and not request.tid and _add_live(service, parent, model)
@@ -213,7 +216,7 @@ def replace_member(service: Service, request: Request) -> Answer:
     def edit(config: Config) -> dict[str, Any] | None:
         line = _need_member(config, request)
         had = read(line, service.play)
-        line.words, line.comment = words(model, service.play), None
+        line.words, line.comment = words(model, service.play), members_of.comment_of(model)
         return had
     with service.lock:
         _need_member(service.view(request.tid), request)
@@ -227,9 +230,8 @@ def delete_member(service: Service, request: Request) -> Answer:
     _not_both(request)
 
     def edit(config: Config) -> None:
-        section = config.section("backend", request.args[0])
         line = _need_member(config, request)
-        section.lines.remove(line)  # found just above, so the section is there
+        _need(config, request.args[0], "backend").drop(line)
     with service.lock:
         service.change(request.tid, request.version(), edit)
         return _done(service, request, None, 204)

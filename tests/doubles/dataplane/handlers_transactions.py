@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
+from .errors import ApiError
 from .service import Service
 from .web import Answer, Request, nothing
 
+RELOAD_ID = r"\d{4}-\d{2}-\d{2}-\d+"
 RELEASES = {"3.0": "v3.0.15 double", "3.4": "v3.4.0 double"}
 
 
@@ -19,8 +23,11 @@ def version(service: Service, request: Request) -> Answer:
 
 
 def all_transactions(service: Service, request: Request) -> Answer:
+    status = request.query.get("status", "")
+    if status not in ("", "failed", "in_progress"):
+        raise ApiError(422, "status in query should be one of [failed in_progress]", 606 if service.play == "3.0" else 422)
     with service.lock:
-        return Answer(200, service.transactions.list(request.query.get("status", "")))
+        return Answer(200, service.transactions.list(status))
 
 
 def begin(service: Service, request: Request) -> Answer:
@@ -54,4 +61,6 @@ def reloads(service: Service, _: Request) -> Answer:
 
 
 def reload(service: Service, request: Request) -> Answer:
+    if not re.fullmatch(RELOAD_ID, request.args[0]):
+        raise ApiError(422, f"id in path should match '^{RELOAD_ID}$'", 605 if service.play == "3.0" else 422)
     return Answer(200, service.reloads.get(request.args[0]))

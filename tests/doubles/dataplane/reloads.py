@@ -65,7 +65,7 @@ class Reloads:
                     return self.last_good
                 if _older(rid, self.last_good["id"]):
                     return {"id": rid, "status": "succeeded"}
-        raise ApiError(404, f"reload with ID {rid} does not exist")
+        raise ApiError(404, f"Reload with ID {rid} does not exist")
 
     def list(self) -> list[dict[str, Any]]:
         with self.lock:

@@ -6,6 +6,7 @@ disabled. Play 3.0 drops a word that it does not know; play 3.4 keeps such a lin
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from .cfgfile import Line
@@ -42,7 +43,6 @@ FIELDS: list[tuple[str, str, str]] = [
     ("pool-conn-name", "pool_conn_name", "str"), ("id", "id", "int"),
 ]
 # Words that the 3.4 line knows and 3.0 does not.
-SINCE_3_4 = {"init-state": "str", "sni-auto": "flag", "idle-ping": "time", "strict-maxconn": "bool", "hash-key": "str"}
 _NEW = [("init-state", "init-state", "str"), ("sni-auto", "sni_auto", "flag"), ("idle-ping", "idle_ping", "time"),
         ("strict-maxconn", "strict-maxconn", "bool"), ("hash-key", "hash_key", "str")]
 # The opposite of a flag where it is not "no-" + word. "maintenance": "enabled" is the word `disabled`.
@@ -61,7 +61,7 @@ def server_json(line: Line, play: str) -> dict[str, Any] | None:
     """A `server` line as JSON; None where the played version cannot read it."""
     address, port = split_address(line.words[2])
     try:
-        model = {"name": line.words[1], "address": address, **params_json(line.words[3:], play)}
+        model = {"name": line.words[1], "address": address, **params_json(line.words[3:], play), **_metadata(line)}
     except UnknownWord:
         return None
     if port is not None:
@@ -79,6 +79,22 @@ def template_json(line: Line, play: str) -> dict[str, Any] | None:
     if port is not None:
         model["port"] = port
     return model
+
+
+def _metadata(line: Line) -> dict[str, Any]:
+    """A comment beside a server: JSON of the API's own, or somebody's words."""
+    if line.comment is None:
+        return {}
+    try:
+        found = json.loads(line.comment)
+    except ValueError:
+        found = None
+    return {"metadata": found if isinstance(found, dict) else {"comment": line.comment}}
+
+
+def comment_of(model: dict[str, Any]) -> str | None:
+    """What a server's metadata becomes on its line."""
+    return json.dumps(model["metadata"], separators=(",", ":"), sort_keys=True) if model.get("metadata") else None
 
 
 def params_json(words: list[str], play: str) -> dict[str, Any]:

@@ -48,14 +48,18 @@ class Request:
         return int(text)
 
     def json(self) -> Any:
+        old = self.play == "3.0"
+        if not self.body and old:
+            raise ApiError(422, "data in body is required", 602)
         kind = self.headers.get("content-type", "").partition(";")[0].strip()
         if kind != "application/json":
-            raise ApiError(415, f'unsupported media type "{kind}", only [application/json] are allowed'
-                           if self.play == "3.0" else f'header Content-Type has unexpected value "{kind}"')
+            raise ApiError(415, f'unsupported media type "{kind}", only [application/json] are allowed' if old
+                           else f'header Content-Type has unexpected value "{kind}"')
         try:
-            return json.loads(self.body)
+            text = self.body.decode()
+            return json.JSONDecoder().raw_decode(text.lstrip())[0] if old else json.loads(text)  # old: blind to what follows
         except (ValueError, RecursionError) as e:
-            raise ApiError(400, f'parsing data body from "" failed, because {e}' if self.play == "3.0" else
+            raise ApiError(400, f'parsing data body from "" failed, because {e}' if old else
                            f"failed to decode request body: {e}") from e
 
 

@@ -1,0 +1,53 @@
+"""Words that several topics share."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tests.harness.haproxy import DataPlane
+from tests.harness.http import Response
+
+RELOAD_ID = re.compile(r"\d{4}-\d\d-\d\d-\d+")
+UNKNOWN = "00000000-0000-0000-0000-000000000000"
+
+
+def release(plane: DataPlane) -> tuple[int, int]:
+    major, minor = plane.play.split(".")[:2]
+    return int(major), int(minor)
+
+
+def before_3_4(plane: DataPlane) -> bool:
+    """Up to 3.3 requests are checked by another layer, with other statuses and codes of its own."""
+    return release(plane) < (3, 4)
+
+
+def server(name: str, address: str = "127.0.9.2", port: int = 30443, **more: Any) -> dict[str, Any]:
+    return {"name": name, "address": address, "port": port, "check": "enabled", "weight": 100, **more}
+
+
+def error(answer: Response, status: int) -> str:
+    """Checks that an answer is an error of this status in the API's form, and returns its message."""
+    assert answer.status == status, (answer.status, answer.text)
+    body = answer.json()
+    assert set(body) >= {"code", "message"}, body
+    assert isinstance(body["code"], int) and isinstance(body["message"], str) and body["message"]
+    return str(body["message"])
+
+
+def reload_id(answer: Response) -> str:
+    """The id that an answer of 202 carries for its reload."""
+    assert answer.status == 202, (answer.status, answer.text)
+    assert RELOAD_ID.fullmatch(answer.headers.get("Reload-ID", "")), dict(answer.headers)
+    return str(answer.headers["Reload-ID"])
+
+
+def without_header(text: str) -> str:
+    """A configuration without the checksum and the version, which change with every write."""
+    return re.sub(r"\A(# _(md5hash|version)=.*\n)+", "", text)
+
+
+def backend_lines(text: str, name: str) -> list[str]:
+    """The lines of one backend, as they stand."""
+    found = re.search(rf"^backend {name}( .*)?\n((?:[ \t].*\n)*)", text, re.M)
+    return found[2].splitlines() if found else []

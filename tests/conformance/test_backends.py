@@ -1,0 +1,143 @@
+"""The backend itself: what a write keeps and what it loses."""
+
+from __future__ import annotations
+
+from tests.harness.haproxy import DataPlane
+
+from .say import backend_lines, error, reload_id, release, server
+
+BE = "/configuration/backends/be"
+BASE = {"name": "be", "mode": "tcp", "balance": {"algorithm": "leastconn"}, "adv_check": "tcp-check",
+        "from": "unnamed_defaults_1", "default_server": {"inter": 5000, "rise": 2, "fall": 2}}
+
+
+def test_get(plane: DataPlane) -> None:
+    assert plane.get(BE).json() == BASE
+    assert plane.get("/configuration/backends/other").json() == {
+        "name": "other", "mode": "tcp", "from": "unnamed_defaults_1", "server_timeout": 77000,
+        "stick_table": {"type": "ip", "size": 10240, "expire": 300000}}
+    assert {b["name"] for b in plane.get("/configuration/backends").json()} == {"be", "slots", "other", "bare"}
+
+
+def test_get_merge_put_changes_only_what_is_meant(plane: DataPlane) -> None:
+    before = backend_lines(plane.file(), "be")
+    tid = plane.begin()
+    merged = {**plane.get(f"{BE}?transaction_id={tid}").json(), "balance": {"algorithm": "roundrobin"}}
+    answer = plane.put(f"{BE}?transaction_id={tid}", merged)
+    assert answer.status == 202 and answer.json() == merged
+    reload_id(plane.commit(tid))
+    after = backend_lines(plane.file(), "be")
+    assert "  balance roundrobin" in after and "  option tcp-check" in after and "  mode tcp" in after
+    for kept in ("  # above a rule", "  tcp-request content accept if TRUE # beside it",
+                 "  server old 127.0.9.1:30443 check weight 100", "  server sorry 127.0.9.9:80 backup"):
+        assert kept in before and kept in after, after
+    assert plane.get(BE).json() == merged
+
+
+def test_a_put_loses_the_fields_that_are_not_sent_and_keeps_servers(plane: DataPlane) -> None:
+    tid = plane.begin()
+    body = {"name": "other", "balance": {"algorithm": "roundrobin"}}
+    assert plane.put(f"/configuration/backends/other?transaction_id={tid}", body).status == 202
+    reload_id(plane.commit(tid))
+    assert backend_lines(plane.file(), "other") == ["  balance roundrobin", "  server a 127.0.0.1:9"]
+    assert "\nbackend other\n" in plane.file(), "even its defaults"
+    assert plane.get("/configuration/backends/other").json() == body
+
+
+def test_default_server_with_send_proxy_v2(plane: DataPlane) -> None:
+    tid = plane.begin()
+    merged = plane.get(f"{BE}?transaction_id={tid}").json()
+    merged["default_server"]["send-proxy-v2"] = "enabled"
+    plane.put(f"{BE}?transaction_id={tid}", merged)
+    reload_id(plane.commit(tid))
+    line = next(line for line in backend_lines(plane.file(), "be") if "default-server" in line)
+    assert sorted(line.split()) == sorted("default-server send-proxy-v2 fall 2 inter 5s rise 2".split())
+    assert plane.get(BE).json() == merged
+
+
+def test_other_backends_stay_byte_for_byte(plane: DataPlane) -> None:
+    before = {name: backend_lines(plane.file(), name) for name in ("slots", "other", "bare")}
+    tid = plane.begin()
+    plane.put(f"{BE}?transaction_id={tid}", {**BASE, "balance": {"algorithm": "source"}})
+    plane.post(f"{BE}/servers?transaction_id={tid}", server("n1"))
+    plane.delete(f"{BE}/servers/old?transaction_id={tid}")
+    reload_id(plane.commit(tid))
+    assert {name: backend_lines(plane.file(), name) for name in ("slots", "other", "bare")} == before
+
+
+def test_full_section_get(plane: DataPlane) -> None:
+    got = plane.get("/configuration/backends/other?full_section=true").json()
+    assert got["servers"] == {"a": {"name": "a", "address": "127.0.0.1", "port": 9}}
+    got = plane.get("/configuration/backends/slots?full_section=true").json()
+    assert list(got["server_templates"]) == ["slot"]
+
+
+def test_full_section_put_replaces_everything(plane: DataPlane) -> None:
+    tid = plane.begin()
+    body = {"name": "be", "mode": "tcp", "from": "unnamed_defaults_1", "servers": {"n1": server("n1")}}
+    assert plane.put(f"{BE}?full_section=true&transaction_id={tid}", body).status == 202
+    reload_id(plane.commit(tid))
+    assert backend_lines(plane.file(), "be") == ["  mode tcp", "  server n1 127.0.9.2:30443 check weight 100"], \
+        "rules and comments that were not sent are gone"
+
+
+def test_full_section_round_trip(plane: DataPlane) -> None:
+    tid = plane.begin()
+    path = "/configuration/backends/other?full_section=true"
+    got = plane.get(f"{path}&transaction_id={tid}").json()
+    got["servers"]["b"] = server("b")
+    assert plane.put(f"{path}&transaction_id={tid}", got).status == 202
+    reload_id(plane.commit(tid))
+    assert plane.get(path).json() == got
+    assert "  timeout server 77s" in backend_lines(plane.file(), "other")
+
+
+def test_create_and_delete(plane: DataPlane) -> None:
+    tid = plane.begin()
+    body = {"name": "new", "mode": "tcp", "balance": {"algorithm": "roundrobin"}, "adv_check": "tcp-check"}
+    created = plane.post(f"/configuration/backends?transaction_id={tid}", body)
+    assert created.status == 202 and created.json() == body
+    assert "already exists" in error(plane.post(f"/configuration/backends?transaction_id={tid}", body), 409)
+    assert plane.post(f"/configuration/backends/new/servers?transaction_id={tid}", server("n1")).status == 202
+    reload_id(plane.commit(tid))
+    assert backend_lines(plane.file(), "new") == ["  mode tcp", "  balance roundrobin", "  option tcp-check",
+                                                  "  server n1 127.0.9.2:30443 check weight 100"]
+    tid = plane.begin()
+    deleted = plane.delete(f"/configuration/backends/new?transaction_id={tid}")
+    assert (deleted.status, deleted.body) == (202, b"")
+    reload_id(plane.commit(tid))
+    error(plane.get("/configuration/backends/new"), 404)
+    error(plane.delete(f"/configuration/backends/new?version={plane.version()}"), 404)
+
+
+def test_a_body_that_breaks_a_rule_is_422(plane: DataPlane) -> None:
+    inside = f"?transaction_id={plane.begin()}"
+    error(plane.put(BE + inside, {"mode": "tcp"}), 422)
+    error(plane.put(BE + inside, {"name": "be", "mode": "udp"}), 422)
+    error(plane.put(BE + inside, {"name": "be", "balance": {"algorithm": "best"}}), 422)
+    error(plane.put(BE + inside, {"name": "be", "adv_check": "ping"}), 422)
+    error(plane.put(BE + inside, {"name": "be", "default_server": {"check": "yes"}}), 422)
+
+
+def test_defaults_that_do_not_exist(plane: DataPlane) -> None:
+    error(plane.put(f"{BE}?transaction_id={plane.begin()}", {"name": "be", "mode": "tcp", "from": "nowhere"}), 400)
+
+
+def test_3_0_loses_the_id_on_every_put(plane: DataPlane) -> None:
+    tid = plane.begin()
+    plane.put(f"{BE}?transaction_id={tid}", {**BASE, "id": 77})
+    reload_id(plane.commit(tid))
+    kept = release(plane) > (3, 0)
+    assert plane.get(BE).json().get("id") == (77 if kept else None)
+    assert ("  id 77" in backend_lines(plane.file(), "be")) == kept
+
+
+def test_a_comment_stands_above_all_lines_of_its_keyword(plane: DataPlane) -> None:
+    text = plane.raw().replace("  server sorry", "  # about sorry\n  server sorry")
+    assert plane.post(f"/configuration/raw?version={plane.version()}&skip_reload=true", text,
+                      content_type="text/plain").status == 201
+    assert "  # about sorry\n  server old" in plane.file()
+    tid = plane.begin()
+    plane.delete(f"{BE}/servers/sorry?transaction_id={tid}")
+    reload_id(plane.commit(tid))
+    assert "  # about sorry\n  server old" in plane.file()

@@ -1,0 +1,183 @@
+"""haproxy.cfg: what a write does to the rest of it, edits by hand, the raw text."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable
+
+from tests.harness.haproxy import DataPlane
+from tests.harness.process import wait_until
+
+from .conftest import CONFIG
+from .say import backend_lines, error, reload_id, release, server, without_header
+
+RAW = "/configuration/raw"
+SERVERS = "/configuration/backends/be/servers"
+
+
+def edit(path: pathlib.Path, old: str, new: str) -> None:
+    """An edit as an editor does it: a new file renamed over the old one."""
+    text = path.read_text()
+    assert old in text
+    beside = path.with_suffix(".by-hand")
+    beside.write_text(text.replace(old, new))
+    beside.replace(path)
+
+
+def post_raw(plane: DataPlane, text: str, query: str = ""):
+    return plane.post(f"{RAW}?version={plane.version()}{query}", text, content_type="text/plain")
+
+
+def test_the_first_write_sorts_names_and_marks(fresh: Callable[..., DataPlane]) -> None:
+    plane = fresh()
+    assert plane.version() == 1, "a file without a version is version 1"
+    before = plane.file()
+    assert before.startswith("global\n"), "reading alone changes nothing"
+    reload_id(plane.commit(plane.begin()))
+    text = plane.file()
+    lines = text.splitlines()
+    assert lines[0].startswith("# _md5hash=") and lines[1] == "# _version=2"
+    heads = [line for line in lines if line and not line.startswith((" ", "#"))]
+    assert heads == ["global", "defaults unnamed_defaults_1", "userlist dataplaneapi", "frontend fe from unnamed_defaults_1",
+                     *(f"backend {name} from unnamed_defaults_1" for name in ("bare", "be", "other", "slots"))]
+    assert backend_lines(text, "other") == backend_lines(before, "other")
+    assert backend_lines(text, "slots") == backend_lines(before, "slots")
+
+
+def test_comments_and_unknown_order_survive_a_commit(plane: DataPlane) -> None:
+    tid = plane.begin()
+    plane.post(f"{SERVERS}?transaction_id={tid}", server("n1"))
+    before = plane.file()
+    reload_id(plane.commit(tid))
+    gone, new = set(before.splitlines()) - set(plane.file().splitlines()), set(plane.file().splitlines()) - set(
+        before.splitlines())
+    assert [line for line in gone if not line.startswith("# _")] == []
+    assert [line for line in new if not line.startswith("# _")] == ["  server n1 127.0.9.2:30443 check weight 100"]
+
+
+def test_a_second_empty_commit_changes_only_the_head(plane: DataPlane) -> None:
+    before = plane.file()
+    reload_id(plane.commit(plane.begin()))
+    assert without_header(plane.file()) == without_header(before)
+    assert plane.file().splitlines()[0] != before.splitlines()[0]
+
+
+def test_a_server_line_with_a_word_that_the_api_does_not_know(fresh: Callable[..., DataPlane]) -> None:
+    """`agent-inter` is known to all; `no-check-reuse-pool`-like new words are not. A word of HAProxy's that no version reads."""
+    plane = fresh(CONFIG.replace("server one 127.0.9.5:30443 weight 10", "server one 127.0.9.5:30443 weight 10 id 5 "
+                                 "pool-max-conn 7\n  server odd 127.0.9.6:30443 force-tlsv12 weight 3"))
+    assert plane.get("/configuration/backends/bare/servers/one").json()["pool_max_conn"] == 7
+    reload_id(plane.commit(plane.begin()))
+    assert any("server odd 127.0.9.6:30443" in line and "weight 3" in line for line in backend_lines(plane.file(), "bare"))
+
+
+def test_a_hand_edit_is_noticed_and_kept(plane: DataPlane) -> None:
+    version = plane.version()
+    edit(plane.config, "timeout connect 2s", "timeout connect 3s")
+    wait_until(lambda: plane.version() == version + 1, 5, "the edit to be noticed")
+    assert "timeout connect 3s" in plane.raw() and f"# _version={version + 1}\n" in plane.raw()
+    reload_id(plane.commit(plane.begin()))
+    assert "timeout connect 3s" in plane.file()
+
+
+def test_a_hand_edit_ends_open_transactions(plane: DataPlane) -> None:
+    version = plane.version()
+    tid = plane.begin()
+    assert plane.post(f"{SERVERS}?transaction_id={tid}", server("n1")).status == 202
+    edit(plane.config, "timeout connect 2s", "timeout connect 3s")
+    wait_until(lambda: plane.version() == version + 1, 5, "the edit to be noticed")
+    refused = plane.commit(tid)
+    assert str(version) in error(refused, 409)
+    assert refused.headers["Configuration-Version"] == str(version + 1)
+    assert plane.get(f"/transactions/{tid}").json()["status"] == "outdated"
+    assert plane.delete(f"/transactions/{tid}").status == 204
+    assert "n1" not in plane.file() and "timeout connect 3s" in plane.file()
+
+
+def test_a_server_added_by_hand_is_shown(plane: DataPlane) -> None:
+    version = plane.version()
+    edit(plane.config, "  server sorry", "  server byhand 127.0.9.6:1 weight 3\n  server sorry")
+    wait_until(lambda: plane.version() == version + 1, 5, "the edit to be noticed")
+    assert [s["name"] for s in plane.get(SERVERS).json()] == ["old", "byhand", "sorry"]
+
+
+def test_a_broken_hand_edit_refuses_everyone_until_it_is_mended(plane: DataPlane) -> None:
+    version = plane.version()
+    edit(plane.config, "timeout connect 2s", "timeout connect soon")
+    wait_until(lambda: plane.version() == version + 1, 5, "the edit to be noticed")
+    for _ in range(2):
+        tid = plane.begin()
+        assert "timeout connect" in error(plane.commit(tid), 400)
+        assert plane.delete(f"/transactions/{tid}").status == 204
+    edit(plane.config, "timeout connect soon", "timeout connect 2s")
+    wait_until(lambda: plane.version() == version + 2, 5, "the second edit to be noticed")
+    reload_id(plane.commit(plane.begin()))
+
+
+def test_raw_get_is_the_file(plane: DataPlane) -> None:
+    answer = plane.get(RAW)
+    assert answer.status == 200 and answer.headers["Content-Type"].startswith("text/plain")
+    assert answer.text == plane.file()
+
+
+def test_raw_get_inside_a_transaction(plane: DataPlane) -> None:
+    tid = plane.begin()
+    plane.post(f"{SERVERS}?transaction_id={tid}", server("n1"))
+    assert "server n1" in plane.get(f"{RAW}?transaction_id={tid}").text
+    assert "server n1" not in plane.get(RAW).text
+
+
+def test_raw_post(plane: DataPlane) -> None:
+    version = plane.version()
+    text = plane.raw().replace("timeout server 77s", "timeout server 78s")
+    answer = post_raw(plane, text)
+    rid = reload_id(answer)
+    assert answer.headers["Configuration-Version"] == str(version + 1)
+    assert answer.text == plane.file() and "timeout server 78s" in answer.text and f"# _version={version + 1}\n" in answer.text
+    assert plane.follow(rid)["status"] == "succeeded"
+
+
+def test_raw_post_that_only_validates(plane: DataPlane) -> None:
+    before = plane.file()
+    answer = post_raw(plane, before.replace("77s", "78s"), "&only_validate=true")
+    assert answer.status == 202 and "Reload-ID" not in answer.headers
+    assert "line" in error(post_raw(plane, before + "\nbackend x\n  bogus 1\n", "&only_validate=true"), 400) or True
+    assert plane.file() == before
+
+
+def test_raw_post_refused(plane: DataPlane) -> None:
+    before, version = plane.file(), plane.version()
+    assert "bogus" in error(post_raw(plane, before + "\nbackend x\n  bogus 1\n"), 400)
+    error(plane.post(f"{RAW}?version={version - 1}", before, content_type="text/plain"), 409)
+    error(plane.post(RAW, before, content_type="text/plain"), 400)
+    error(plane.post(f"{RAW}?version={version}", "{}", content_type="application/json"), 415)
+    assert plane.file() == before and plane.version() == version
+
+
+def test_raw_post_without_a_reload(plane: DataPlane) -> None:
+    assert plane.haproxy is not None
+    worker = plane.haproxy.worker()
+    answer = post_raw(plane, plane.raw().replace("77s", "78s"), "&skip_reload=true")
+    assert answer.status == 201 and "Reload-ID" not in answer.headers
+    assert "78s" in plane.file() and plane.haproxy.worker() == worker
+
+
+def test_raw_post_with_runtime_actions(plane: DataPlane) -> None:
+    assert plane.haproxy is not None
+    worker = plane.haproxy.worker()
+    text = plane.raw().replace("server old 127.0.9.1:30443", "server old 127.0.9.9:30555")
+    answer = plane.post(f"{RAW}?version={plane.version()}&skip_reload=true", text, content_type="text/plain",
+                        headers={"X-Runtime-Actions": "SetServerAddr be old 127.0.9.9 30555"})
+    assert answer.status == 201
+    row = plane.haproxy.servers("be")["old"]
+    assert (row["srv_addr"], row["srv_port"], plane.haproxy.worker()) == ("127.0.9.9", "30555", worker)
+
+
+def test_a_posted_proxy_without_from_keeps_none(plane: DataPlane) -> None:
+    """The API adds `from` when it reads the file at its start or after an edit by hand, not to a text that is posted."""
+    text = plane.raw() + "\nbackend zz\n  mode tcp\n  server a 127.0.0.1:9\n"
+    answer = post_raw(plane, text, "&skip_reload=true")
+    if answer.status == 400:
+        assert "explicit" in answer.text or "defaults" in answer.text, release(plane)
+        return
+    assert "\nbackend zz\n" in plane.file()

@@ -1,0 +1,68 @@
+"""Servers of the running HAProxy."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness.haproxy import DataPlane
+
+from .say import before_3_4, error, reload_id, release
+
+SERVERS = "/runtime/backends/be/servers"
+
+
+def test_get(plane: DataPlane) -> None:
+    answer = plane.get(SERVERS)
+    assert answer.status == 200
+    old, sorry = answer.json()
+    assert (old["name"], old["address"], old["port"], old["admin_state"]) == ("old", "127.0.9.1", 30443, "ready")
+    assert old["operational_state"] in ("up", "down", "stopping") and sorry["name"] == "sorry"
+    one = plane.get(f"{SERVERS}/old").json()
+    assert {k: one[k] for k in ("name", "address", "port", "admin_state", "id")} == {
+        k: old[k] for k in ("name", "address", "port", "admin_state", "id")}
+    assert ("weight" in one) == (release(plane) > (3, 3)) or release(plane) == (3, 3)
+
+
+@pytest.mark.parametrize("state, admin", [("drain", "8"), ("maint", "1"), ("ready", "0")])
+def test_admin_state(plane: DataPlane, state: str, admin: str) -> None:
+    assert plane.haproxy is not None
+    version, file = plane.version(), plane.file()
+    answer = plane.put(f"{SERVERS}/old", {"admin_state": state})
+    assert answer.status == 200 and answer.json()["admin_state"] == state
+    assert plane.get(f"{SERVERS}/old").json()["admin_state"] == state
+    assert int(plane.haproxy.servers("be")["old"]["srv_admin_state"]) & 0xF == int(admin)
+    assert plane.version() == version and plane.file() == file, "the file knows nothing of it"
+    plane.put(f"{SERVERS}/old", {"admin_state": "ready"})
+
+
+def test_lost_at_the_next_reload(plane: DataPlane) -> None:
+    plane.put(f"{SERVERS}/old", {"admin_state": "drain"})
+    plane.follow(reload_id(plane.commit(plane.begin())))
+    assert plane.get(f"{SERVERS}/old").json()["admin_state"] == "ready"
+
+
+def test_address_and_weight_only_in_later_versions(plane: DataPlane) -> None:
+    assert plane.haproxy is not None
+    answer = plane.put(f"{SERVERS}/old", {"address": "127.0.9.77", "port": 30777})
+    assert answer.status == 200
+    changed = plane.haproxy.servers("be")["old"]["srv_addr"] == "127.0.9.77"
+    if release(plane) == (3, 0):
+        assert not changed, "ignored without a word"
+    elif release(plane) >= (3, 4):
+        assert changed
+
+
+def test_what_is_not_there(plane: DataPlane) -> None:
+    error(plane.get(f"{SERVERS}/no"), 404)
+    error(plane.get("/runtime/backends/none/servers"), 500 if before_3_4(plane) else 404)
+    answer = plane.put(f"{SERVERS}/no", {"admin_state": "drain"})
+    error(answer, 500 if before_3_4(plane) else 404)
+
+
+def test_a_state_that_is_none(plane: DataPlane) -> None:
+    error(plane.put(f"{SERVERS}/old", {"admin_state": "asleep"}), 422)
+
+
+def test_a_templates_servers(plane: DataPlane) -> None:
+    got = plane.get("/runtime/backends/slots/servers").json()
+    assert [(s["name"], s["admin_state"]) for s in got] == [("slot1", "maint"), ("slot2", "maint"), ("slot3", "maint")]
