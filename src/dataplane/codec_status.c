@@ -128,19 +128,27 @@ static void excerpt_end(struct excerpt *e)
     memcpy(e->to + e->len, e->full ? "..." : "", e->full ? 4 : 1);
 }
 
-/* Where the tag that begins at i ends; with the text of a script or a style sheet, nobody's message. */
-static size_t skip_tag(const char *body, size_t len, size_t i)
+/* Whether a script or a style sheet begins at `tag`: nobody's message. */
+static bool is_silent(const char *tag, size_t left)
 {
     static const char *const silent[] = {"script", "style"};
-    const char *rest = body + i + 1, *close = NULL;
-    size_t left = len - i - 1;
     for (size_t k = 0; k < array_len(silent); k++) {
         size_t n = strlen(silent[k]);
-        if (left > n && strncasecmp(rest, silent[k], n) == 0 && !isalnum((unsigned char)rest[n]))
-            close = memmem(rest, left, "</", 2);
+        if (left >= n && strncasecmp(tag, silent[k], n) == 0 && (left == n || !isalnum((unsigned char)tag[n])))
+            return true;
     }
-    if (close != NULL)
+    return false;
+}
+
+/* The last byte of the tag that begins at i, or of the text that it hides. */
+static size_t skip_tag(const char *body, size_t len, size_t i)
+{
+    if (is_silent(body + i + 1, len - i - 1)) {
+        const char *close = memmem(body + i + 1, len - i - 1, "</", 2);
+        if (close == NULL)
+            return len - 1;
         i = (size_t)(close - body);
+    }
     const char *end = memchr(body + i, '>', len - i);
     return end != NULL ? (size_t)(end - body) : len - 1;
 }

@@ -124,12 +124,11 @@ static void put_adv_check(yyjson_mut_doc *doc, yyjson_mut_val *root, const char 
 
 static void put_proxy_default(yyjson_mut_doc *doc, yyjson_mut_val *root)
 {
-    yyjson_mut_val *defaults = yyjson_mut_obj_get(root, "default_server");
-    if (!yyjson_mut_is_obj(defaults)) {
-        defaults = yyjson_mut_obj(doc);
-        put(doc, root, "default_server", defaults);
-    }
+    yyjson_mut_val *old = yyjson_mut_obj_get(root, "default_server");
+    yyjson_mut_val *defaults = yyjson_mut_is_obj(old) ? old : yyjson_mut_obj(doc);
     put_string(doc, defaults, "send-proxy-v2", "enabled");
+    if (defaults != old)
+        put(doc, root, "default_server", defaults); /* when it is complete: a replacement is copied */
 }
 
 int codec_write_backend(const struct backend *actual, const struct diff_rules *rules, struct buf *out,
