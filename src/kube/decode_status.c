@@ -23,9 +23,11 @@ static char *shorten(const char *text, size_t len, size_t max_bytes)
             to[n++] = ' ';
     }
     if (i < len) {
-        while (n > 0 && ((unsigned char)text[i] & 0xc0) == 0x80 && i-- > 0) /* not in the middle of a character */
-            n--;
+        for (unsigned back = 0; back < 3 && n > 0 && ((unsigned char)text[i] & 0xc0) == 0x80; back++, i--)
+            n--; /* not in the middle of a character */
         memcpy(to + n, "...", sizeof("..."));
+    } else if (n > 0 && to[n - 1] == ' ') {
+        to[n - 1] = '\0';
     }
     return to;
 }
