@@ -142,11 +142,19 @@ static void replaced(struct informer *i)
 
 /* ---- what the machine says ---- */
 
+static void count_request(struct informer *i, int code)
+{
+    if (!i->told && i->callbacks.requested != NULL)
+        i->callbacks.requested(i->arg, code);
+    i->told = true;
+}
+
 static void cancel(struct informer *i)
 {
     i->wanted = false;
     if (i->request == NULL)
         return;
+    count_request(i, 0);
     i->cancelled = true;
     timer_set(&i->timer, 0);
 }
@@ -257,13 +265,6 @@ static bool is_json(const struct http_response *r)
     const char *type = http_response_header(r, "Content-Type");
     static const char json[] = "application/json";
     return type != NULL && strncasecmp(type, json, strlen(json)) == 0 && strchr("; \t", type[strlen(json)]) != NULL;
-}
-
-static void count_request(struct informer *i, int code)
-{
-    if (!i->told && i->callbacks.requested != NULL)
-        i->callbacks.requested(i->arg, code);
-    i->told = true;
 }
 
 static int on_head(void *arg, const struct http_response *r)
@@ -427,6 +428,8 @@ struct informer *informer_new(struct event_base *base, struct kube_client *clien
     i->arg = arg;
     watch_init(&i->watch, kube_client_watch_server(client), options->path, options->label_selector,
                options->field_selector, backoff_random_seed());
+    if (options->deadlines != NULL)
+        i->watch.deadlines = *options->deadlines;
     timer_init(&i->timer, base, on_timer, i);
     frame_init(&i->frame, FRAME_WATCH, 0);
     buf_init(&i->error_body, MAX_ERROR_BODY_BYTES);

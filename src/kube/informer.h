@@ -16,6 +16,7 @@
 struct event_base;
 struct informer;
 struct kube_client;
+struct watch_deadlines;
 
 struct informer_options {
     const char *resource;       /* for logs and metrics: "nodes", "endpointslices", "endpoints" */
@@ -24,6 +25,7 @@ struct informer_options {
     const char *field_selector; /* NULL or unencoded */
     enum kube_object_kind kind;
     enum cache_kind cache_kind;
+    const struct watch_deadlines *deadlines; /* copied; NULL: the usual ones */
 };
 
 enum informer_denied { INFORMER_ALLOWED, INFORMER_FORBIDDEN, INFORMER_NOT_SERVED };
@@ -33,25 +35,28 @@ struct informer_status {
     bool stale;                  /* synced, but not in contact now: last good state in use */
     enum informer_denied denied; /* last answer was 403 or 404 */
     uint64_t last_byte_ms;       /* monotonic; 0: never */
-    char problem[512];           /* "" where all is well; what is wrong and since when it is retried */
+    char problem[512];           /* what is wrong; "" where all is well or nothing is known yet */
 };
 
+/* They come from inside libcurl's callbacks: no request may be started or cancelled there, and no informer freed. Another
+ * informer may be started, stopped and poked. */
 struct informer_callbacks {
-    /* The cache changed (or synced for the first time). cause: "MODIFIED endpointslice web-abc12", valid in the call. */
+    /* The cache changed (or synced for the first time). cause: "MODIFIED endpointslice web-abc12" or "list of
+     * endpointslices", valid in the call. received_us: when the bytes that completed it arrived (monotonic). */
     void (*changed)(void *arg, const char *cause, uint64_t received_us);
     /* The status changed: for readiness and for the fallback from slices to Endpoints. */
     void (*status)(void *arg);
-    /* Metrics: a watch ended / a list was started, and why. */
+    /* Metrics: a watch ended / a list was started, and why (a fixed set of words, see watch_rules.c). */
     void (*watch_restarted)(void *arg, const char *resource, const char *reason);
     void (*relisted)(void *arg, const char *resource, const char *reason);
-    /* Each request: code 0 for none; method GET. */
+    /* Each request, once, as soon as it is answered (a watch then goes on): code 0 for no answer; method GET. */
     void (*requested)(void *arg, int code);
 };
 
 struct informer *informer_new(struct event_base *base, struct kube_client *client, struct cache *cache,
                               const struct log *log, const struct informer_options *options,
                               const struct informer_callbacks *callbacks, void *arg) must_check;
-void informer_free(struct informer *i); /* stops; the cache keeps what it has */
+void informer_free(struct informer *i); /* stops; the cache keeps what it has; NULL is allowed */
 
 void informer_start(struct informer *i);
 void informer_stop(struct informer *i);

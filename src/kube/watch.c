@@ -24,11 +24,11 @@ static bool is_list(enum watch_state s)
     return s == WATCH_STREAMING || s == WATCH_LISTING;
 }
 
-/* Watches of many clients must not end together: 300 to 600 s. */
 static unsigned random_timeout_s(struct watch *w)
 {
+    unsigned least = w->deadlines.timeout_least_s, most = w->deadlines.timeout_most_s;
     w->random = w->random * 6364136223846793005u + 1442695040888963407u;
-    return 300 + (unsigned)((w->random >> 33) % 301);
+    return least + (unsigned)((w->random >> 33) % (most - least + 1));
 }
 
 static unsigned request(struct watch *w, enum watch_state state, uint64_t now_ms)
@@ -244,10 +244,10 @@ static unsigned on_deadline(struct watch *w, const struct watch_event *e, uint64
         actions = contact_back(w);
     if (now_ms < watch_due_ms(w))
         return actions;
-    uint64_t answer_due = w->started_ms + WATCH_ANSWER_MS;
+    uint64_t answer_due = w->started_ms + w->deadlines.answer_ms;
     if (w->answered_ms == 0 && now_ms >= answer_due)
         return end_request(w, TROUBLE_NO_ANSWER, NULL, now_ms);
-    uint64_t silence = w->state == WATCH_WATCHING ? WATCH_SILENCE_MS : WATCH_LIST_SILENCE_MS;
+    uint64_t silence = w->state == WATCH_WATCHING ? w->deadlines.silence_ms : w->deadlines.list_silence_ms;
     return actions |
            end_request(w, now_ms >= w->last_byte_ms + silence ? TROUBLE_SILENT : TROUBLE_OVERDUE, NULL, now_ms);
 }
@@ -446,13 +446,14 @@ uint64_t watch_due_ms(const struct watch *w)
         return 0;
     if (w->state == WATCH_WAITING)
         return w->wait_until_ms;
-    uint64_t due = w->started_ms + (w->state == WATCH_LISTING ? WATCH_LIST_MS : w->timeout_s * 1000 + WATCH_GRACE_MS);
+    uint64_t due = w->started_ms +
+                   (w->state == WATCH_LISTING ? w->deadlines.list_ms : w->timeout_s * 1000 + w->deadlines.grace_ms);
     if (w->answered_ms == 0)
-        return sooner(due, w->started_ms + WATCH_ANSWER_MS);
+        return sooner(due, w->started_ms + w->deadlines.answer_ms);
     if (is_list(w->state))
-        return sooner(due, w->last_byte_ms + WATCH_LIST_SILENCE_MS);
+        return sooner(due, w->last_byte_ms + w->deadlines.list_silence_ms);
     if (w->bookmarks_seen)
-        due = sooner(due, w->last_byte_ms + WATCH_SILENCE_MS);
+        due = sooner(due, w->last_byte_ms + w->deadlines.silence_ms);
     return w->contact ? due : sooner(due, w->answered_ms + WATCH_PROVEN_MS);
 }
 
@@ -475,7 +476,12 @@ static char *with_selector(char *path, const char *name, const char *selector)
 void watch_init(struct watch *w, struct watch_server *server, const char *path, const char *label_selector,
                 const char *field_selector, unsigned seed)
 {
-    *w = (struct watch){.server = server, .page_size = WATCH_PAGE_SIZE, .page = 1, .random = seed, .reason = "start"};
+    *w = (struct watch){.server = server,
+                        .page_size = WATCH_PAGE_SIZE,
+                        .deadlines = watch_usual_deadlines,
+                        .page = 1,
+                        .random = seed,
+                        .reason = "start"};
     w->path = mem_printf("%s?", path);
     w->path = with_selector(w->path, "labelSelector", label_selector);
     w->path = with_selector(w->path, "fieldSelector", field_selector);

@@ -23,14 +23,22 @@
 
 #define WATCH_PAGE_SIZE 500 /* items are split while a page streams in, so that a page costs no memory */
 
-/* Deadlines. API servers send a bookmark about every 60 s; a request may queue for a while before it is answered. */
-#define WATCH_ANSWER_MS 60000       /* from the start of a request to its headers */
-#define WATCH_LIST_SILENCE_MS 60000 /* without a byte in the middle of a list */
-#define WATCH_LIST_MS 300000        /* a page as a whole */
-#define WATCH_SILENCE_MS 150000     /* without a byte in a watch, once a bookmark was seen */
-#define WATCH_GRACE_MS 30000        /* beyond the timeoutSeconds that we asked for */
-#define WATCH_LIST_SPACING_MS 5000  /* lists that follow trouble in the stream */
-#define WATCH_PROVEN_MS 1000        /* a watch that lives this long, or brings news, is in contact */
+/* How long is too long. API servers send a bookmark about every 60 s; a request may queue before it is answered. */
+struct watch_deadlines {
+    uint64_t answer_ms;       /* from the start of a request to its headers */
+    uint64_t list_silence_ms; /* without a byte in the middle of a list */
+    uint64_t list_ms;         /* a page as a whole */
+    uint64_t silence_ms;      /* without a byte in a watch, once a bookmark was seen */
+    uint64_t grace_ms;        /* beyond the timeoutSeconds that we asked for */
+    unsigned timeout_least_s; /* timeoutSeconds is random, so that the watches of many clients do not end together */
+    unsigned timeout_most_s;
+};
+
+/* 60 s, 60 s, 300 s, 150 s, 30 s, 300 to 600 s. */
+extern const struct watch_deadlines watch_usual_deadlines;
+
+#define WATCH_PROVEN_MS 1000       /* a watch that lives this long, or brings news, is in contact */
+#define WATCH_LIST_SPACING_MS 5000 /* lists that follow trouble in the stream */
 #define WATCH_RETRY_STREAMING_MS 3600000
 #define WATCH_STREAMING_TRIES 3 /* streaming lists cut in a row before pages are tried */
 #define WATCH_MAX_RETRY_AFTER_MS 120000
@@ -102,6 +110,7 @@ struct watch {
     struct watch_server *server; /* borrowed */
     char *path;                  /* with selectors; ends with '?' or '&' */
     unsigned page_size;
+    struct watch_deadlines deadlines;
     struct backoff backoff;
     uint64_t random;
 

@@ -2,6 +2,16 @@
 
 #include "base/str.h"
 
+const struct watch_deadlines watch_usual_deadlines = {
+    .answer_ms = 60000,
+    .list_silence_ms = 60000,
+    .list_ms = 300000,
+    .silence_ms = 150000,
+    .grace_ms = 30000,
+    .timeout_least_s = 300,
+    .timeout_most_s = 600,
+};
+
 /* A table is read by its columns. */
 /* clang-format off */
 #define L  REACT_LATER

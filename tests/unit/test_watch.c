@@ -465,9 +465,9 @@ END_TEST
 START_TEST(hanging_before_headers)
 {
     go_to(AT_OPENING_WATCH);
-    ck_assert_uint_eq(watch_due_ms(&w), now + WATCH_ANSWER_MS);
+    ck_assert_uint_eq(watch_due_ms(&w), now + watch_usual_deadlines.answer_ms);
     feed((struct watch_event){.type = WATCH_EVENT_HEAD, .status = 503}); /* and no body follows */
-    ck_assert_uint_eq(watch_due_ms(&w), now + WATCH_ANSWER_MS);
+    ck_assert_uint_eq(watch_due_ms(&w), now + watch_usual_deadlines.answer_ms);
     feed_due();
     ck_assert_uint_eq(actions, WATCH_CANCEL | WATCH_ENDED | WATCH_CONTACT_LOST);
     ck_assert_str_eq(w.reason, "no_answer");
@@ -483,8 +483,8 @@ START_TEST(silence_after_bookmarks_is_death)
     feed_bookmark("22", false);
     now += 10;
     feed_type(WATCH_EVENT_BYTES);
-    ck_assert_uint_eq(watch_due_ms(&w), now + WATCH_SILENCE_MS);
-    now += WATCH_SILENCE_MS - 1;
+    ck_assert_uint_eq(watch_due_ms(&w), now + watch_usual_deadlines.silence_ms);
+    now += watch_usual_deadlines.silence_ms - 1;
     ck_assert_uint_eq(feed_type(WATCH_EVENT_TIMER), 0);
     feed_due();
     ck_assert_uint_eq(actions, WATCH_CANCEL | WATCH_ENDED | WATCH_CONTACT_LOST | WATCH_REQUEST);
@@ -494,14 +494,15 @@ START_TEST(silence_after_bookmarks_is_death)
     ck_assert_uint_eq(watch_due_ms(&w), now + WATCH_PROVEN_MS);
     feed_due();
     ck_assert_uint_eq(actions, WATCH_CONTACT_BACK);
-    ck_assert_uint_eq(watch_due_ms(&w), now - WATCH_PROVEN_MS + WATCH_SILENCE_MS); /* remembered in the next watch */
+    ck_assert_uint_eq(watch_due_ms(&w),
+                      now - WATCH_PROVEN_MS + watch_usual_deadlines.silence_ms); /* remembered in the next watch */
 }
 END_TEST
 
 START_TEST(a_server_that_does_not_end_the_watch)
 {
     go_to(AT_PROVEN_WATCH);
-    uint64_t end = w.started_ms + w.timeout_s * 1000 + WATCH_GRACE_MS;
+    uint64_t end = w.started_ms + w.timeout_s * 1000 + watch_usual_deadlines.grace_ms;
     ck_assert_uint_eq(watch_due_ms(&w), end);
     now = end;
     feed_type(WATCH_EVENT_BYTES);
@@ -518,7 +519,7 @@ START_TEST(a_streaming_list_that_stalls_becomes_pages)
     now += 5000;
     feed_object("7");
     feed_type(WATCH_EVENT_BYTES);
-    ck_assert_uint_eq(watch_due_ms(&w), now + WATCH_LIST_SILENCE_MS);
+    ck_assert_uint_eq(watch_due_ms(&w), now + watch_usual_deadlines.list_silence_ms);
     feed_due();
     ck_assert(actions & WATCH_REPLACE_ABORT);
     ck_assert(actions & WATCH_REQUEST);
@@ -530,7 +531,7 @@ END_TEST
 START_TEST(a_streaming_list_that_trickles_for_ever_becomes_pages)
 {
     go_to(AT_STREAMING);
-    uint64_t end = w.started_ms + w.timeout_s * 1000 + WATCH_GRACE_MS;
+    uint64_t end = w.started_ms + w.timeout_s * 1000 + watch_usual_deadlines.grace_ms;
     for (; now < end; now += 1000) {
         feed_type(WATCH_EVENT_BYTES);
         ck_assert_uint_eq(feed_type(WATCH_EVENT_TIMER), 0);
@@ -548,7 +549,7 @@ START_TEST(a_page_that_stalls_or_trickles_is_given_up)
     ck_assert_str_eq(w.reason, "silent");
     ck_assert_uint_eq(actions, WATCH_CANCEL | WATCH_REPLACE_ABORT | WATCH_CONTACT_LOST);
     go_to(AT_PAGE2);
-    for (uint64_t end = now + WATCH_LIST_MS; now < end; now += 1000) {
+    for (uint64_t end = now + watch_usual_deadlines.list_ms; now < end; now += 1000) {
         feed_type(WATCH_EVENT_BYTES);
         ck_assert_uint_eq(feed_type(WATCH_EVENT_TIMER), 0);
     }

@@ -1,0 +1,735 @@
+/* The informer over real sockets: a scripted API server in this process, byte for byte what the wire may bring. The machine
+ * itself is test_watch's; here is what the shell adds: HTTP, frames, the cache, callbacks, log lines. */
+#include "kube/informer.h"
+
+#include <arpa/inet.h>
+#include <check.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/listener.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "config/kubeconfig.h"
+#include "kube/client.h"
+#include "kube/watch.h"
+#include "net/http.h"
+
+/* ---- a scripted API server ---- */
+
+enum after { HOLD, END, CUT };
+
+/* What one request gets. Steps are used in order; a request beyond them, or not as expected, fails the test. */
+struct step {
+    const char *expect; /* in the request line */
+    const char *status; /* status line and headers in place of "200 OK" and JSON */
+    const char *body;
+    enum after after; /* HOLD: the body goes on; END: it is complete; CUT: the connection is reset in the middle */
+    size_t split;     /* bytes in each chunk; 0: all in one */
+};
+
+static struct {
+    struct evconnlistener *listener;
+    const struct step *steps;
+    size_t count, next;
+    struct bufferevent *open[32];
+    size_t opened;
+    struct bufferevent *last; /* the connection of the last request */
+    struct buf requests;      /* heads of all requests */
+} peer;
+
+static void add_chunks(struct evbuffer *out, const char *body, size_t split)
+{
+    size_t len = strlen(body);
+    for (size_t at = 0; at < len;) {
+        size_t n = split == 0 || split > len - at ? len - at : split;
+        evbuffer_add_printf(out, "%zx\r\n%.*s\r\n", n, (int)n, body + at);
+        at += n;
+    }
+}
+
+static void drop(struct bufferevent *bev)
+{
+    for (size_t i = 0; i < peer.opened; i++)
+        if (peer.open[i] == bev)
+            peer.open[i] = NULL;
+    peer.last = peer.last == bev ? NULL : peer.last;
+    bufferevent_free(bev);
+}
+
+static void on_written(struct bufferevent *bev, void *arg)
+{
+    (void)arg;
+    struct linger reset = {.l_onoff = 1, .l_linger = 0};
+    setsockopt(bufferevent_getfd(bev), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+    drop(bev);
+}
+
+static void answer(struct bufferevent *bev, const struct step *s)
+{
+    struct evbuffer *out = bufferevent_get_output(bev);
+    evbuffer_add_printf(out, "HTTP/1.1 %s\r\nTransfer-Encoding: chunked\r\n\r\n",
+                        s->status != NULL ? s->status : "200 OK\r\nContent-Type: application/json");
+    if (s->body != NULL)
+        add_chunks(out, s->body, s->split);
+    if (s->after == END)
+        evbuffer_add_printf(out, "0\r\n\r\n");
+}
+
+static void on_peer_read(struct bufferevent *bev, void *arg)
+{
+    (void)arg;
+    struct evbuffer *in = bufferevent_get_input(bev);
+    while (evbuffer_search(in, "\r\n\r\n", 4, NULL).pos >= 0) {
+        cleanup(mem_free_ptr) char *line = evbuffer_readln(in, NULL, EVBUFFER_EOL_CRLF);
+        buf_printf(&peer.requests, "%s\n", line);
+        for (bool end = false; !end;) {
+            cleanup(mem_free_ptr) char *header = evbuffer_readln(in, NULL, EVBUFFER_EOL_CRLF);
+            buf_printf(&peer.requests, "%s\n", header);
+            end = header[0] == '\0';
+        }
+        ck_assert_msg(peer.next < peer.count, "a request too many: %s", line);
+        const struct step *s = &peer.steps[peer.next++];
+        ck_assert_msg(strstr(line, s->expect) != NULL, "request %zu: %s has no %s", peer.next, line, s->expect);
+        peer.last = bev;
+        if (s->after == CUT)
+            bufferevent_setcb(bev, on_peer_read, on_written, NULL, NULL);
+        answer(bev, s);
+    }
+}
+
+static void on_peer_event(struct bufferevent *bev, short what, void *arg)
+{
+    (void)arg;
+    if (what & (BEV_EVENT_EOF | BEV_EVENT_ERROR))
+        drop(bev);
+}
+
+static void on_accept(struct evconnlistener *l, evutil_socket_t fd, struct sockaddr *from, int len, void *arg)
+{
+    (void)from;
+    (void)len;
+    (void)arg;
+    ck_assert_uint_lt(peer.opened, array_len(peer.open));
+    struct bufferevent *bev = bufferevent_socket_new(evconnlistener_get_base(l), fd, BEV_OPT_CLOSE_ON_FREE);
+    peer.open[peer.opened++] = bev;
+    bufferevent_setcb(bev, on_peer_read, NULL, on_peer_event, NULL);
+    bufferevent_enable(bev, EV_READ | EV_WRITE);
+}
+
+/* More of the body that is held open. */
+static void push(const char *body)
+{
+    ck_assert_ptr_nonnull(peer.last);
+    add_chunks(bufferevent_get_output(peer.last), body, 0);
+}
+
+static void push_end(void)
+{
+    ck_assert_ptr_nonnull(peer.last);
+    evbuffer_add_printf(bufferevent_get_output(peer.last), "0\r\n\r\n");
+}
+
+/* ---- the informer and what it told ---- */
+
+static struct event_base *base;
+static struct http *http;
+static struct kube_client *client;
+static struct cache *cache;
+static struct informer *informer;
+static struct log log_to_file = {.level = LOG_LEVEL_DEBUG, .format = LOG_FORMAT_LOGFMT};
+static char log_path[] = "/tmp/test_informer.XXXXXX";
+static char url[64];
+static struct buf told; /* causes and reasons, one a line */
+static unsigned status_calls;
+static uint64_t received_us;
+
+static void on_changed(void *arg, const char *cause, uint64_t when_us)
+{
+    (void)arg;
+    buf_printf(&told, "changed: %s\n", cause);
+    received_us = when_us;
+}
+
+static void on_status(void *arg)
+{
+    (void)arg;
+    status_calls++;
+}
+
+static void on_restarted(void *arg, const char *resource, const char *reason)
+{
+    (void)arg;
+    buf_printf(&told, "restarted: %s %s\n", resource, reason);
+}
+
+static void on_relisted(void *arg, const char *resource, const char *reason)
+{
+    (void)arg;
+    buf_printf(&told, "listed: %s %s\n", resource, reason);
+}
+
+static void on_requested(void *arg, int code)
+{
+    (void)arg;
+    buf_printf(&told, "requested: %d\n", code);
+}
+
+static const struct informer_callbacks callbacks = {.changed = on_changed,
+                                                    .status = on_status,
+                                                    .watch_restarted = on_restarted,
+                                                    .relisted = on_relisted,
+                                                    .requested = on_requested};
+
+static void setup(void)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(a);
+    struct error err = {0};
+    base = event_base_new();
+    peer.listener =
+        evconnlistener_new_bind(base, on_accept, NULL, LEV_OPT_CLOSE_ON_FREE, 8, (struct sockaddr *)&a, sizeof(a));
+    ck_assert_ptr_nonnull(peer.listener);
+    ck_assert_int_eq(getsockname(evconnlistener_get_fd(peer.listener), (struct sockaddr *)&a, &len), 0);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u", ntohs(a.sin_port));
+    buf_init(&peer.requests, 0);
+    buf_init(&told, 0);
+    log_to_file.fd = mkstemp(log_path);
+    ck_assert_int_ge(log_to_file.fd, 0);
+    http = http_new(base, "test/1", &err);
+    ck_assert_ptr_nonnull(http);
+    cache = cache_new();
+    struct kube_access access = {.server = url, .token = (char[]){"t"}, .source = (char[]){"test"}};
+    client = kube_client_new(http, &access, &log_to_file, &err);
+    ck_assert_msg(client != NULL, "%s", err.message);
+}
+
+static void teardown(void)
+{
+    informer_free(informer);
+    kube_client_free(client);
+    http_free(http);
+    cache_free(cache);
+    for (size_t i = 0; i < peer.opened; i++)
+        if (peer.open[i] != NULL)
+            bufferevent_free(peer.open[i]);
+    if (peer.listener != NULL)
+        evconnlistener_free(peer.listener);
+    event_base_free(base);
+    buf_fini(&peer.requests);
+    buf_fini(&told);
+    close(log_to_file.fd);
+    unlink(log_path);
+}
+
+static void start(const struct step *steps, size_t count, const struct watch_deadlines *deadlines)
+{
+    const struct informer_options options = {.resource = "nodes",
+                                             .path = "/api/v1/nodes",
+                                             .kind = KUBE_NODE,
+                                             .cache_kind = CACHE_NODES,
+                                             .deadlines = deadlines};
+    peer.steps = steps;
+    peer.count = count;
+    informer = informer_new(base, client, cache, &log_to_file, &options, &callbacks, NULL);
+    informer_start(informer);
+}
+
+#define START(...)                                    \
+    static const struct step steps[] = {__VA_ARGS__}; \
+    start(steps, array_len(steps), NULL)
+
+/* Turns the loop until the condition holds. */
+#define UNTIL(condition)                                                                                            \
+    do {                                                                                                            \
+        uint64_t deadline = clock_mono_ms() + 20000;                                                                \
+        while (!(condition)) {                                                                                      \
+            struct timeval tick = {.tv_usec = 20000};                                                               \
+            event_base_loopexit(base, &tick);                                                                       \
+            event_base_loop(base, EVLOOP_ONCE);                                                                     \
+            ck_assert_msg(clock_mono_ms() < deadline, "waited 20 s for %s; told:\n%s", #condition, buf_str(&told)); \
+        }                                                                                                           \
+    } while (0)
+
+static struct informer_status status(void)
+{
+    struct informer_status s;
+    informer_get_status(informer, &s);
+    return s;
+}
+
+static bool was_told(const char *line)
+{
+    return strstr(buf_str(&told), line) != NULL;
+}
+
+static unsigned times_told(const char *line)
+{
+    unsigned n = 0;
+    for (const char *s = buf_str(&told); (s = strstr(s, line)) != NULL; s++)
+        n++;
+    return n;
+}
+
+static unsigned times_logged(const char *text)
+{
+    cleanup(buf_fini) struct buf log;
+    buf_init(&log, 1 << 20);
+    ck_assert_int_eq(buf_read_file(&log, log_path), 0);
+    unsigned n = 0;
+    for (const char *s = buf_str(&log); (s = strstr(s, text)) != NULL; s++)
+        n++;
+    return n;
+}
+
+static const char *ip_of(const char *name)
+{
+    const struct node *n = cache_node(cache, name);
+    return n != NULL ? n->internal_ip : NULL;
+}
+
+/* ---- texts ---- */
+
+#define META(name, version) \
+    "\"metadata\":{\"name\":\"" name "\",\"uid\":\"u-" name "\",\"resourceVersion\":\"" version "\"}"
+#define ADDRESS(ip) "\"status\":{\"addresses\":[{\"type\":\"InternalIP\",\"address\":\"" ip "\"}]}"
+#define NODE(name, version, ip) "{" META(name, version) "," ADDRESS(ip) "}"
+#define EVENT(type, object) "{\"type\":\"" type "\",\"object\":" object "}\n"
+#define ADDED(name, version, ip) EVENT("ADDED", NODE(name, version, ip))
+#define MODIFIED(name, version, ip) EVENT("MODIFIED", NODE(name, version, ip))
+#define DELETED(name, version) EVENT("DELETED", NODE(name, version, "10.0.0.9"))
+#define BOOKMARK(version) EVENT("BOOKMARK", "{\"metadata\":{\"resourceVersion\":\"" version "\"}}")
+#define END_OF_LIST(version)                                          \
+    EVENT("BOOKMARK", "{\"metadata\":{\"resourceVersion\":\"" version \
+                      "\",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}}")
+#define ERROR(code, reason)                                                                              \
+    EVENT("ERROR", "{\"kind\":\"Status\",\"status\":\"Failure\",\"message\":\"no\",\"reason\":\"" reason \
+                   "\",\"code\":" code "}")
+#define LIST(version, next, items)                                                                  \
+    "{\"kind\":\"NodeList\",\"metadata\":{\"resourceVersion\":\"" version "\",\"continue\":\"" next \
+    "\"},\"items\":[" items "]}\n"
+#define STATUS(code, message) \
+    "{\"kind\":\"Status\",\"status\":\"Failure\",\"message\":\"" message "\",\"code\":" code "}\n"
+#define REFUSED(line) line "\r\nContent-Type: application/json"
+
+#define TWO_NODES ADDED("n1", "1", "10.0.0.1") ADDED("n2", "2", "10.0.0.2") END_OF_LIST("5")
+#define SYNCED                                                               \
+    {                                                                        \
+        .expect = "sendInitialEvents=true", .body = TWO_NODES, .after = HOLD \
+    }
+
+/* ---- tests ---- */
+
+START_TEST(a_streaming_list_and_what_follows)
+{
+    START(SYNCED);
+    UNTIL(status().synced);
+    ck_assert_str_eq(buf_str(&told), "listed: nodes start\nrequested: 200\nchanged: list of nodes\n");
+    ck_assert_str_eq(ip_of("n1"), "10.0.0.1");
+    ck_assert(!status().stale);
+    ck_assert_str_eq(status().problem, "");
+    ck_assert_uint_gt(status().last_byte_ms, 0);
+    ck_assert_uint_eq(times_logged("synced with Kubernetes"), 1);
+    ck_assert_uint_eq(times_logged("how=\"streaming list\""), 1);
+    ck_assert_uint_eq(times_logged("objects=2"), 1);
+
+    uint64_t before = clock_mono_us();
+    push(MODIFIED("n1", "6", "10.0.0.1")); /* a heartbeat: nothing that is kept changed */
+    push(MODIFIED("n1", "7", "10.0.0.7"));
+    UNTIL(was_told("changed: MODIFIED node n1\n"));
+    ck_assert_uint_eq(times_told("MODIFIED"), 1);
+    ck_assert_uint_ge(received_us, before);
+    push(ADDED("n3", "8", "10.0.0.3") DELETED("n2", "9"));
+    UNTIL(was_told("changed: ADDED node n3\nchanged: DELETED node n2\n"));
+    ck_assert_ptr_null(cache_node(cache, "n2"));
+    ck_assert_str_eq(ip_of("n1"), "10.0.0.7");
+}
+END_TEST
+
+START_TEST(byte_by_byte)
+{
+    START({.expect = "sendInitialEvents=true",
+           .body = TWO_NODES MODIFIED("n2", "6", "10.0.0.22"),
+           .after = HOLD,
+           .split = 1});
+    UNTIL(was_told("MODIFIED node n2"));
+    ck_assert_uint_eq(times_told("changed: list of nodes"), 1);
+    ck_assert_str_eq(ip_of("n2"), "10.0.0.22");
+}
+END_TEST
+
+START_TEST(pages_where_streaming_lists_are_refused)
+{
+    START({.expect = "sendInitialEvents=true",
+           .status = REFUSED("422 Unprocessable Entity"),
+           .body = STATUS("422", "no"),
+           .after = END},
+          {.expect = "/api/v1/nodes?limit=500 ", .body = LIST("5", "c", NODE("n1", "1", "10.0.0.1")), .after = END},
+          {.expect = "/api/v1/nodes?limit=500&continue=c ",
+           .body = LIST("9", "", NODE("n2", "2", "10.0.0.2")),
+           .after = END,
+           .split = 1},
+          {.expect = "&resourceVersion=5&", .body = MODIFIED("n1", "11", "10.0.0.7"), .after = HOLD});
+    UNTIL(was_told("MODIFIED node n1"));
+    ck_assert_uint_eq(times_told("changed: list of nodes"), 1);
+    ck_assert_uint_eq(cache_count(cache, CACHE_NODES), 2);
+    ck_assert_uint_eq(times_logged("how=\"paged list\""), 1);
+    /* gzip for lists alone */
+    const char *r = buf_str(&peer.requests), *second = strstr(r, "GET /api/v1/nodes?limit");
+    const char *watch = strstr(r, "resourceVersion=5");
+    ck_assert_ptr_nonnull(strstr(second, "Accept-Encoding: gzip"));
+    ck_assert(strstr(r, "Accept-Encoding") > second);
+    ck_assert_ptr_null(strstr(watch, "Accept-Encoding"));
+    /* one connection for the pages, and one of its own for each watch */
+    ck_assert_uint_eq(peer.opened, 3);
+}
+END_TEST
+
+/* The watch is told that its version is too old, and lists again without the pause that keeps two lists apart. */
+static void expire(void)
+{
+    push(ERROR("410", "Expired"));
+    UNTIL(status().stale);
+    informer_poke(informer);
+    UNTIL(peer.next == 2);
+}
+
+START_TEST(a_relist_is_atomic_and_drops_what_is_gone)
+{
+    START({.expect = "sendInitialEvents=true", .body = TWO_NODES ADDED("n3", "6", "10.0.0.3"), .after = HOLD},
+          {.expect = "sendInitialEvents=true", .body = ADDED("n2", "2", "10.0.0.2"), .after = HOLD});
+    UNTIL(was_told("ADDED node n3"));
+    expire();
+    UNTIL(times_told("requested: 200") == 2);
+    push(ADDED("n3", "6", "10.0.0.33"));
+    for (int i = 0; i < 5; i++) /* the new ones are on their way, the old ones are what everybody sees */
+        event_base_loop(base, EVLOOP_NONBLOCK);
+    ck_assert_uint_eq(cache_count(cache, CACHE_NODES), 3);
+    ck_assert_str_eq(ip_of("n3"), "10.0.0.3");
+    push(END_OF_LIST("20"));
+    UNTIL(times_told("changed: list of nodes") == 2);
+    ck_assert_uint_eq(cache_count(cache, CACHE_NODES), 2);
+    ck_assert_ptr_null(cache_node(cache, "n1"));
+    ck_assert_str_eq(ip_of("n3"), "10.0.0.33");
+    ck_assert(was_told("restarted: nodes expired\n"));
+    ck_assert(was_told("listed: nodes expired\n"));
+}
+END_TEST
+
+START_TEST(a_list_that_is_cut_changes_nothing)
+{
+    START({.expect = "sendInitialEvents=true", .body = TWO_NODES ADDED("n3", "6", "10.0.0.3"), .after = HOLD},
+          {.expect = "sendInitialEvents=true", .body = ADDED("n9", "7", "10.0.0.9"), .after = CUT},
+          {.expect = "sendInitialEvents=true", .body = TWO_NODES, .after = HOLD});
+    UNTIL(was_told("ADDED node n3"));
+    expire();
+    UNTIL(strstr(status().problem, "connection lost") != NULL);
+    ck_assert(status().stale);
+    ck_assert_uint_eq(cache_count(cache, CACHE_NODES), 3);
+    ck_assert_ptr_null(cache_node(cache, "n9"));
+    UNTIL(!status().stale);
+    ck_assert_uint_eq(cache_count(cache, CACHE_NODES), 2);
+    ck_assert_uint_eq(times_logged("no contact with the Kubernetes API"), 2); /* one for each reason */
+    ck_assert_uint_eq(times_logged("in contact with the Kubernetes API again"), 1);
+}
+END_TEST
+
+START_TEST(a_clean_close_goes_on_from_the_last_version)
+{
+    START({.expect = "sendInitialEvents=true", .body = TWO_NODES BOOKMARK("77"), .after = END},
+          {.expect = "watch=1&allowWatchBookmarks=true&resourceVersion=77&timeoutSeconds=", .after = HOLD});
+    UNTIL(peer.next == 2);
+    ck_assert(was_told("restarted: nodes closed"));
+    ck_assert_uint_eq(times_told("listed:"), 1);
+    ck_assert(!status().stale);
+    ck_assert_uint_eq(times_logged("level=warn"), 0);
+}
+END_TEST
+
+START_TEST(a_reset_in_the_middle_of_an_event_costs_that_event_only)
+{
+    START({.expect = "sendInitialEvents=true", .body = TWO_NODES BOOKMARK("77") "{\"type\":\"MODIF", .after = CUT},
+          {.expect = "resourceVersion=77&", .body = MODIFIED("n1", "78", "10.0.0.7"), .after = HOLD});
+    UNTIL(was_told("MODIFIED node n1"));
+    ck_assert(was_told("restarted: nodes lost"));
+    ck_assert_uint_eq(times_told("listed:"), 1);
+}
+END_TEST
+
+START_TEST(half_an_event_at_a_clean_end_is_a_lost_connection)
+{
+    START({.expect = "sendInitialEvents=true", .body = TWO_NODES BOOKMARK("77") "{\"type\":\"MODIF", .after = END},
+          {.expect = "resourceVersion=77&", .after = HOLD});
+    UNTIL(peer.next == 2);
+    ck_assert(was_told("restarted: nodes lost"));
+}
+END_TEST
+
+START_TEST(rubbish_in_the_stream_is_a_relist)
+{
+    START({.expect = "sendInitialEvents=true", .body = TWO_NODES BOOKMARK("6"), .after = HOLD},
+          {.expect = "sendInitialEvents=true", .body = TWO_NODES, .after = HOLD});
+    UNTIL(status().synced);
+    push("<html>\n");
+    UNTIL(status().stale);
+    informer_poke(informer);
+    UNTIL(times_logged("synced with Kubernetes") == 2);
+    ck_assert(was_told("restarted: nodes garbled\n"));
+    ck_assert(was_told("listed: nodes garbled\n"));
+    ck_assert_uint_eq(times_told("changed:"), 1); /* the same nodes */
+}
+END_TEST
+
+START_TEST(an_object_that_cannot_be_used_stops_nobody)
+{
+#define BAD_NODE(version) "{" META("n1", version) ",\"status\":5}"
+    START({.expect = "sendInitialEvents=true",
+           .body = TWO_NODES EVENT("MODIFIED", BAD_NODE("6")) MODIFIED("n2", "7", "10.0.0.22"),
+           .after = HOLD});
+    UNTIL(was_told("MODIFIED node n2"));
+    ck_assert_uint_eq(times_told("listed:"), 1);
+    ck_assert_str_eq(ip_of("n1"), "10.0.0.1"); /* the last good state */
+    ck_assert_uint_eq(times_logged("not as expected"), 1);
+    ck_assert_uint_eq(times_logged("node n1"), 1);
+    push(EVENT("MODIFIED", BAD_NODE("8")) EVENT("DELETED", BAD_NODE("9")));
+    UNTIL(was_told("DELETED node n1"));
+    ck_assert_uint_eq(times_logged("not as expected"), 1);
+    ck_assert_ptr_null(cache_node(cache, "n1"));
+}
+END_TEST
+
+START_TEST(an_event_of_a_newer_api_is_passed_over)
+{
+    START({.expect = "sendInitialEvents=true",
+           .body = TWO_NODES EVENT("FROBBED", NODE("n1", "6", "10.0.0.7")) MODIFIED("n2", "7", "10.0.0.22"),
+           .after = HOLD});
+    UNTIL(was_told("MODIFIED node n2"));
+    ck_assert_str_eq(ip_of("n1"), "10.0.0.1");
+    ck_assert_uint_eq(times_told("listed:"), 1);
+}
+END_TEST
+
+START_TEST(forbidden_is_told_and_kept_asking)
+{
+#define FORBIDDEN_NODES STATUS("403", "nodes is forbidden: User \\\"low\\\" cannot list")
+    START(
+        {.expect = "sendInitialEvents=true", .status = REFUSED("403 Forbidden"), .body = FORBIDDEN_NODES, .after = END},
+        {.expect = "sendInitialEvents=true", .status = REFUSED("403 Forbidden"), .body = FORBIDDEN_NODES, .after = END},
+        SYNCED);
+    UNTIL(status().denied == INFORMER_FORBIDDEN);
+    ck_assert(!status().synced);
+    ck_assert_ptr_nonnull(strstr(status().problem, "HTTP 403: nodes is forbidden: User \"low\" cannot list"));
+    ck_assert_uint_eq(status_calls, 1);
+    UNTIL((informer_poke(informer), peer.next == 2));
+    UNTIL((informer_poke(informer), status().synced));
+    ck_assert_int_eq(status().denied, INFORMER_ALLOWED);
+    ck_assert_str_eq(status().problem, "");
+    ck_assert_uint_eq(times_logged("level=warn"), 1); /* said once */
+    ck_assert_uint_eq(times_logged("in contact with the Kubernetes API again"), 1);
+    ck_assert_uint_eq(times_told("requested: 403"), 2);
+}
+END_TEST
+
+START_TEST(a_resource_that_is_not_served)
+{
+    START({.expect = "sendInitialEvents=true",
+           .status = "404 Not Found\r\nContent-Type: text/plain",
+           .body = "404 page not found\n",
+           .after = END});
+    UNTIL(status().denied == INFORMER_NOT_SERVED);
+    ck_assert_ptr_nonnull(strstr(status().problem, "not served: HTTP 404: 404 page not found"));
+}
+END_TEST
+
+START_TEST(html_is_no_answer_and_a_redirect_is_not_followed)
+{
+    START({.expect = "sendInitialEvents=true",
+           .status = "200 OK\r\nContent-Type: text/html",
+           .body = "<html>log in</html>",
+           .after = END},
+          {.expect = "sendInitialEvents=true",
+           .status = "302 Found\r\nLocation: http://127.0.0.1:1/steal",
+           .body = "",
+           .after = END});
+    UNTIL(strstr(status().problem, "not JSON") != NULL);
+    ck_assert_ptr_nonnull(strstr(status().problem, "text/html"));
+    informer_poke(informer);
+    UNTIL(strstr(status().problem, "HTTP 302") != NULL);
+    ck_assert(!status().synced);
+}
+END_TEST
+
+START_TEST(an_empty_or_truncated_list_is_none)
+{
+    START({.expect = "sendInitialEvents=true",
+           .status = REFUSED("400 Bad Request"),
+           .body = STATUS("400", "no"),
+           .after = END},
+          {.expect = "limit=500", .body = "", .after = END},
+          {.expect = "limit=500",
+           .body = "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[" NODE("n1", "1", "10.0.0.1"),
+           .after = END},
+          {.expect = "limit=500", .body = "{\"metadata\":{},\"items\":[]}", .after = END},
+          {.expect = "limit=500", .body = LIST("5", "", ""), .after = END}, {.expect = "resourceVersion=5&"});
+    UNTIL(peer.next == 2);
+    for (size_t n = 3; n <= 5; n++) {
+        UNTIL((informer_poke(informer), peer.next == n));
+        ck_assert_uint_eq(cache_count(cache, CACHE_NODES), 0);
+    }
+    UNTIL(status().synced); /* and a list of nothing is one */
+    ck_assert_uint_eq(times_told("changed: list of nodes"), 1);
+}
+END_TEST
+
+START_TEST(a_warning_is_passed_on_once)
+{
+    START({.expect = "sendInitialEvents=true",
+           .status = "200 OK\r\nContent-Type: application/json\r\nWarning: 299 - \"Endpoints is deprecated\"",
+           .body = TWO_NODES BOOKMARK("6"),
+           .after = END},
+          {.expect = "resourceVersion=6",
+           .status =
+               "200 OK\r\nContent-Type: application/json; charset=utf-8\r\nWarning: 299 - \"Endpoints is deprecated\"",
+           .body = BOOKMARK("7"),
+           .after = HOLD});
+    UNTIL(times_told("requested: 200") == 2);
+    ck_assert_uint_eq(times_logged("Endpoints is deprecated"), 1);
+}
+END_TEST
+
+START_TEST(a_half_open_connection_is_noticed)
+{
+    static const struct step steps[] = {{.expect = "sendInitialEvents=true", .body = TWO_NODES, .after = HOLD},
+                                        {.expect = "resourceVersion=5&", .body = BOOKMARK("6"), .after = HOLD},
+                                        {.expect = "resourceVersion=6&", .after = HOLD}};
+    struct watch_deadlines quick = watch_usual_deadlines;
+    quick.silence_ms = 300;
+    start(steps, array_len(steps), &quick);
+    UNTIL(peer.next == 3);
+    ck_assert_uint_eq(times_told("restarted: nodes silent"), 2);
+    ck_assert_uint_eq(times_told("listed:"), 1);
+}
+END_TEST
+
+START_TEST(a_server_that_never_answers_is_given_up)
+{
+    static const struct step steps[] = {{.expect = "sendInitialEvents=true", .status = "100 Continue", .after = HOLD},
+                                        SYNCED};
+    struct watch_deadlines quick = watch_usual_deadlines;
+    quick.answer_ms = 300;
+    start(steps, array_len(steps), &quick);
+    UNTIL(strstr(status().problem, "no answer in time") != NULL);
+    ck_assert_uint_eq(times_told("requested: 0"), 1);
+    UNTIL(status().synced);
+}
+END_TEST
+
+START_TEST(a_forgotten_cache_is_listed_again)
+{
+    START(
+        {.expect = "sendInitialEvents=true", .body = TWO_NODES BOOKMARK("6"), .after = HOLD},
+        {.expect = "resourceVersion=6&", .status = REFUSED("403 Forbidden"), .body = STATUS("403", "no"), .after = END},
+        SYNCED);
+    UNTIL(status().synced);
+    push_end();
+    UNTIL(status().denied == INFORMER_FORBIDDEN);
+    cache_forget(cache, CACHE_NODES);
+    informer_poke(informer);
+    UNTIL(status().synced);
+    ck_assert_uint_eq(cache_count(cache, CACHE_NODES), 2);
+    ck_assert(was_told("listed: nodes forgotten"));
+}
+END_TEST
+
+START_TEST(stop_leaves_nothing_behind)
+{
+    START({.expect = "sendInitialEvents=true", .body = ADDED("n1", "1", "10.0.0.1"), .after = HOLD}, SYNCED);
+    UNTIL(was_told("requested: 200"));
+    informer_stop(informer);
+    UNTIL(peer.last == NULL); /* the connection is closed */
+    ck_assert_uint_eq(cache_count(cache, CACHE_NODES), 0);
+    ck_assert(!was_told("changed:"));
+    informer_start(informer);
+    UNTIL(status().synced);
+    ck_assert_uint_eq(cache_count(cache, CACHE_NODES), 2);
+    informer_stop(informer);
+    ck_assert(status().stale); /* nobody looks any more */
+    UNTIL(peer.last == NULL);
+}
+END_TEST
+
+START_TEST(free_in_the_middle_of_a_request)
+{
+    START({.expect = "sendInitialEvents=true", .body = ADDED("n1", "1", "10.0.0.1"), .after = HOLD});
+    UNTIL(was_told("requested: 200"));
+    informer_free(informer);
+    informer = NULL;
+    UNTIL(peer.last == NULL);
+}
+END_TEST
+
+static void stop_it(void *arg)
+{
+    (void)arg;
+    informer_stop(informer);
+}
+
+START_TEST(stop_from_inside_a_callback)
+{
+    static const struct step steps[] = {SYNCED};
+    const struct informer_callbacks stopping = {.status = stop_it};
+    const struct informer_options options = {
+        .resource = "nodes", .path = "/api/v1/nodes", .kind = KUBE_NODE, .cache_kind = CACHE_NODES};
+    peer.steps = steps;
+    peer.count = array_len(steps);
+    informer = informer_new(base, client, cache, &log_to_file, &options, &stopping, NULL);
+    informer_start(informer);
+    UNTIL(peer.next == 1);
+    UNTIL(peer.last == NULL);
+    ck_assert(status().stale);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("informer");
+    TCase *t = tcase_create("wire");
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, a_streaming_list_and_what_follows);
+    tcase_add_test(t, byte_by_byte);
+    tcase_add_test(t, pages_where_streaming_lists_are_refused);
+    tcase_add_test(t, a_relist_is_atomic_and_drops_what_is_gone);
+    tcase_add_test(t, a_list_that_is_cut_changes_nothing);
+    tcase_add_test(t, a_clean_close_goes_on_from_the_last_version);
+    tcase_add_test(t, a_reset_in_the_middle_of_an_event_costs_that_event_only);
+    tcase_add_test(t, half_an_event_at_a_clean_end_is_a_lost_connection);
+    tcase_add_test(t, rubbish_in_the_stream_is_a_relist);
+    tcase_add_test(t, an_object_that_cannot_be_used_stops_nobody);
+    tcase_add_test(t, an_event_of_a_newer_api_is_passed_over);
+    tcase_add_test(t, forbidden_is_told_and_kept_asking);
+    tcase_add_test(t, a_resource_that_is_not_served);
+    tcase_add_test(t, html_is_no_answer_and_a_redirect_is_not_followed);
+    tcase_add_test(t, an_empty_or_truncated_list_is_none);
+    tcase_add_test(t, a_warning_is_passed_on_once);
+    tcase_add_test(t, a_half_open_connection_is_noticed);
+    tcase_add_test(t, a_server_that_never_answers_is_given_up);
+    tcase_add_test(t, a_forgotten_cache_is_listed_again);
+    tcase_add_test(t, stop_leaves_nothing_behind);
+    tcase_add_test(t, free_in_the_middle_of_a_request);
+    tcase_add_test(t, stop_from_inside_a_callback);
+    suite_add_tcase(s, t);
+
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
