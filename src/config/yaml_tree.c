@@ -116,6 +116,7 @@ static int on_start(struct builder *b, enum yaml_node_kind kind, const yaml_even
     if (n == NULL)
         return -1;
     n->open = true;
+    n->height = 1; /* an empty one is a level, too */
     b->stack[b->depth++] = n;
     return 0;
 }

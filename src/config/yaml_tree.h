@@ -26,7 +26,7 @@ struct yaml_node {
     /* of the builder */
     size_t kid_size;
     size_t weight;   /* nodes below and itself, aliases expanded */
-    unsigned height; /* levels below */
+    unsigned height; /* levels of collections from here down; 0: a scalar */
     char *anchor;    /* NULL: none */
     bool open;       /* its end has not been seen */
 };
