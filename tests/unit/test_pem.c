@@ -1,0 +1,89 @@
+#include "net/pem.h"
+
+#include <string.h>
+
+#include "certs.h"
+
+static EVP_PKEY *key, *other;
+static char *cert, *key_pem, *other_pem, *locked_pem;
+
+static void setup(void)
+{
+    key = EVP_EC_gen("P-256");
+    other = EVP_EC_gen("P-256");
+    cert = certs_cert_pem(key);
+    key_pem = certs_key_pem(key, NULL);
+    other_pem = certs_key_pem(other, NULL);
+    locked_pem = certs_key_pem(key, "secret");
+}
+
+static void teardown(void)
+{
+    EVP_PKEY_free(key);
+    EVP_PKEY_free(other);
+    free(cert);
+    free(key_pem);
+    free(other_pem);
+    free(locked_pem);
+}
+
+static void assert_bad_certificates(const char *pem, const char *message)
+{
+    struct error err = {0};
+    ck_assert_int_eq(pem_check_certificates(pem, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_FATAL);
+    ck_assert_msg(strstr(err.message, message) != NULL, "%s has no %s", err.message, message);
+}
+
+START_TEST(certificates)
+{
+    struct error err = {0};
+    cleanup(mem_free_ptr) char *two = mem_printf("a comment\n%s\n# another\n%s", cert, cert);
+    cleanup(mem_free_ptr) char *half = mem_printf("%s%s", cert, cert);
+    half[strlen(cert) + strlen(cert) / 2] = '\0';
+    cleanup(mem_free_ptr) char *broken = mem_strdup(cert);
+    broken[strlen("-----BEGIN CERTIFICATE-----\n") + 40] = '!';
+    ck_assert_msg(pem_check_certificates(cert, &err) == 0, "%s", err.message);
+    ck_assert_msg(pem_check_certificates(two, &err) == 0, "%s", err.message);
+    assert_bad_certificates("", "no PEM certificate");
+    assert_bad_certificates("<html>log in</html>", "no PEM certificate");
+    assert_bad_certificates(key_pem, "no PEM certificate");
+    assert_bad_certificates(half, "certificate 2 cannot be read");
+    assert_bad_certificates(broken, "certificate 1 cannot be read");
+}
+END_TEST
+
+static void assert_bad_key(const char *pem, const char *cert_pem, const char *message)
+{
+    struct error err = {0};
+    ck_assert_int_eq(pem_check_key(pem, cert_pem, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_FATAL);
+    ck_assert_msg(strstr(err.message, message) != NULL, "%s has no %s", err.message, message);
+}
+
+START_TEST(keys)
+{
+    struct error err = {0};
+    ck_assert_msg(pem_check_key(key_pem, cert, &err) == 0, "%s", err.message);
+    assert_bad_key(other_pem, cert, "does not belong");
+    assert_bad_key(key_pem, "", "does not belong");
+    assert_bad_key(locked_pem, cert, "passphrase");
+    assert_bad_key(cert, cert, "no PEM private key");
+    assert_bad_key("", cert, "no PEM private key");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("pem");
+    TCase *t = tcase_create("pem");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, certificates);
+    tcase_add_test(t, keys);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
