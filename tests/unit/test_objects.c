@@ -1,0 +1,123 @@
+#include "model/objects.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+static struct node *new_node(const char *name, uint64_t uid_hash, const char *ip)
+{
+    struct node *n = mem_alloc(sizeof(*n));
+    *n = (struct node){mem_strdup(name), uid_hash, mem_strdup(ip)};
+    return n;
+}
+
+START_TEST(nodes_are_equal_in_everything_kept)
+{
+    static const struct {
+        const char *name, *ip;
+        uint64_t uid_hash;
+    } kinds[] = {
+        {"n1", "10.0.0.1", 1}, {"n2", "10.0.0.1", 1}, {"n1", "10.0.0.2", 1}, {"n1", "10.0.0.1", 2}, {"n1", NULL, 1}};
+    for (size_t i = 0; i < array_len(kinds); i++)
+        for (size_t k = 0; k < array_len(kinds); k++) {
+            cleanup(node_free_ptr) struct node *a = new_node(kinds[i].name, kinds[i].uid_hash, kinds[i].ip);
+            cleanup(node_free_ptr) struct node *b = new_node(kinds[k].name, kinds[k].uid_hash, kinds[k].ip);
+            ck_assert_msg(node_eq(a, b) == (i == k), "%zu and %zu", i, k);
+        }
+}
+END_TEST
+
+/* A set with two groups; each bit of `other` changes one thing in it. */
+enum {
+    NAME,
+    UID,
+    GROUP_COUNT,
+    PORT_COUNT,
+    PORT_NAME,
+    PORT_NUMBER,
+    ENDPOINT_COUNT,
+    ADDRESS,
+    NODE_NAME,
+    NO_NODE_NAME,
+    READY,
+    SERVING,
+    TERMINATING,
+    LAST_ADDRESS,
+    THINGS
+};
+
+static void fill_first_group(struct endpoint_group *g, unsigned thing)
+{
+    g->port_count = thing == PORT_COUNT ? 1 : 2;
+    g->ports = mem_array(2, sizeof(*g->ports));
+    for (size_t i = 0; i < g->port_count; i++)
+        g->ports[i] = (struct endpoint_port){mem_strdup(i == 0 ? "http" : "https"), (uint16_t)(80 + i)};
+    if (thing == PORT_NAME)
+        g->ports[0].name[0] = 'x';
+    if (thing == PORT_NUMBER)
+        g->ports[0].number = 81;
+    g->endpoint_count = thing == ENDPOINT_COUNT ? 0 : 1;
+    g->endpoints = mem_array(1, sizeof(*g->endpoints));
+    if (thing == ENDPOINT_COUNT)
+        return;
+    const char *node_name = thing == NO_NODE_NAME ? NULL : thing == NODE_NAME ? "n2" : "n1";
+    g->endpoints[0] = (struct endpoint){mem_strdup(thing == ADDRESS ? "10.0.0.2" : "10.0.0.1"), mem_strdup(node_name),
+                                        thing != READY, thing != SERVING, thing == TERMINATING};
+}
+
+static struct endpoint_set *new_set(unsigned thing)
+{
+    struct endpoint_set *s = mem_alloc(sizeof(*s));
+    *s = (struct endpoint_set){mem_strdup(thing == NAME ? "x" : "web"), thing == UID ? 8 : 7, NULL, 0};
+    s->group_count = thing == GROUP_COUNT ? 3 : 2;
+    s->groups = mem_array(s->group_count, sizeof(*s->groups));
+    fill_first_group(&s->groups[0], thing);
+    s->groups[1].endpoint_count = 1;
+    s->groups[1].endpoints = mem_array(1, sizeof(*s->groups[1].endpoints));
+    s->groups[1].endpoints[0].address = mem_strdup(thing == LAST_ADDRESS ? "fd00::2" : "fd00::1");
+    return s;
+}
+
+START_TEST(sets_are_equal_in_everything_kept)
+{
+    for (unsigned i = 0; i <= THINGS; i++)
+        for (unsigned k = 0; k <= THINGS; k++) {
+            cleanup(endpoint_set_free_ptr) struct endpoint_set *a = new_set(i), *b = new_set(k);
+            ck_assert_msg(endpoint_set_eq(a, b) == (i == k), "%u and %u", i, k);
+        }
+}
+END_TEST
+
+START_TEST(nothing_and_half_filled_objects_are_freed)
+{
+    node_free(NULL);
+    endpoint_set_free(NULL);
+    node_free(mem_alloc(sizeof(struct node)));
+    endpoint_set_free(mem_alloc(sizeof(struct endpoint_set)));
+    struct node *n = NULL;
+    struct endpoint_set *s = NULL;
+    node_free_ptr(&n);
+    endpoint_set_free_ptr(&s);
+    s = mem_alloc(sizeof(*s));
+    s->groups = mem_array(2, sizeof(*s->groups));
+    s->group_count = 2;
+    s->groups[1].ports = mem_array(5, sizeof(*s->groups[1].ports)); /* room for more than there are */
+    endpoint_set_free(s);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("model/objects");
+    TCase *t = tcase_create("objects");
+    tcase_add_test(t, nodes_are_equal_in_everything_kept);
+    tcase_add_test(t, sets_are_equal_in_everything_kept);
+    tcase_add_test(t, nothing_and_half_filled_objects_are_freed);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
