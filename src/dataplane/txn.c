@@ -159,6 +159,13 @@ static char *doing_what(const struct txn *t)
     return mem_strdup("nothing");
 }
 
+/* A 400 about a dead transaction. */
+static void mark_conflict(struct txn *t)
+{
+    if (t->result == TXN_CONFLICT && t->error.kind == ERROR_INVALID)
+        t->error.kind = ERROR_CONFLICT;
+}
+
 static struct txn_action fail(struct txn *t, const struct dataplane_answer *a, const char *but)
 {
     cleanup(mem_free_ptr) char *doing = doing_what(t);
@@ -166,8 +173,7 @@ static struct txn_action fail(struct txn *t, const struct dataplane_answer *a, c
     t->result = txn_result_of(t->state, a);
     t->retry_after_ms = a->retry_after_ms;
     txn_explain(&t->error, a, doing, but);
-    if (t->result == TXN_CONFLICT && t->error.kind == ERROR_INVALID)
-        t->error.kind = ERROR_CONFLICT;
+    mark_conflict(t);
     if (t->state == TXN_COMMIT && txn_is_gone(a)) {
         free(t->id);
         t->id = NULL; /* nothing is left to delete */
@@ -204,8 +210,8 @@ static struct txn_action changed(struct txn *t, const struct dataplane_answer *a
     t->change_us += a->duration_us;
     if (t->abort_wanted)
         return stop(t);
-    if (!txn_is_success(a))
-        return fail(t, a, NULL);
+    if (!txn_is_done(a))
+        return fail(t, a, txn_wrong_answer(a));
     t->next_step++;
     return advance(t);
 }
@@ -214,7 +220,7 @@ static struct txn_action committed(struct txn *t, const struct dataplane_answer 
 {
     t->commit_us += a->duration_us;
     if (!txn_is_commit_answer(a))
-        return fail(t, a, txn_is_success(a) ? "that is no answer of a Data Plane API" : NULL);
+        return fail(t, a, txn_wrong_answer(a));
     free(t->id);
     t->id = NULL;
     free_ids(&t->held, &t->held_count); /* outdated now, and cleared with this commit */
@@ -228,14 +234,15 @@ static struct txn_action committed(struct txn *t, const struct dataplane_answer 
 static struct txn_action deleted(struct txn *t, const struct dataplane_answer *a)
 {
     t->result = txn_result_in_hindsight(t, a);
-    if (txn_is_success(a) || txn_is_gone(a)) {
+    mark_conflict(t);
+    if (txn_is_done(a) || txn_is_gone(a)) {
         free(t->id);
         t->id = NULL;
         return done(t);
     }
     struct error why, before = t->error;
     cleanup(mem_free_ptr) char *doing = doing_what(t);
-    txn_explain(&why, a, doing, NULL);
+    txn_explain(&why, a, doing, txn_wrong_answer(a));
     (void)error_set(&t->error, before.kind, "%s; it stays behind: %s", before.message, why.message);
     t->error.http_status = before.http_status;
     hold(t);
@@ -314,12 +321,12 @@ static void forget_held(struct txn *t, const char *id)
 
 static struct txn_action dead_deleted(struct txn *t, const struct dataplane_answer *a)
 {
-    bool freed = txn_is_success(a) || txn_is_gone(a);
+    bool freed = txn_is_done(a) || txn_is_gone(a);
     if (freed) {
         t->freed++;
         forget_held(t, t->dead[t->next_dead]);
     } else if (t->cleanup_only) {
-        (void)fail(t, a, NULL); /* the result stands unless a later one goes better */
+        (void)fail(t, a, txn_wrong_answer(a)); /* the result stands unless a later one goes better */
         t->state = TXN_DELETE_DEAD;
     }
     bool hopeless = !freed && (a->error != NULL || a->status == 401 || a->status == 403);

@@ -17,6 +17,16 @@ bool txn_is_success(const struct dataplane_answer *a)
     return a->error == NULL && a->status >= 200 && a->status < 300;
 }
 
+bool txn_is_done(const struct dataplane_answer *a)
+{
+    return txn_is_success(a) && (a->status != 200 || a->version >= 0);
+}
+
+const char *txn_wrong_answer(const struct dataplane_answer *a)
+{
+    return txn_is_success(a) ? "that is no answer of a Data Plane API" : NULL;
+}
+
 bool txn_is_gone(const struct dataplane_answer *a)
 {
     return a->error == NULL && (a->status == 404 || a->status == 410);
@@ -92,7 +102,7 @@ enum txn_result txn_result_in_hindsight(const struct txn *t, const struct datapl
 {
     if (t->failed_in == TXN_CHANGE && t->result == TXN_REJECTED && t->error.http_status == 400 && txn_is_gone(a))
         return TXN_CONFLICT; /* the change was refused because there was no transaction any more */
-    if (t->failed_in == TXN_COMMIT && t->result == TXN_UNAVAILABLE && t->error.http_status != 0 && !txn_is_success(a))
+    if (t->failed_in == TXN_COMMIT && t->result == TXN_UNAVAILABLE && t->error.http_status != 0 && !txn_is_done(a))
         return TXN_UNKNOWN; /* a 5xx, and nothing shows that it was not committed */
     return t->result;
 }
