@@ -1,6 +1,10 @@
 /*
  * Prometheus text exposition (format 0.0.4): counters and gauges with labels, histograms, gauges computed at scrape time.
  * A registry is plain memory; names get the prefix "haproxy_k8s_sync_" except process_*.
+ *
+ * A metric without labels is there from the start, as 0; one with labels has a line for each set that was used. Histograms
+ * have buckets from 1 ms to 60 s. Label values are cut at 120 bytes, and bytes that are no UTF-8 become '?', because a
+ * scraper refuses the whole page for one of them.
  */
 #ifndef SERVE_METRICS_H
 #define SERVE_METRICS_H
@@ -17,15 +21,18 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
 struct metrics *metrics_new(void);
 void metrics_free(struct metrics *m);
 
-/* label_names: up to 4, comma-separated, "" for none ("target,method,code"). Strings are borrowed (literals). */
+/* label_names: up to 4, comma-separated, "" for none ("target,method,code"). Strings are borrowed (literals). A name that
+ * is registered already: that metric. Never NULL. */
 struct metric *metrics_register(struct metrics *m, enum metric_type type, const char *name, const char *help,
                                 const char *label_names);
 
-/* Label values in the order of the names. A metric takes at most 200 label sets, then counts under "other". */
+/* Label values in the order of the names; missing ones are "". A metric takes at most 200 label sets, then counts under
+ * "other". Counters ignore what is negative or no number. */
 void metric_add(struct metric *x, double value, ...) __attribute__((sentinel)); /* const char * ..., NULL */
 void metric_set(struct metric *x, double value, ...) __attribute__((sentinel));
 void metric_observe(struct metric *x, double seconds, ...) __attribute__((sentinel));
-double metric_value(struct metric *x, ...) __attribute__((sentinel)); /* 0 where not set; for tests and readiness */
+/* 0 where not set; the number of observations of a histogram. For tests and readiness. */
+double metric_value(struct metric *x, ...) __attribute__((sentinel));
 
 /* Called before each scrape to set gauges. */
 void metrics_on_scrape(struct metrics *m, void (*fn)(void *arg), void *arg);
