@@ -35,6 +35,7 @@ struct informer {
     struct watch watch;
     struct timer timer;
     struct http_request *request; /* NULL: none */
+    char *path;                   /* and query of it, or of the last one */
     bool cancelled;               /* it is over for us, but not yet ended */
     bool wanted;                  /* another one is to be started */
     bool is_list;                 /* it is a LIST */
@@ -342,6 +343,21 @@ static void answer_done(struct informer *i, const struct http_response *r)
                                   .detail = detail});
 }
 
+/* The query of our requests says nothing to an operator and is long. */
+static char *without_query(const struct informer *i, const char *message)
+{
+    const char *at = strstr(message, i->path), *query = strchr(i->path, '?');
+    if (at == NULL || query == NULL)
+        return mem_strdup(message);
+    return mem_printf("%.*s%s", (int)(at - message + (query - i->path)), message, at + strlen(i->path));
+}
+
+static void connection_lost(struct informer *i, const struct error *err)
+{
+    cleanup(mem_free_ptr) char *detail = without_query(i, err->message);
+    feed_type(i, WATCH_EVENT_LOST, detail);
+}
+
 static void on_done(void *arg, const struct http_response *r, const struct error *err)
 {
     struct informer *i = arg;
@@ -353,7 +369,7 @@ static void on_done(void *arg, const struct http_response *r, const struct error
     }
     count_request(i, r->status);
     if (err != NULL)
-        feed_type(i, WATCH_EVENT_LOST, err->message);
+        connection_lost(i, err);
     else if (!i->good)
         answer_done(i, r);
     else if (i->is_list)
@@ -370,13 +386,14 @@ static void start_request(struct informer *i)
     frame_fini(&i->frame);
     frame_init(&i->frame, i->is_list ? FRAME_LIST : FRAME_WATCH, 0);
     buf_clear(&i->error_body);
-    cleanup(mem_free_ptr) char *path = watch_request_path(&i->watch);
+    free(i->path);
+    i->path = watch_request_path(&i->watch);
     struct http_request_options options = {
-        .method = "GET", .path = path, .gzip = i->is_list, .own_connection = !i->is_list};
+        .method = "GET", .path = i->path, .gzip = i->is_list, .own_connection = !i->is_list};
     struct error err;
     i->request = kube_client_start(i->client, &options, &callbacks, i, &err);
     if (i->request == NULL)
-        feed_type(i, WATCH_EVENT_LOST, err.message);
+        connection_lost(i, &err);
 }
 
 /* ---- the timer: all that talks to libcurl ---- */
@@ -446,6 +463,7 @@ void informer_free(struct informer *i)
     frame_fini(&i->frame);
     buf_fini(&i->error_body);
     watch_fini(&i->watch);
+    free(i->path);
     free(i->resource);
     free(i);
 }

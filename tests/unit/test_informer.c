@@ -431,6 +431,8 @@ START_TEST(a_list_that_is_cut_changes_nothing)
     UNTIL(was_told("ADDED node n3"));
     expire();
     UNTIL(strstr(status().problem, "connection lost") != NULL);
+    ck_assert_ptr_nonnull(strstr(status().problem, "/api/v1/nodes: "));
+    ck_assert_ptr_null(strchr(status().problem, '?'));
     ck_assert(status().stale);
     ck_assert_uint_eq(cache_count(cache, CACHE_NODES), 3);
     ck_assert_ptr_null(cache_node(cache, "n9"));
