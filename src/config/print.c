@@ -5,7 +5,7 @@
 #include "config/config.h"
 #include "config/fields.h"
 
-#define NOT_SHOWN "(set, not shown)"
+#define NOT_SHOWN "***"
 #define PAGE_WIDTH 110
 
 /* The page that --help is, but for the settings. */

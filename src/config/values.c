@@ -37,6 +37,16 @@ static bool is_short_number(const char *s)
     return made_of(s, DIGITS) && strlen(s) <= 8;
 }
 
+static int refuse_control(const char *s, struct buf *note)
+{
+    for (; *s != '\0'; s++)
+        if ((unsigned char)*s < 0x20 || *s == 0x7f) {
+            buf_add(note, "it holds a control character");
+            return -1;
+        }
+    return 0;
+}
+
 /* A DNS label as RFC 1123 has it. Names of Services had to begin with a letter (RFC 1035) until Kubernetes 1.34 began to
  * relax that, so a digit is let through: the API knows best. */
 static int check_label(const char *s, struct buf *note)
@@ -79,6 +89,10 @@ static int parse_socket(const char *path, struct config *c, struct buf *note)
         buf_add(note, "the path of a unix socket begins with '/'");
         return -1;
     }
+    while (path[1] == '/')
+        path++;
+    if (refuse_control(path, note) != 0)
+        return -1;
     if (path[strlen(path) - 1] == '/') {
         buf_add(note, "that is a directory, not a socket");
         return -1;
@@ -312,12 +326,7 @@ int value_resync_period(const char *value, struct config *c, struct buf *note)
 
 int value_kubeconfig(const char *value, struct config *c, struct buf *note)
 {
-    for (const char *p = value; *p != '\0'; p++)
-        if ((unsigned char)*p < 0x20 || *p == 0x7f) {
-            buf_add(note, "it holds a control character");
-            return -1;
-        }
-    if (made_of(value, ":"))
+    if (refuse_control(value, note) != 0 || made_of(value, ":"))
         return -1;
     replace(&c->kubeconfig, value);
     return 0;

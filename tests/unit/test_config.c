@@ -156,6 +156,8 @@ static const struct {
     {"HAPROXY_DATAPLANE_URL=unix:/run/dp.sock", "HAPROXY_DATAPLANE_URL=unix:/run/dp.sock"},
     {"HAPROXY_DATAPLANE_URL=unix:///run/dp.sock", "HAPROXY_DATAPLANE_URL=unix:/run/dp.sock"},
     {"HAPROXY_DATAPLANE_URL=/run/dp.sock", "HAPROXY_DATAPLANE_URL=unix:/run/dp.sock"},
+    {"HAPROXY_DATAPLANE_URL=//run/dp.sock", "HAPROXY_DATAPLANE_URL=unix:/run/dp.sock"},
+    {"HAPROXY_DATAPLANE_URL=unix:////run/dp@ #.sock", "HAPROXY_DATAPLANE_URL=unix:/run/dp@ #.sock"},
     {"HAPROXY_BACKEND_PORT=1", "HAPROXY_BACKEND_PORT=1"},
     {"HAPROXY_BACKEND_PORT=65535", "HAPROXY_BACKEND_PORT=65535"},
     {"HAPROXY_SEND_PROXY_V2=TRUE", "HAPROXY_SEND_PROXY_V2=true"},
@@ -238,6 +240,8 @@ static const struct {
     {"HAPROXY_DATAPLANE_URL=unix://host/dp.sock", "a unix socket has no host"},
     {"HAPROXY_DATAPLANE_URL=unix:", "begins with '/'"},
     {"HAPROXY_DATAPLANE_URL=/run/", "a directory"},
+    {"HAPROXY_DATAPLANE_URL=/", "a directory"},
+    {"HAPROXY_DATAPLANE_URL=/run/a\nb", "control character"},
     {"HAPROXY_DATAPLANE_URL=/"
      "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890"
      "12345678901234567",

@@ -1,0 +1,66 @@
+/*
+ * Any kubeconfig, or two: a NUL byte divides the files of the list. Whatever they are, the answer is a whole access or an
+ * error with a text.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "config/kubeconfig.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+/* A file that is in memory only. */
+static int memory_file(const uint8_t *data, size_t size)
+{
+    int fd = memfd_create("kubeconfig", MFD_CLOEXEC);
+    require(fd >= 0);
+    require(write(fd, data, size) == (ssize_t)size);
+    return fd;
+}
+
+static void check_access(const struct kube_access *a)
+{
+    require(a->source != NULL && (str_has_prefix(a->server, "https://") || str_has_prefix(a->server, "http://")));
+    require(strpbrk(a->server, "@ \n\r\t?#") == NULL);
+    require(!str_has_suffix(a->server, "/"));
+    require(a->token == NULL || a->token_path == NULL);
+    require((a->username == NULL) == (a->password == NULL));
+    require((a->cert.text != NULL || a->cert.path != NULL) == (a->key.text != NULL || a->key.path != NULL));
+    require(!a->insecure || (a->ca.text == NULL && a->ca.path == NULL));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const uint8_t *nul = size > 0 ? memchr(data, '\0', size) : NULL;
+    size_t len = nul != NULL ? (size_t)(nul - data) : size;
+    int first = memory_file(data, len), second = nul != NULL ? memory_file(nul + 1, size - len - 1) : -1;
+    char list[128];
+    if (second >= 0)
+        snprintf(list, sizeof(list), "/proc/self/fd/%d:/proc/self/fd/%d", first, second);
+    else
+        snprintf(list, sizeof(list), "/proc/self/fd/%d", first);
+    struct kube_access access;
+    struct error err;
+    error_clear(&err);
+    if (kube_access_from_kubeconfig(list, &access, &err) == 0) {
+        check_access(&access);
+        kube_access_fini(&access);
+    } else {
+        require(err.kind == ERROR_FATAL && err.message[0] != '\0');
+    }
+    close(first);
+    if (second >= 0)
+        close(second);
+    return 0;
+}
