@@ -125,7 +125,7 @@ static const char *element_name(const struct yaml_node *element)
 static int find_in_file(const struct kubeconfig_file *f, const struct kubeconfig_object *wanted,
                         struct kubeconfig_object *ret, struct error *err)
 {
-    const struct yaml_node *list;
+    const struct yaml_node *list = NULL;
     if (get_list(f, wanted->list, &list, err) != 0)
         return -1;
     const struct yaml_node *found = NULL;
@@ -188,7 +188,7 @@ void kubeconfig_names(const struct kubeconfig_files *k, const char *list, struct
     enum { SHOWN_MAX = 8 };
     size_t count = 0;
     for (size_t i = 0; i < k->count; i++) {
-        const struct yaml_node *n;
+        const struct yaml_node *n = NULL;
         if (get_list(&k->files[i], list, &n, NULL) != 0 || n == NULL)
             continue;
         for (size_t e = 0; e < n->kid_count; e++) {
@@ -235,7 +235,7 @@ static int get_scalar(const struct kubeconfig_object *o, const char *key, const 
 
 int kubeconfig_text(const struct kubeconfig_object *o, const char *key, const char **ret, struct error *err)
 {
-    const struct yaml_node *n;
+    const struct yaml_node *n = NULL;
     if (get_scalar(o, key, &n, err) != 0)
         return -1;
     if (n != NULL && n->text[0] != '\0')
@@ -245,7 +245,7 @@ int kubeconfig_text(const struct kubeconfig_object *o, const char *key, const ch
 
 int kubeconfig_bool(const struct kubeconfig_object *o, const char *key, bool *ret, struct error *err)
 {
-    const struct yaml_node *n;
+    const struct yaml_node *n = NULL;
     if (get_scalar(o, key, &n, err) != 0)
         return -1;
     if (n != NULL && n->text[0] != '\0' && str_parse_bool(n->text, ret) != 0)

@@ -110,7 +110,7 @@ static const char *check_text(char *text, size_t len)
 
 static int read_file(struct secret *s, char *text, size_t size, struct error *err)
 {
-    struct stat before, after;
+    struct stat before, after = {0};
     int fd = open_regular(s->path, &before, err);
     if (fd < 0)
         return -1;
