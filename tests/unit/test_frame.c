@@ -150,8 +150,9 @@ static char *object_of(size_t len)
 {
     char *s = mem_alloc(len + 1);
     memset(s, 'x', len);
-    memcpy(s, "{\"", 2);
-    memcpy(s + len - 2, "\"}", 2);
+    s[0] = '{';
+    s[1] = s[len - 2] = '"';
+    s[len - 1] = '}';
     return s;
 }
 
