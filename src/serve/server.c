@@ -1,0 +1,298 @@
+#include "serve/server.h"
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <event2/http_struct.h>
+#include <event2/keyvalq_struct.h>
+#include <event2/listener.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "net/timer.h"
+#include "serve/listen.h"
+#include "serve/metrics.h"
+
+#define MAX_CONNECTIONS 64
+#define MAX_HEADER_BYTES 8192
+#define MAX_BODY_BYTES 1024
+#define REQUEST_MS 10000
+#define CROWDED_REQUEST_MS 500 /* while the limit is reached, so that a few idle ones cannot keep the probes out */
+#define SWEEP_MS 50
+#define FULL_LOG_PERIOD_MS 60000
+
+#define TEXT "text/plain; charset=utf-8"
+#define EXPOSITION "text/plain; version=0.0.4; charset=utf-8"
+
+/*
+ * evhttp neither counts its connections nor says when one goes, and its timeouts start anew with every byte. So each
+ * connection's bufferevent is held by a reference of our own, and while there are any, a sweep looks at them: evhttp
+ * leaves a bufferevent that it gave up without its callbacks (after shutdown(), so that the other side need not wait for
+ * us), and one that is over its time has its socket shut down, which makes evhttp give it up. A filter bufferevent would
+ * tell at once, but evhttp takes data for sent as soon as the filter has it.
+ */
+struct connection {
+    struct bufferevent *bev;
+    uint64_t accepted_ms;
+    bool cut_off;
+    struct connection *next;
+};
+
+struct server {
+    struct evhttp *http;
+    struct evconnlistener *listener; /* owned by http */
+    struct event_base *base;
+    struct metrics *metrics;
+    const struct log *log;
+    struct server_callbacks callbacks;
+    void *arg;
+    uint16_t port;
+    unsigned max_connections;
+    uint64_t request_ms;
+    unsigned count;
+    struct connection *connections;
+    struct timer sweep;
+    struct log_limit full_limit;
+};
+
+/* ---- connections ---- */
+
+static bool was_given_up(const struct connection *c)
+{
+    void *evhttps_own = NULL;
+    bufferevent_getcb(c->bev, NULL, NULL, NULL, &evhttps_own);
+    return evhttps_own == NULL;
+}
+
+static void cut_off_when_late(struct server *s, struct connection *c, uint64_t now_ms)
+{
+    bool crowded = s->count >= s->max_connections && s->request_ms > CROWDED_REQUEST_MS;
+    uint64_t limit_ms = crowded ? CROWDED_REQUEST_MS : s->request_ms;
+    if (c->cut_off || now_ms - c->accepted_ms < limit_ms)
+        return;
+    log_debug(s->log, "closing an HTTP connection that took too long", log_int("limit_ms", limit_ms));
+    shutdown(bufferevent_getfd(c->bev), SHUT_RDWR);
+    c->cut_off = true;
+}
+
+static void release(struct connection *c)
+{
+    bufferevent_decref(c->bev);
+    free(c);
+}
+
+/* Forgets the connections that are gone, cuts off those that are late. */
+static void sweep(struct server *s)
+{
+    uint64_t now_ms = clock_mono_ms();
+    for (struct connection **at = &s->connections, *c; (c = *at) != NULL;) {
+        if (was_given_up(c)) {
+            *at = c->next;
+            s->count--;
+            release(c);
+            continue;
+        }
+        cut_off_when_late(s, c, now_ms);
+        at = &c->next;
+    }
+}
+
+static void on_sweep(void *arg)
+{
+    struct server *s = arg;
+    sweep(s);
+    if (s->count < s->max_connections)
+        evconnlistener_enable(s->listener);
+    if (s->count > 0)
+        timer_set(&s->sweep, SWEEP_MS);
+}
+
+static void stop_accepting(struct server *s)
+{
+    unsigned held_back;
+    evconnlistener_disable(s->listener); /* libevent asks after each connection, so this one was the last */
+    if (log_limit_pass(&s->full_limit, clock_mono_ms(), "full", &held_back))
+        log_warn(s->log, "as many HTTP connections are open as are allowed; further ones wait until others are cut off",
+                 log_int("connections", s->count), log_int("port", s->port));
+}
+
+/* Called by evhttp for each connection that was accepted, before it knows the socket. */
+static struct bufferevent *on_accept(struct event_base *base, void *arg)
+{
+    struct server *s = arg;
+    if (s->count + 1 >= s->max_connections)
+        sweep(s); /* only those that are really open count; not the new one, which has no callbacks yet either */
+    struct connection *c = mem_alloc(sizeof(*c));
+    c->bev = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+    if (c->bev == NULL)
+        abort(); /* out of memory */
+    bufferevent_incref(c->bev);
+    c->accepted_ms = clock_mono_ms();
+    c->next = s->connections;
+    s->connections = c;
+    if (++s->count >= s->max_connections)
+        stop_accepting(s);
+    timer_set_sooner(&s->sweep, SWEEP_MS);
+    return c->bev;
+}
+
+/* ---- requests ---- */
+
+static void answer(struct evhttp_request *req, int status, const char *type, const char *body, size_t len)
+{
+    struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
+    struct evbuffer *content = evbuffer_new();
+    cleanup(mem_free_ptr) char *length = mem_printf("%zu", len);
+    if (content == NULL ||
+        (evhttp_request_get_command(req) != EVHTTP_REQ_HEAD && evbuffer_add(content, body, len) != 0))
+        abort();
+    evhttp_add_header(headers, "Content-Type", type);
+    evhttp_add_header(headers, "Content-Length", length);
+    evhttp_add_header(headers, "Cache-Control", "no-store");
+    evhttp_add_header(headers, "X-Content-Type-Options", "nosniff");
+    evhttp_add_header(headers, "Connection", "close");
+    evhttp_send_reply(req, status, NULL, content);
+    evbuffer_free(content);
+}
+
+static void answer_text(struct evhttp_request *req, int status, const char *text)
+{
+    answer(req, status, TEXT, text, strlen(text));
+}
+
+static void health(struct server *s, struct evhttp_request *req)
+{
+    cleanup(buf_fini) struct buf body;
+    buf_init(&body, 0);
+    bool ok = s->callbacks.alive(s->arg, &body);
+    if (body.len == 0)
+        buf_add(&body, ok ? "ok\n" : "not alive\n");
+    answer_text(req, ok ? 200 : 500, buf_str(&body));
+}
+
+static void ready(struct server *s, struct evhttp_request *req)
+{
+    cleanup(buf_fini) struct buf body;
+    buf_init(&body, 0);
+    bool ok = s->callbacks.ready(s->arg, &body);
+    buf_add(&body, ok ? "ready\n" : "not ready\n");
+    answer_text(req, ok ? 200 : 503, buf_str(&body));
+}
+
+static void metrics(struct server *s, struct evhttp_request *req)
+{
+    cleanup(buf_fini) struct buf page;
+    buf_init(&page, 0);
+    metrics_print(s->metrics, &page);
+    answer(req, 200, EXPOSITION, buf_str(&page), page.len);
+}
+
+static const struct route {
+    const char *path;
+    void (*serve)(struct server *s, struct evhttp_request *req);
+} routes[] = {{"/healthz", health}, {"/livez", health}, {"/readyz", ready}, {"/metrics", metrics}};
+
+#define PATHS "/healthz and /livez (alive), /readyz (in step), /metrics (Prometheus)"
+
+static void on_request(struct evhttp_request *req, void *arg)
+{
+    struct server *s = arg;
+    const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
+    const char *path = uri != NULL ? evhttp_uri_get_path(uri) : NULL;
+    enum evhttp_cmd_type method = evhttp_request_get_command(req);
+    for (size_t i = 0; i < array_len(routes); i++) {
+        if (!str_eq(path, routes[i].path))
+            continue;
+        if (method == EVHTTP_REQ_GET || method == EVHTTP_REQ_HEAD) {
+            routes[i].serve(s, req);
+            return;
+        }
+        evhttp_add_header(evhttp_request_get_output_headers(req), "Allow", "GET, HEAD");
+        answer_text(req, 405, "only GET and HEAD are answered here\n");
+        return;
+    }
+    answer_text(req, 404, "not found; haproxy-k8s-sync answers " PATHS "\n");
+}
+
+/* ---- life ---- */
+
+static int start_http(struct server *s, int fd, struct error *err)
+{
+    s->http = evhttp_new(s->base);
+    s->listener = evconnlistener_new(s->base, NULL, NULL, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
+    if (s->http == NULL || s->listener == NULL || evhttp_bind_listener(s->http, s->listener) == NULL) {
+        if (s->listener != NULL)
+            evconnlistener_free(s->listener);
+        else
+            close(fd);
+        s->listener = NULL;
+        return error_set(err, ERROR_FATAL, "cannot listen on port %u: libevent gave no listener", s->port);
+    }
+    evhttp_set_bevcb(s->http, on_accept, s);
+    evhttp_set_gencb(s->http, on_request, s);
+    evhttp_set_max_headers_size(s->http, MAX_HEADER_BYTES);
+    evhttp_set_max_body_size(s->http, MAX_BODY_BYTES);
+    evhttp_set_timeout(s->http, REQUEST_MS / 1000);
+    evhttp_set_allowed_methods(s->http, 0xffff); /* all come to on_request, which says what there is */
+    return 0;
+}
+
+struct server *server_new(struct event_base *base, const char *host, uint16_t port, struct metrics *registry,
+                          const struct log *log, const struct server_callbacks *callbacks, void *arg, struct error *err)
+{
+    int fd = listen_open(host, port, err);
+    if (fd < 0)
+        return NULL;
+    struct server *s = mem_alloc(sizeof(*s));
+    *s = (struct server){.base = base,
+                         .metrics = registry,
+                         .log = log,
+                         .callbacks = *callbacks,
+                         .arg = arg,
+                         .port = listen_port(fd),
+                         .max_connections = MAX_CONNECTIONS,
+                         .request_ms = REQUEST_MS,
+                         .full_limit.period_ms = FULL_LOG_PERIOD_MS};
+    timer_init(&s->sweep, base, on_sweep, s);
+    if (start_http(s, fd, err) != 0) {
+        server_free(s);
+        return NULL;
+    }
+    return s;
+}
+
+void server_free(struct server *s)
+{
+    if (s == NULL)
+        return;
+    if (s->http != NULL)
+        evhttp_free(s->http);
+    for (struct connection *c = s->connections, *next; c != NULL; c = next) {
+        next = c->next;
+        release(c);
+    }
+    timer_fini(&s->sweep);
+    free(s);
+}
+
+uint16_t server_port(const struct server *s)
+{
+    return s->port;
+}
+
+void server_set_limits(struct server *s, unsigned max_connections, uint64_t request_ms)
+{
+    s->max_connections = max_connections;
+    s->request_ms = request_ms;
+}
+
+unsigned server_connections(const struct server *s)
+{
+    return s->count;
+}
