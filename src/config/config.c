@@ -24,7 +24,7 @@ static const char *explain_text(const char *value)
 
 static void refuse(const struct config_field *f, const char *value, const char *why, struct config_report *report)
 {
-    cleanup(mem_free_ptr) char *shown = report_name_value(f->name, value, f->masked);
+    cleanup(mem_free_ptr) char *shown = report_name_value(f->name, value);
     report_error(report, "%s: expected %s%s%s", shown, f->expected, str_empty(why) ? "" : "; ", why);
 }
 
@@ -37,7 +37,7 @@ static void parse_value(const struct config_field *f, const char *value, struct 
         const char *why = explain_text(value);
         refuse(f, value, why != NULL ? why : buf_str(&note), report);
     } else if (note.len > 0) {
-        cleanup(mem_free_ptr) char *shown = report_name_value(f->name, value, f->masked);
+        cleanup(mem_free_ptr) char *shown = report_name_value(f->name, value);
         report_warning(report, "%s: %s", shown, buf_str(&note));
     }
 }
@@ -47,7 +47,7 @@ static bool is_injected(const struct config_field *f, const char *value, struct 
 {
     if (!environment_is_service_link(f->name, value))
         return false;
-    cleanup(mem_free_ptr) char *shown = report_name_value(f->name, value, f->masked);
+    cleanup(mem_free_ptr) char *shown = report_name_value(f->name, value);
     report_warning(report,
                    "%s: this comes from a Kubernetes Service of that name, not from you, and is ignored; set "
                    "enableServiceLinks: false in the pod's spec",

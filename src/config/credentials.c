@@ -95,7 +95,7 @@ static void parse_path(enum config_field_id id, const struct given *g, struct co
     const char *why = refuse_text(id, g->secret->value);
     if (why == NULL)
         return;
-    cleanup(mem_free_ptr) char *shown = report_name_value(g->file_name, g->path, false);
+    cleanup(mem_free_ptr) char *shown = report_name_value(g->file_name, g->path);
     report_error(report, "%s: expected the file to hold %s; %s", shown, g->field->expected, why);
 }
 

@@ -66,10 +66,8 @@ char *report_quoted(const char *s)
     return buf_take(&out);
 }
 
-char *report_name_value(const char *name, const char *value, bool masked)
+char *report_name_value(const char *name, const char *value)
 {
-    if (masked)
-        return mem_strdup(name);
     /* Any of them could hold a URL with a password by mistake. */
     cleanup(mem_free_ptr) char *safe =
         strstr(value, "://") != NULL || strchr(value, '@') != NULL ? url_masked(value) : mem_strdup(value);

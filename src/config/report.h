@@ -2,19 +2,16 @@
 #ifndef CONFIG_REPORT_H
 #define CONFIG_REPORT_H
 
-#include <stdbool.h>
-
 #include "base/buf.h"
 #include "base/compiler.h"
 
-struct config_field;
 struct config_report;
 
 void report_error(struct config_report *r, const char *fmt, ...) printf_like(2, 3);
 void report_warning(struct config_report *r, const char *fmt, ...) printf_like(2, 3);
 
-/* NAME="value", quoted and cut; a masked field's is left out, a URL's is masked. Allocates. */
-char *report_name_value(const char *name, const char *value, bool masked) must_check;
+/* NAME="value", quoted and cut; where it looks like a URL, without what may be secret in it. Not for secrets. Allocates. */
+char *report_name_value(const char *name, const char *value) must_check;
 
 /* Appends s in double quotes as printable ASCII, cut where it is long: nobody can forge a line by it. */
 void report_quote(struct buf *out, const char *s);

@@ -355,7 +355,7 @@ int value_listen_address(const char *value, struct config *c, struct buf *note)
             buf_printf(note, "did you mean :%s?", value);
         return -1;
     }
-    bool brackets = value[0] == '[' && colon > value + 1 && colon[-1] == ']';
+    bool brackets = value[0] == '[' && colon[-1] == ']';
     cleanup(mem_free_ptr) char *host =
         brackets ? mem_strndup(value + 1, (size_t)(colon - value) - 2) : mem_strndup(value, (size_t)(colon - value));
     const char *why = refuse_host(host, brackets);

@@ -175,6 +175,7 @@ static const struct {
     {"HAPROXY_KEEP_SERVERS=a,b c\td\n", "HAPROXY_KEEP_SERVERS=a,b,c,d"},
     {"HAPROXY_KEEP_SERVERS=, ,", "HAPROXY_KEEP_SERVERS="},
     {"HAPROXY_KEEP_SERVERS=st*-?[!a-c][]x]", "HAPROXY_KEEP_SERVERS=st*-?[!a-c][]x]"},
+    {"HAPROXY_KEEP_SERVERS=[!]x] [^]x]", "HAPROXY_KEEP_SERVERS=[!]x],[^]x]"},
     {"HAPROXY_CREATE_BACKEND=yes", "HAPROXY_CREATE_BACKEND=true"},
     {"ALLOW_EMPTY=on", "ALLOW_EMPTY=true"},
     {"RESYNC_PERIOD=1s", "RESYNC_PERIOD=1s"},

@@ -312,6 +312,8 @@ static const struct {
     {"", "current-context is not set"},
     {"{}", "current-context is not set: choose one by kubectl config use-context; contexts: none"},
     {"contexts: [{name: a}, {name: 'b\"c'}]", "contexts: \"a\", \"b\\\"c\""},
+    {"contexts: [{name: a},{name: b},{name: c},{name: d},{name: e},{name: f},{name: g},{name: h},{name: i},{name: j}]",
+     "\"g\", \"h\" and 2 more"},
     {"current-context: x\ncontexts: [{name: a}]", ":1: current-context: there is no context \"x\"; contexts: \"a\""},
     {"current-context: [x]", ":1: current-context: expected the name"},
     {"current-context: a\ncurrent-context: b", ":2: current-context: is there twice"},

@@ -31,6 +31,22 @@ static char *page(void (*print)(struct buf *))
     return buf_take(&out);
 }
 
+/* The text without what laying it out on the page did: line breaks with the margin or "# " behind them, and '\\'. */
+static char *flowed(const char *text)
+{
+    struct buf out;
+    buf_init(&out, 0);
+    for (; *text != '\0'; text++) {
+        if (*text == '\n') {
+            buf_add(&out, " ");
+            text += strspn(text + 1, "# ");
+        } else if (*text != '\\') {
+            buf_addn(&out, text, 1);
+        }
+    }
+    return buf_take(&out);
+}
+
 static char *read_whole(const char *name)
 {
     struct buf out;
@@ -84,16 +100,19 @@ START_TEST(the_readme_holds_the_table)
 }
 END_TEST
 
-START_TEST(each_page_names_each_variable)
+START_TEST(each_page_tells_all_of_each_variable)
 {
     void (*const prints[])(struct buf *) = {config_print_help, config_print_example, config_print_markdown};
     for (size_t i = 0; i < array_len(prints); i++) {
-        cleanup(mem_free_ptr) char *text = page(prints[i]);
+        cleanup(mem_free_ptr) char *laid_out = page(prints[i]), *text = flowed(laid_out);
         for (int id = 0; id < CONFIG_FIELD_COUNT; id++) {
             const struct config_field *f = config_field((enum config_field_id)id);
             ck_assert_msg(strstr(text, f->name) != NULL, "page %zu: no %s", i, f->name);
             cleanup(mem_free_ptr) char *file = mem_printf("%s_FILE", f->name);
             ck_assert_msg((strstr(text, file) != NULL) == f->or_file, "page %zu: %s", i, file);
+            ck_assert_msg(strstr(text, f->help) != NULL, "page %zu: not the help of %s", i, f->name);
+            ck_assert_msg(strstr(text, f->expected) != NULL, "page %zu: not what %s expects", i, f->name);
+            ck_assert_msg(f->unset == NULL || strstr(text, f->unset) != NULL, "page %zu: %s unset", i, f->name);
             ck_assert_msg(f->fallback == NULL || strstr(text, f->fallback) != NULL, "page %zu: %s", i, f->name);
         }
     }
@@ -166,7 +185,7 @@ static Suite *suite(void)
     TCase *t = tcase_create("settings_pages");
     tcase_add_test(t, the_example_is_the_table);
     tcase_add_test(t, the_readme_holds_the_table);
-    tcase_add_test(t, each_page_names_each_variable);
+    tcase_add_test(t, each_page_tells_all_of_each_variable);
     tcase_add_test(t, no_line_is_too_wide);
     tcase_add_loop_test(t, defaults_and_examples_are_accepted, 0, CONFIG_FIELD_COUNT);
     tcase_add_test(t, each_line_of_the_example_works);
