@@ -1,0 +1,109 @@
+/*
+ * Everything that reads an answer of the Data Plane API, over the same bytes. What was read must be writable again, and
+ * reading that must give the same; a message must fit and be safe.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "dataplane/codec.h"
+#include "model/diff.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+static void check_server(const struct backend_server *s)
+{
+    struct diff_change c = {.op = DIFF_CHANGE, .server = *s};
+    struct backend again;
+    struct buf out, list;
+    struct error err = {0};
+    buf_init(&out, 0);
+    buf_init(&list, 0);
+    backend_init(&again);
+    check(codec_write_server(&c, &out, &err) == 0);
+    buf_printf(&list, "[%s]", buf_str(&out));
+    check(codec_read_servers(list.data, list.len, &again, &err) == 0 && again.server_count == 1);
+    const struct backend_server *t = &again.servers[0];
+    check(str_eq(s->name, t->name) && str_eq(s->address, t->address) && s->port == t->port && s->check == t->check &&
+          s->backup == t->backup && s->maintenance == t->maintenance && s->send_proxy_v2 == t->send_proxy_v2 &&
+          t->weight == (s->weight >= 0 ? s->weight : DIFF_NEW_WEIGHT));
+    backend_fini(&again);
+    buf_fini(&out);
+    buf_fini(&list);
+}
+
+static void check_backend(const struct backend *b)
+{
+    static const struct diff_rules rules = {
+        .balance = "roundrobin", .adv_check = "tcp-check", .proxy_v2 = PROXY_V2_DEFAULT_SERVER};
+    struct backend again;
+    struct buf out;
+    struct error err = {0};
+    buf_init(&out, 0);
+    backend_init(&again);
+    check(codec_write_backend(b, &rules, &out, &err) == 0);
+    check(codec_read_backend(out.data, out.len, &again, &err) == 0);
+    check(str_eq(b->name, again.name) && str_eq(b->mode, again.mode) && str_eq(again.balance, "roundrobin") &&
+          str_eq(again.adv_check, "tcp-check") && again.default_send_proxy_v2);
+    backend_fini(&again);
+    buf_fini(&out);
+}
+
+static void read_status(const char *json, size_t size)
+{
+    struct codec_transaction one = {0}, *list = NULL;
+    struct codec_reload_status reload = {0};
+    struct error err = {0};
+    size_t count = 0;
+    if (codec_read_transaction(json, size, &one, &err) == 0) {
+        check(!str_empty(one.id) && one.status != NULL);
+        codec_transaction_fini(&one);
+    }
+    if (codec_read_transactions(json, size, &list, &count, &err) == 0)
+        codec_transactions_free(list, count);
+    if (codec_read_reload(json, size, &reload, &err) == 0)
+        codec_reload_fini(&reload);
+}
+
+static void read_message(const char *json, size_t size)
+{
+    for (size_t max = 8; max <= 512; max *= 4) {
+        char *room = mem_alloc(max);
+        codec_error_message(json, size, room, max);
+        check(memchr(room, '\0', max) != NULL);
+        for (const unsigned char *p = (const unsigned char *)room; *p != '\0'; p++)
+            check(*p >= ' ' && *p != 0x7f);
+        free(room);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const char *json = (const char *)data;
+    struct backend b;
+    struct error err = {0};
+    backend_init(&b);
+    if (codec_read_backend(json, size, &b, &err) == 0)
+        check_backend(&b);
+    else
+        check(err.kind == ERROR_INVALID && err.message[0] != '\0');
+    if (codec_read_servers(json, size, &b, &err) == 0)
+        for (size_t i = 0; i < b.server_count; i++)
+            check_server(&b.servers[i]);
+    if (codec_read_templates(json, size, &b, &err) == 0)
+        for (size_t i = 0; i < b.template_count; i++)
+            check(b.templates[i].first <= b.templates[i].last && !str_empty(b.templates[i].prefix));
+    backend_fini(&b);
+    read_status(json, size);
+    read_message(json, size);
+    return 0;
+}

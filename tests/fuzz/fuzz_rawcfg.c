@@ -1,0 +1,59 @@
+/*
+ * The reader of haproxy.cfg. Input: what the API shows of the servers (JSON), a line "====", the file. Without that line
+ * the whole input is the file, of a backend "be" of which nothing is shown.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "dataplane/codec.h"
+#include "dataplane/rawcfg.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+static size_t count_lines(const char *text, size_t len)
+{
+    size_t n = 1;
+    for (size_t i = 0; i < len; i++)
+        n += text[i] == '\n';
+    return n;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char mark[] = "\n====\n";
+    const char *input = (const char *)data;
+    const char *split = size > 0 ? memmem(input, size, mark, strlen(mark)) : NULL;
+    size_t skip = split != NULL ? (size_t)(split - input) + strlen(mark) : 0;
+    struct backend b;
+    struct error err = {0};
+    backend_init(&b);
+    b.name = mem_strdup("be");
+    b.exists = true;
+    if (split != NULL && codec_read_servers(input, (size_t)(split - input), &b, &err) != 0)
+        error_clear(&err);
+    char *file = mem_alloc(size - skip); /* of its own, so that the sanitizer sees its end */
+    if (size > skip)
+        memcpy(file, input + skip, size - skip);
+    check(rawcfg_version(file, size - skip) >= -1);
+    if (rawcfg_find_aliens(file, size - skip, &b, &err) == 0) {
+        size_t lines = count_lines(file, size - skip);
+        check(b.alien_count <= 64);
+        for (size_t i = 0; i < b.alien_count; i++)
+            check(b.aliens[i].line >= 1 && b.aliens[i].line <= lines && !str_empty(b.aliens[i].reason) &&
+                  strlen(b.aliens[i].text) <= 256);
+    } else {
+        check(err.kind == ERROR_INVALID && err.message[0] != '\0' && b.alien_count == 0);
+    }
+    free(file);
+    backend_fini(&b);
+    return 0;
+}
