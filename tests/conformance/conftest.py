@@ -16,7 +16,7 @@ from tests.harness.haproxy import (DataPlane, DoubleDataPlane, HAProxy, RealData
 from .say import without_header
 
 TARGETS = ["double-3.0", "double-3.4", "real"]
-RELOAD_DELAY = 0.25
+RELOAD_DELAY = 0.1
 
 CONFIG = """\
 global

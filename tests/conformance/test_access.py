@@ -7,16 +7,20 @@ import pytest
 from tests.harness import http
 from tests.harness.haproxy import BASE, DataPlane
 
-from .say import error
+from .say import before_3_4, error
 
 
 @pytest.mark.parametrize("auth", [None, "admin:wrong", "nobody:adminpwd", "admin:", ":adminpwd"])
 def test_no_or_wrong_credentials(plane: DataPlane, auth: str | None) -> None:
     for method, path in (("GET", "/v3/info"), ("GET", "/configuration/version"), ("POST", "/transactions?version=1"),
-                         ("PUT", "/transactions/x"), ("GET", "/v2/info")):
+                         ("PUT", "/transactions/x")):
         answer = plane.request(method, path, auth=auth)
         error(answer, 401)
         assert answer.headers["Configuration-Version"].isdigit()
+
+
+def test_a_path_that_is_none_without_credentials(plane: DataPlane) -> None:
+    error(plane.get("/v2/info", auth=None), 404 if before_3_4(plane) else 401)
 
 
 def test_a_bearer_token_is_none_of_its_business(plane: DataPlane) -> None:

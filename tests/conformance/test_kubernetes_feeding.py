@@ -11,6 +11,10 @@ from typing import Any
 
 import pytest
 
+from tests.doubles.kubernetes import manifests as feeding
+from tests.doubles.kubernetes.manifests import Manifests
+from tests.doubles.kubernetes.resources import NODES as NODE
+from tests.doubles.kubernetes.store import Store
 from tests.harness import http
 from tests.harness import objects as build
 from tests.harness.certificates import Authority
@@ -97,6 +101,23 @@ def test_a_broken_file_keeps_what_it_said_before(double: KubeDouble, manifests: 
     wait_until(lambda: node_names(double) == ["a", "b"], 10, "the other file to count all the same")
     write(manifests / "a.json", build.node("a", "10.0.0.9"))
     wait_until(lambda: "10.0.0.9" in json.dumps(double.state()), 10, "the mended file to count")
+
+
+def test_what_would_remove_objects_has_to_stand_for_a_while(manifests: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An editor that empties a file before it writes it deletes nothing."""
+    store = Store()
+    feed = Manifests(manifests, store, print)
+    feed.poll()
+    whole = (manifests / "a.json").read_text()
+    (manifests / "a.json").write_text("")
+    feed.poll()
+    (manifests / "a.json").write_text(whole)
+    feed.poll()
+    assert [event.type for event in store.since(NODE, 0)] == ["ADDED"]
+    monkeypatch.setattr(feeding, "DOUBT_S", 0)
+    (manifests / "a.json").write_text("")
+    feed.poll()
+    assert [event.type for event in store.since(NODE, 0)] == ["ADDED", "DELETED"]
 
 
 def test_an_object_that_moves_to_another_file_is_not_deleted(double: KubeDouble, manifests: pathlib.Path) -> None:

@@ -1,7 +1,8 @@
 """What the daemon relies on in a Kubernetes API, checked on the double and on a real kube-apiserver alike.
 
-The real one: KUBE_CONFORMANCE_URL, KUBE_CONFORMANCE_TOKEN (an admin's) and KUBE_CONFORMANCE_CA (a file). KUBE_CONFORMANCE_ETCD=3.4
-says that it runs over an etcd without progress requests. Objects are written by the API itself, under names of this run.
+The real one: KUBE_CONFORMANCE_URL, KUBE_CONFORMANCE_TOKEN (an admin's) and KUBE_CONFORMANCE_CA (a file);
+KUBE_CONFORMANCE_ETCD=3.4 says that it runs over an etcd without progress requests. Objects are written by the API itself,
+under names of this run.
 """
 
 from __future__ import annotations
@@ -106,7 +107,8 @@ def test_list_names_its_kind_and_the_items_name_none(target: Target) -> None:
     assert found["metadata"]["resourceVersion"].isdigit()
     [item] = found["items"]
     assert "kind" not in item and "apiVersion" not in item
-    assert {"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"} <= item["metadata"].keys()
+    assert {"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp",
+            "managedFields"} <= item["metadata"].keys()
 
 
 def test_empty_list(target: Target) -> None:
@@ -138,7 +140,8 @@ def test_label_selector(target: Target, selector: str, expected: list[str]) -> N
     assert names(target.client.list(target.slices, labelSelector=selector)["items"]) == expected
 
 
-@pytest.mark.parametrize("selector,expected", [("metadata.name=b", ["b"]), ("metadata.name!=b", ["a", "c"]), ("metadata.name=no", [])])
+@pytest.mark.parametrize("selector,expected", [("metadata.name=b", ["b"]), ("metadata.name!=b", ["a", "c"]),
+                                               ("metadata.name=no", [])])
 def test_field_selector(target: Target, selector: str, expected: list[str]) -> None:
     for name in "abc":
         target.put_slice(name)

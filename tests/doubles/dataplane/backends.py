@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .cfgfile import Line, Section
-from .servers import UnknownWord, params_json, params_words
+from .servers import params_json, params_words
 from .words import format_size, format_time, parse_size, parse_time
 
 TIMES = {f"timeout {word}": field for word, field in [
@@ -44,7 +44,8 @@ def backend_json(section: Section, play: str) -> dict[str, Any]:
     if section.from_:
         out["from"] = section.from_
     for line in section.lines:
-        _read(line, out, play)
+        if not line.unread:
+            _read(line, out, play)
     return out
 
 
@@ -71,10 +72,7 @@ def _read(line: Line, out: dict[str, Any], play: str) -> None:
     elif key == "hash-type":
         out["hash_type"] = dict(zip(("method", "function", "modifier"), args))
     elif key == "default-server":
-        try:
-            out.setdefault("default_server", {}).update(params_json(args, play))
-        except UnknownWord:
-            out.pop("default_server", None)
+        out.setdefault("default_server", {}).update(params_json(args, play))
     elif key == "stick-table":
         out["stick_table"] = _read_table(args)
     elif key == "option redispatch":
@@ -136,7 +134,7 @@ def _read_table(args: list[str]) -> dict[str, Any]:
 def write_backend(section: Section, model: dict[str, Any], play: str) -> None:
     """Replaces the base fields of the section by those of the model; everything else of the section stays."""
     section.from_ = model.get("from", "")
-    section.lines = [line for line in section.lines if line.keyword not in BASE]
+    section.lines = [line for line in section.lines if line.unread or line.keyword not in BASE]
     for words in _base_words(model, play):
         section.put(Line(words))
 

@@ -44,6 +44,7 @@ class Line:
         self.words = list(words)
         self.comment = comment
         self.above = list(above)
+        self.unread = False  # the API cannot read it: it is kept, at the end, and not shown
 
     @property
     def keyword(self) -> str:
@@ -58,7 +59,9 @@ class Line:
         return text if self.comment is None else f"{text} # {self.comment}"
 
     def copy(self) -> "Line":
-        return Line(self.words, self.comment, self.above)
+        twin = Line(self.words, self.comment, self.above)
+        twin.unread = self.unread
+        return twin
 
 
 class Section:
@@ -78,7 +81,7 @@ class Section:
         return twin
 
     def find(self, keyword: str) -> list[Line]:
-        return [line for line in self.lines if line.keyword == keyword]
+        return [line for line in self.lines if line.keyword == keyword and not line.unread]
 
     def put(self, line: Line) -> None:
         """Adds a line; a backend's place for it is found on writing."""
@@ -90,7 +93,7 @@ class Section:
             return [[line] for line in self.lines]
         groups: dict[int, dict[str, list[Line]]] = {}
         for line in self.lines:
-            rank = _RANK.get(line.keyword, len(_RANK))
+            rank = len(_RANK) if line.unread else _RANK.get(line.keyword, len(_RANK))
             groups.setdefault(rank, {}).setdefault(line.keyword if rank < len(_RANK) else "", []).append(line)
         return [group for rank in sorted(groups) for group in groups[rank].values()]
 

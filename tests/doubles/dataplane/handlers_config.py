@@ -56,7 +56,7 @@ def _backend_json(section: Section, play: str, full: bool) -> dict[str, Any]:
         for collection, (keyword, read, _, _, key) in KINDS.items():
             found = [read(line, play) for line in section.find(keyword)]
             if found:
-                out[collection] = {m[key]: m for m in found if m is not None}
+                out[collection] = {m[key]: m for m in found}
     return out
 
 
@@ -156,18 +156,13 @@ def members(service: Service, request: Request) -> Answer:
         lines = section.find(keyword)
         if not lines and service.play != "3.0":
             return Answer(200, None)
-        models = [read(line, service.play) for line in lines]
-        return Answer(200, [m for m in models if m is not None])
+        return Answer(200, [read(line, service.play) for line in lines])
 
 
 def member(service: Service, request: Request) -> Answer:
     with service.lock:
         line = _need_member(service.view(request.tid), request)
-        model = KINDS[request.args[1]][1](line, service.play)
-        if model is None:
-            raise ApiError(404, f"missing object: {LABEL[request.args[1]]} {request.args[2]} does not exist in "
-                                f"{request.args[0]} backend")
-        return Answer(200, model)
+        return Answer(200, KINDS[request.args[1]][1](line, service.play))
 
 
 def create_member(service: Service, request: Request) -> Answer:
@@ -213,7 +208,7 @@ def replace_member(service: Service, request: Request) -> Answer:
     _, read, words, clean, _ = KINDS[collection]
     model = clean(request.json(), service.play)
 
-    def edit(config: Config) -> dict[str, Any] | None:
+    def edit(config: Config) -> dict[str, Any]:
         line = _need_member(config, request)
         had = read(line, service.play)
         line.words, line.comment = words(model, service.play), members_of.comment_of(model)
@@ -221,8 +216,7 @@ def replace_member(service: Service, request: Request) -> Answer:
     with service.lock:
         _need_member(service.view(request.tid), request)
         had = service.change(request.tid, request.version(), edit)
-        live = (not request.tid and collection == "servers" and had is not None
-                and service.apply_live(parent, model, had))
+        live = not request.tid and collection == "servers" and service.apply_live(parent, model, had)
         return _done(service, request, model, 200, live)
 
 

@@ -21,10 +21,7 @@ def show(service: Service, request: Request) -> Answer:
 
 
 def replace(service: Service, request: Request) -> Answer:
-    kind = request.headers.get("content-type", "").partition(";")[0].strip()
-    if kind != "text/plain":
-        raise ApiError(415, f'unsupported media type "{kind}", only [text/plain] are allowed' if service.play == "3.0"
-                       else f'header Content-Type has unexpected value "{kind}"', plain=service.play == "3.0")
+    _check_kind(service, request)
     text = request.body.decode(errors="replace")
     try:
         if text and "\n" not in text:
@@ -35,6 +32,17 @@ def replace(service: Service, request: Request) -> Answer:
     except ApiError as e:
         e.plain = service.play == "3.0"
         raise
+
+
+def _check_kind(service: Service, request: Request) -> None:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip()
+    if kind == "text/plain":
+        return
+    if service.play != "3.0":
+        raise ApiError(415, f'header Content-Type has unexpected value "{kind}"')
+    if kind == "application/json":  # taken as a JSON string there
+        raise ApiError(400, 'parsing data body from "" failed, because it is no string')
+    raise ApiError(415, f'unsupported media type "{kind}", only [text/plain application/json] are allowed')
 
 
 def _after(service: Service, request: Request) -> Answer:

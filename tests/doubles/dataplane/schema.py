@@ -73,7 +73,7 @@ class Checker:
             raise ApiError(422, f"{self.inside}{field} in {self.where} must be of type {names[kind]}")
 
 
-_KINDS = {"flag": str, "str": str, "int": int, "time": int, "bool": bool, "list": list}
+_KINDS = {"flag": str, "tls": str, "word": str, "source": str, "str": str, "int": int, "time": int, "bool": bool, "list": list}
 
 
 def clean_params(model: dict[str, Any], check: Checker) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def clean_params(model: dict[str, Any], check: Checker) -> dict[str, Any]:
         if model.get(field) is None:
             continue
         check.type(model, field, _KINDS[kind])
-        if kind == "flag":
+        if kind in ("flag", "tls", "word"):
             check.enum(model, field, ON_OFF)
         elif field in ENUMS:
             check.enum(model, field, ENUMS[field])

@@ -1,7 +1,8 @@
 """The words of a server, server-template or default-server line <-> the JSON of the API.
 
 FIELDS stands in the order in which the API writes the words. A flag is written `word` for enabled and its opposite for
-disabled. Play 3.0 drops a word that it does not know; play 3.4 keeps such a line as it is and leaves it out of its answers.
+disabled. Play 3.0 drops a word that it does not know; play 3.4 keeps such a line as it is, moves it to the end of its
+section and leaves it out of its answers.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .cfgfile import Line
+from .cfgfile import Config, Line
 from .words import format_time, parse_time
 
 # (word on the line, field in the JSON, kind); kinds: flag, bool, str, int, time, list
@@ -19,34 +20,42 @@ FIELDS: list[tuple[str, str, str]] = [
     ("check-via-socks4", "check_via_socks4", "flag"), ("disabled", "maintenance", "flag"),
     ("send-proxy", "send-proxy", "flag"), ("send-proxy-v2", "send-proxy-v2", "flag"),
     ("send-proxy-v2-ssl", "send_proxy_v2_ssl", "flag"), ("send-proxy-v2-ssl-cn", "send_proxy_v2_ssl_cn", "flag"),
-    ("ssl", "ssl", "flag"), ("ssl-reuse", "ssl_reuse", "flag"), ("tls-tickets", "tls_tickets", "flag"),
+    ("sslv3", "sslv3", "tls"), ("tlsv10", "tlsv10", "tls"), ("tlsv11", "tlsv11", "tls"), ("tlsv12", "tlsv12", "tls"),
+    ("tlsv13", "tlsv13", "tls"), ("ssl", "ssl", "flag"), ("ssl-reuse", "ssl_reuse", "flag"), ("tls-tickets", "tls_tickets", "flag"),
     ("stick", "stick", "flag"), ("tfo", "tfo", "flag"),
     ("agent-send", "agent-send", "str"), ("agent-inter", "agent-inter", "time"), ("agent-addr", "agent-addr", "str"),
     ("agent-port", "agent-port", "int"), ("alpn", "alpn", "str"), ("ca-file", "ssl_cafile", "str"),
     ("check-alpn", "check_alpn", "str"), ("check-proto", "check_proto", "str"), ("check-sni", "check-sni", "str"),
-    ("ciphers", "ciphers", "str"), ("ciphersuites", "ciphersuites", "str"), ("cookie", "cookie", "str"),
-    ("crl-file", "crl_file", "str"), ("crt", "ssl_certificate", "str"), ("error-limit", "error_limit", "int"),
+    ("ciphers", "ciphers", "str"), ("ciphersuites", "ciphersuites", "str"),
+    ("client-sigalgs", "client_sigalgs", "str"), ("cookie", "cookie", "str"), ("crl-file", "crl_file", "str"),
+    ("curves", "curves", "str"), ("crt", "ssl_certificate", "str"), ("error-limit", "error_limit", "int"),
     ("guid", "guid", "str"), ("fall", "fall", "int"), ("init-addr", "init-addr", "str"),
     ("inter", "inter", "time"), ("fastinter", "fastinter", "time"), ("downinter", "downinter", "time"),
-    ("log-proto", "log_proto", "str"), ("maxconn", "maxconn", "int"), ("maxqueue", "maxqueue", "int"),
+    ("log-bufsize", "log-bufsize", "int"), ("log-proto", "log_proto", "str"), ("maxconn", "maxconn", "int"), ("maxqueue", "maxqueue", "int"),
     ("max-reuse", "max_reuse", "int"), ("minconn", "minconn", "int"), ("namespace", "namespace", "str"),
+    ("npn", "npn", "str"),
     ("observe", "observe", "str"), ("on-error", "on-error", "str"), ("on-marked-down", "on-marked-down", "str"),
     ("on-marked-up", "on-marked-up", "str"), ("pool-low-conn", "pool_low_conn", "int"),
     ("pool-max-conn", "pool_max_conn", "int"), ("pool-purge-delay", "pool_purge_delay", "time"),
     ("addr", "health_check_address", "str"), ("port", "health_check_port", "int"), ("proto", "proto", "str"),
     ("redir", "redir", "str"), ("rise", "rise", "int"), ("resolve-opts", "resolve_opts", "str"),
     ("resolve-prefer", "resolve-prefer", "str"), ("resolve-net", "resolve-net", "str"), ("resolvers", "resolvers", "str"),
-    ("proxy-v2-options", "proxy-v2-options", "list"), ("slowstart", "slowstart", "time"), ("sni", "sni", "str"),
+    ("proxy-v2-options", "proxy-v2-options", "list"), ("shard", "shard", "int"), ("sigalgs", "sigalgs", "str"), ("slowstart", "slowstart", "time"),
+    ("sni", "sni", "str"), ("source", "source", "source"),
     ("ssl-max-ver", "ssl_max_ver", "str"), ("ssl-min-ver", "ssl_min_ver", "str"), ("socks4", "socks4", "str"),
     ("tcp-ut", "tcp_ut", "time"), ("track", "track", "str"), ("verify", "verify", "str"),
-    ("verifyhost", "verifyhost", "str"), ("weight", "weight", "int"), ("ws", "ws", "str"),
+    ("verifyhost", "verifyhost", "str"), ("no-verifyhost", "no_verifyhost", "word"), ("weight", "weight", "int"), ("ws", "ws", "str"),
     ("pool-conn-name", "pool_conn_name", "str"), ("id", "id", "int"),
 ]
 # Words that the 3.4 line knows and 3.0 does not.
-_NEW = [("init-state", "init-state", "str"), ("sni-auto", "sni_auto", "flag"), ("idle-ping", "idle_ping", "time"),
-        ("strict-maxconn", "strict-maxconn", "bool"), ("hash-key", "hash_key", "str")]
+NEW = [("check-reuse-pool", "check-reuse-pool", "flag"), ("renegotiate", "renegotiate", "flag"),
+       ("sni-auto", "sni_auto", "flag"), ("check-sni-auto", "check_sni_auto", "flag"),
+       ("strict-maxconn", "strict-maxconn", "bool"), ("cc", "cc", "str"), ("idle-ping", "idle_ping", "time"),
+       ("init-state", "init-state", "str"), ("check-pool-conn-name", "check-pool-conn-name", "str"),
+       ("hash-key", "hash_key", "str"), ("tcp-md5sig", "tcp_md5sig", "str"), ("ktls", "ktls", "str")]
 # The opposite of a flag where it is not "no-" + word. "maintenance": "enabled" is the word `disabled`.
-OPPOSITE = {"disabled": "enabled", "stick": "non-stick"}
+OPPOSITE = {"disabled": "enabled", "stick": "non-stick", "check-via-socks4": ""}
+OPPOSITE_3_0 = {**OPPOSITE, "check-send-proxy": ""}
 
 
 class UnknownWord(ValueError):
@@ -54,28 +63,39 @@ class UnknownWord(ValueError):
 
 
 def fields(play: str) -> list[tuple[str, str, str]]:
-    return FIELDS if play == "3.0" else FIELDS + _NEW
+    return FIELDS if play == "3.0" else FIELDS + NEW
 
 
-def server_json(line: Line, play: str) -> dict[str, Any] | None:
-    """A `server` line as JSON; None where the played version cannot read it."""
+def _words_of(play: str) -> dict[str, tuple[str, str, Any]]:
+    """Each word that may stand on a line -> field, kind, and the value where the word itself is one."""
+    opposite = OPPOSITE_3_0 if play == "3.0" else OPPOSITE
+    out: dict[str, tuple[str, str, Any]] = {}
+    for word, field, kind in fields(play):
+        if kind == "flag":
+            out[word] = (field, kind, "enabled")
+            out[opposite.get(word, f"no-{word}")] = (field, kind, "disabled")
+        elif kind == "tls":
+            out[f"force-{word}"], out[f"no-{word}"] = (field, kind, "enabled"), (field, kind, "disabled")
+        else:
+            out[word] = (field, kind, {"bool": True, "word": "enabled"}.get(kind))
+    out.pop("", None)
+    return out
+
+
+WORDS = {play: _words_of(play) for play in ("3.0", "3.4")}
+
+
+def server_json(line: Line, play: str) -> dict[str, Any]:
     address, port = split_address(line.words[2])
-    try:
-        model = {"name": line.words[1], "address": address, **params_json(line.words[3:], play), **_metadata(line)}
-    except UnknownWord:
-        return None
+    model = {"name": line.words[1], "address": address, **params_json(line.words[3:], play), **_metadata(line)}
     if port is not None:
         model["port"] = port
     return model
 
 
-def template_json(line: Line, play: str) -> dict[str, Any] | None:
-    """A `server-template` line as JSON."""
+def template_json(line: Line, play: str) -> dict[str, Any]:
     fqdn, port = split_address(line.words[3])
-    try:
-        model = {"prefix": line.words[1], "num_or_range": line.words[2], "fqdn": fqdn, **params_json(line.words[4:], play)}
-    except UnknownWord:
-        return None
+    model = {"prefix": line.words[1], "num_or_range": line.words[2], "fqdn": fqdn, **params_json(line.words[4:], play)}
     if port is not None:
         model["port"] = port
     return model
@@ -98,26 +118,37 @@ def comment_of(model: dict[str, Any]) -> str | None:
 
 
 def params_json(words: list[str], play: str) -> dict[str, Any]:
-    known = {word: (field, kind) for word, field, kind in fields(play)}
-    opposite = {OPPOSITE.get(word, f"no-{word}"): field for word, field, kind in fields(play) if kind == "flag"}
+    known = WORDS["3.0" if play == "3.0" else "3.4"]
     out: dict[str, Any] = {}
     i = 0
     while i < len(words):
-        word = words[i]
-        i += 1
-        if word in opposite:
-            out[opposite[word]] = "disabled"
-        elif word not in known:
+        if words[i] not in known:
             if play != "3.0":
-                raise UnknownWord(word)
-        elif known[word][1] in ("flag", "bool"):
-            out[known[word][0]] = "enabled" if known[word][1] == "flag" else True
-        elif i < len(words):
-            value = _value(words[i], known[word][1])
+                raise UnknownWord(words[i])
             i += 1
-            if value is not None:
-                out[known[word][0]] = value
+            continue
+        field, kind, value = known[words[i]]
+        size = _size(words, i, kind, value)
+        if kind == "source":
+            value = " ".join(words[i + 1:i + size])
+        elif size == 2:
+            value = _value(words[i + 1], kind)
+        if kind == "tls":
+            out[f"force_{field}"] = value
+        if value is not None:
+            out[field] = value
+        i += size
     return out
+
+
+def _size(words: list[str], i: int, kind: str, value: Any) -> int:
+    """How many words one option takes."""
+    if value is not None:
+        return 1
+    size = 2
+    while kind == "source" and i + size + 1 < len(words) and words[i + size] in ("interface", "usesrc"):
+        size += 2
+    return size
 
 
 def _value(text: str, kind: str) -> Any:
@@ -144,9 +175,14 @@ def params_words(model: dict[str, Any], play: str) -> list[str]:
         if value in (None, "", []):
             continue
         if kind == "flag":
-            out.append(word if value == "enabled" else OPPOSITE.get(word, f"no-{word}"))
-        elif kind == "bool":
-            out += [word] if value else []
+            opposite = OPPOSITE_3_0 if play == "3.0" else OPPOSITE
+            out += list(filter(None, [word if value == "enabled" else opposite.get(word, f"no-{word}")]))
+        elif kind == "tls":
+            out.append(f"force-{word}" if value == "enabled" else f"no-{word}")
+        elif kind in ("bool", "word"):
+            out += [word] if value in (True, "enabled") else []
+        elif kind == "source":
+            out += [word, *value.split()]
         elif kind == "time":
             out += [word, format_time(value)]
         elif kind == "list":
@@ -156,19 +192,35 @@ def params_words(model: dict[str, Any], play: str) -> list[str]:
     return out
 
 
-def drop_unknown(line: Line, start: int) -> None:
-    """What 3.0 does to any server line when it writes the file: words that it does not know are lost."""
-    known = {word: kind for word, _, kind in FIELDS}
-    flags = {OPPOSITE.get(word, f"no-{word}") for word, _, kind in FIELDS if kind == "flag"}
-    kept = line.words[:start]
-    i = start
-    while i < len(line.words):
-        word = line.words[i]
-        takes = known.get(word) not in (None, "flag", "bool")
-        if word in known or word in flags:
-            kept += line.words[i:i + 1 + takes]
-        i += 1 + takes
-    line.words = kept
+def mark(config: Config, play: str) -> Config:
+    """What reading a file does to servers with a word that the version does not know: see above."""
+    for section in config.kind("backend"):
+        for line in section.lines:
+            start = {"server": 3, "server-template": 4, "default-server": 1}.get(line.keyword)
+            if start and play == "3.0":
+                line.words = line.words[:start] + _known_words(line.words[start:])
+            elif start:
+                line.unread = _unknown(line.words[start:], play)
+    return config
+
+
+def _unknown(words: list[str], play: str) -> bool:
+    try:
+        params_json(words, play)
+    except UnknownWord:
+        return True
+    return False
+
+
+def _known_words(words: list[str]) -> list[str]:
+    out: list[str] = []
+    i = 0
+    while i < len(words):
+        found = WORDS["3.0"].get(words[i])
+        size = _size(words, i, *found[1:]) if found else 1
+        out += words[i:i + size] if found else []
+        i += size
+    return out
 
 
 def split_address(text: str) -> tuple[str, int | None]:

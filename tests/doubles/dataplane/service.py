@@ -30,7 +30,7 @@ class Service:
         self.lock = threading.RLock()
         self.config = self._read()
         self.seen = self._stat()
-        self.transactions = Transactions(state_dir, config_file)
+        self.transactions = Transactions(state_dir, config_file, play)
         self.offline = NoRuntime() if checker.binary is None else None
         if self.offline:
             self.offline.load(self.config)
@@ -47,12 +47,7 @@ class Service:
             self.look_at_file()
 
     def _read(self) -> Config:
-        config = parse(self.file.read_text())
-        if self.play == "3.0":
-            for section in config.kind("backend"):
-                for line in section.find("server"):
-                    servers.drop_unknown(line, 3)
-        return config
+        return servers.mark(parse(self.file.read_text()), self.play)
 
     # the file behind our back
 
@@ -160,7 +155,7 @@ class Service:
             self.checker.check_text(text)
             return
         own = self.transactions.begin(self.config, self.config.version if skip_version else self._need(version))
-        given = parse(text, imply_from=False)
+        given = servers.mark(parse(text, imply_from=False), self.play)
         if not skip_version:
             given.version = self.config.version
         self.transactions.open[own] = given

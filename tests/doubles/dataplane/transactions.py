@@ -8,19 +8,20 @@ import uuid
 
 from .cfgfile import Config, parse
 from .errors import ApiError, mismatch, no_transaction
+from .servers import mark
 
 LIMIT = 20
 
 
 class Transactions:
-    def __init__(self, directory: str, config_file: str):
+    def __init__(self, directory: str, config_file: str, play: str):
         self.dir = pathlib.Path(directory)
         self.prefix = os.path.basename(config_file) + "."
         self.dir.mkdir(parents=True, exist_ok=True)
         self.open: dict[str, Config] = {}
         for path in sorted(self.dir.iterdir()):
             if path.is_file() and path.name.startswith(self.prefix):
-                self.open[path.name[len(self.prefix):]] = parse(path.read_text(), imply_from=False)
+                self.open[path.name[len(self.prefix):]] = mark(parse(path.read_text(), imply_from=False), play)
 
     def path(self, tid: str, status: str = "") -> pathlib.Path:
         return self.dir / status / (self.prefix + tid)
