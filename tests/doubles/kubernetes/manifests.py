@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import pathlib
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,9 @@ from .objects import BadObject, Key, UnknownKind, normalise, resource_of
 from .resources import Resource
 from .store import Store
 
-INTERVAL_S = 0.03
+INTERVAL_S = 0.01
+DOUBT_S = 0.05
+"""How long a content that would remove objects has to stand: an editor may be in the middle of writing."""
 SUFFIXES = (".yaml", ".yml", ".json")
 Owned = dict[tuple[Resource, Key], dict[str, Any]]
 
@@ -66,7 +69,8 @@ class _File:
     digest: str = ""
     owned: Owned | None = None
     doubted: str | None = None
-    """The digest of a content that would remove objects and was seen once: an editor may be in the middle of writing."""
+    """The digest of a content that would remove objects, first seen at doubted_at."""
+    doubted_at: float = 0.0
 
 
 class Manifests:
@@ -105,7 +109,8 @@ class Manifests:
             return
         missing = (file.owned or {}).keys() - owned.keys()
         if missing and file.doubted != digest:
-            file.doubted = digest
+            file.doubted, file.doubted_at = digest, time.monotonic()
+        if missing and time.monotonic() < file.doubted_at + DOUBT_S:
             return
         self._apply(path, owned, missing)
         file.digest, file.owned, file.doubted = digest, owned, None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import json
 import time
 import uuid
@@ -70,6 +71,7 @@ class Stored:
         return from_tree(self.resource, tree)
 
 
+@functools.cache
 def type_header(resource: Resource) -> bytes:
     return encode({"kind": resource.kind, "apiVersion": resource.api_version})[:-1]
 
