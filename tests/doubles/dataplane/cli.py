@@ -63,9 +63,10 @@ def main() -> int:
     stop = threading.Event()
     for signum in (signal.SIGTERM, signal.SIGINT):
         signal.signal(signum, lambda *_: stop.set())
-    listeners = [Listener(where, api.answer, log, faults, tls).start() for where in args.listen]
-    if args.control:
+    listeners = []
+    if args.control:  # first, so that who sees the API up can count on it
         listeners.append(Listener(args.control, Control(service, faults, log).answer, RequestLog(), Faults()).start())
+    listeners += [Listener(where, api.answer, log, faults, tls).start() for where in args.listen]
     print("ready on " + ", ".join(args.listen), flush=True)
     stop.wait()
     for listener in listeners:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 from typing import Any
 
 from .faults import AT_ONCE, Faults, Rule
@@ -32,7 +33,7 @@ class Control:
             return Answer(404, {"message": __doc__})
         try:
             return Answer(200, act(json.loads(request.body) if request.body else None))
-        except (ValueError, KeyError, TypeError) as e:
+        except (ValueError, KeyError, TypeError, re.error) as e:
             return Answer(400, {"message": str(e)})
 
     def _add(self, raw: Any) -> Any:

@@ -69,25 +69,20 @@ def structural(text: str) -> list[str]:
     """What `--haproxy none` can still refuse: what users of the API can get wrong in a server line."""
     errors = []
     for section in parse(text).kind("backend"):
-        names: set[str] = set()
-        for line in section.lines:
-            if line.keyword not in ("server", "server-template", "default-server", "mode", "balance", "option tcp-check"):
-                continue
+        names = [name for line in section.find("server-template") for name in _template_names(line.words)]
+        for line in section.find("server"):
             words = line.words
-            if line.keyword == "server-template":
-                names |= _template_names(words)
-            if line.keyword != "server":
-                continue
             if len(words) < 3 or re.search(r"[^A-Za-z0-9_.:-]", words[1]):
                 errors.append(f"config character is not permitted in server name '{words[1]}'.")
             if words[1] in names:
-                errors.append(f"backend '{section.name}', another server named '{words[1]}' was already defined")
-            names.add(words[1])
-            if "weight" in words[:-1] and int(words[words.index("weight") + 1]) > 256:
-                errors.append(f"config 'server {section.name}/{words[1]}' weight is not within 0 and 256")
-    return errors + (["config Fatal errors found in configuration."] if errors else [])
+                errors.append(f"config backend '{section.name}', another server named '{words[1]}' was already defined")
+            names.append(words[1])
+            weight = words[words.index("weight") + 1] if "weight" in words[:-1] else "1"
+            if not weight.isdigit() or int(weight) > 256:
+                errors.append(f"config 'server {section.name}/{words[1]}' weight of server is not within 0 and 256 ({weight})")
+    return [*errors, "config Fatal errors found in configuration."] if errors else []
 
 
-def _template_names(words: list[str]) -> set[str]:
+def _template_names(words: list[str]) -> list[str]:
     low, _, high = words[2].rpartition("-")
-    return {f"{words[1]}{i}" for i in range(int(low or 1), int(high) + 1)} if high.isdigit() else set()
+    return [f"{words[1]}{i}" for i in range(int(low or 1), int(high) + 1)] if high.isdigit() else []

@@ -1,0 +1,258 @@
+"""What only the double can do: misbehave on demand, run without HAProxy, TLS, unix sockets, tokens."""
+
+from __future__ import annotations
+
+import http.client
+import pathlib
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.harness import http as harness_http
+from tests.harness.haproxy import AUTH, BASE, DoubleDataPlane
+from tests.harness.process import wait_until
+
+from .conftest import CONFIG
+from .say import error, reload_id, server
+
+VERSION = BASE + "/configuration/version"
+SERVERS = "/configuration/backends/be/servers"
+
+
+@pytest.fixture
+def start(tmp_path: pathlib.Path) -> Iterator[Callable[..., DoubleDataPlane]]:
+    """A double without HAProxy: start(*more arguments, play=...)."""
+    started: list[DoubleDataPlane] = []
+
+    def make(*more: str, play: str = "3.4", reload_delay: float = 0.05) -> DoubleDataPlane:
+        config = tmp_path / "haproxy.cfg"
+        config.write_text(CONFIG.replace("{d}", str(tmp_path)).replace("{fe}", "1"))
+        double = DoubleDataPlane(None, config, tmp_path, play, reload_delay, list(more))
+        started.append(double)
+        return double.start()  # type: ignore[return-value]
+    yield make
+    for double in started:
+        double.stop()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DoubleDataPlane]:
+    directory = tmp_path_factory.mktemp("double")
+    config = directory / "haproxy.cfg"
+    config.write_text(CONFIG.replace("{d}", str(directory)).replace("{fe}", "1"))
+    with DoubleDataPlane(None, config, directory, "3.4", 0.05) as double:
+        yield double  # type: ignore[misc]
+
+
+@pytest.fixture
+def double(shared: DoubleDataPlane) -> DoubleDataPlane:
+    """One without HAProxy for all that need no other arguments: no faults, no transactions, an empty log."""
+    shared.clear_faults()
+    for transaction in shared.get("/transactions").json():
+        shared.delete(f"/transactions/{transaction['id']}")
+    harness_http.request(shared.control or "", "DELETE", "/requests")
+    return shared
+
+
+@pytest.mark.parametrize("play", ["3.0", "3.4"])
+def test_without_haproxy(start: Callable[..., DoubleDataPlane], play: str) -> None:
+    double = start(play=play)
+    tid = double.begin()
+    assert double.post(f"{SERVERS}?transaction_id={tid}", server("n1")).status == 202
+    assert double.follow(reload_id(double.commit(tid)))["status"] == "succeeded"
+    rows = {row["name"]: row for row in double.get("/runtime/backends/be/servers").json()}
+    assert rows["n1"]["address"] == "127.0.9.2" and rows["old"]["admin_state"] == "ready"
+    assert double.put("/runtime/backends/be/servers/n1", {"admin_state": "drain"}).json()["admin_state"] == "drain"
+    answer = double.put(f"{SERVERS}/n1?version={double.version()}", server("n1", port=1))
+    assert answer.status == 200
+    assert double.get("/runtime/backends/be/servers/n1").json()["port"] == 1
+
+
+@pytest.mark.parametrize("body", [server("w", weight=300), server("a/b"), server("a#b")])
+def test_without_haproxy_the_worst_is_still_refused(double: DoubleDataPlane, body: dict[str, Any]) -> None:
+    tid = double.begin()
+    double.post(f"{SERVERS}?transaction_id={tid}", body)
+    assert error(double.commit(tid), 400).startswith("validation error")
+
+
+def test_without_haproxy_a_clash_is_refused(double: DoubleDataPlane) -> None:
+    tid = double.begin()
+    double.post(f"/configuration/backends/slots/servers?transaction_id={tid}", server("slot1"))
+    assert "slot1" in error(double.commit(tid), 400)
+
+
+def test_every_request_is_in_the_log(double: DoubleDataPlane) -> None:
+    version = double.version()
+    double.post(f"{SERVERS}?version={version}", server("logged"))
+    seen = double.requests()
+    assert [(e["method"], e["path"], e["status"]) for e in seen] == [
+        ("GET", VERSION, 200), ("POST", f"{BASE}{SERVERS}?version={version}", 202)]
+    assert '"name": "logged"' in seen[1]["body"] and seen[0]["body"] == ""
+
+
+def test_answer(double: DoubleDataPlane) -> None:
+    double.fault({"action": "answer", "method": "POST", "path": "/transactions", "status": 503, "times": 1,
+                  "headers": {"Retry-After": "7"}, "body": {"code": 503, "message": "tired"}})
+    answer = double.post(f"/transactions?version={double.version()}")
+    assert (answer.status, answer.headers["Retry-After"]) == (503, "7")
+    assert answer.json() == {"code": 503, "message": "tired"}
+    assert double.get("/transactions").json() == [], "it was not carried out"
+    assert double.post(f"/transactions?version={double.version()}").status == 201, "once is once"
+
+
+def test_the_nth_match(double: DoubleDataPlane) -> None:
+    double.fault({"action": "answer", "path": "version$", "nth": 3, "times": 2, "status": 500})
+    assert [double.get("/configuration/version").status for _ in range(6)] == [200, 200, 500, 500, 200, 200]
+
+
+def test_a_rule_without_times_stays_until_it_is_cleared(double: DoubleDataPlane) -> None:
+    double.fault({"action": "answer", "path": "version$", "status": 401})
+    assert [double.get("/configuration/version").status for _ in range(3)] == [401] * 3
+    double.clear_faults()
+    assert double.get("/configuration/version").status == 200
+
+
+@pytest.mark.parametrize("apply", [False, True])
+@pytest.mark.parametrize("reset", [False, True])
+def test_close(double: DoubleDataPlane, apply: bool, reset: bool) -> None:
+    version = double.version()
+    double.fault({"action": "close", "method": "POST", "path": "/transactions", "apply": apply, "reset": reset, "times": 1})
+    with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
+        double.post(f"/transactions?version={version}")
+    assert len(double.get("/transactions").json()) == (1 if apply else 0)
+    assert double.requests()[-2]["status"] == "closed"
+
+
+def test_truncate(double: DoubleDataPlane) -> None:
+    double.fault({"action": "truncate", "path": "backends$", "bytes": 20, "times": 1})
+    with pytest.raises(http.client.IncompleteRead) as broken:
+        double.get("/configuration/backends")
+    assert len(broken.value.partial) == 20
+
+
+def test_slow(double: DoubleDataPlane) -> None:
+    double.fault({"action": "slow", "path": "backends$", "bytes": 7, "seconds": 0.001, "times": 1})
+    slow = double.get("/configuration/backends")
+    assert slow.status == 200 and slow.json() == double.get("/configuration/backends").json()
+
+
+def test_garbage(double: DoubleDataPlane) -> None:
+    double.fault({"action": "garbage", "path": "version$", "times": 1})
+    with pytest.raises(http.client.BadStatusLine):
+        double.get("/configuration/version")
+
+
+def test_html(double: DoubleDataPlane) -> None:
+    double.fault({"action": "html", "path": "version$", "times": 1})
+    answer = double.get("/configuration/version")
+    assert answer.status == 200 and answer.headers["Content-Type"] == "text/html" and "<html>" in answer.text
+
+
+def test_huge(double: DoubleDataPlane) -> None:
+    double.fault({"action": "huge", "path": "servers$", "bytes": 3_000_000, "times": 1})
+    answer = double.get(SERVERS)
+    assert len(answer.body) == 3_000_000 and answer.body.startswith(b'[{"name"')
+
+
+def test_hang(double: DoubleDataPlane) -> None:
+    double.fault({"action": "hang", "path": "version$", "times": 1})
+    with pytest.raises(TimeoutError):
+        double.get("/configuration/version", timeout=0.3)
+    assert double.get("/configuration/version").status == 200, "others are served meanwhile"
+
+
+def test_delay_holds_nobody_else_up(double: DoubleDataPlane) -> None:
+    double.fault({"action": "delay", "path": "version$", "seconds": 30, "times": 1})
+    waiting = threading.Thread(target=lambda: double.get("/configuration/version"), daemon=True)
+    waiting.start()
+    wait_until(lambda: any(e["status"] is None for e in double.requests()), 5, "the delayed request to arrive")
+    assert double.get("/configuration/version").status == 200
+    assert waiting.is_alive()
+
+
+def test_fail_the_next_reload(double: DoubleDataPlane) -> None:
+    reload_id(double.commit(double.begin()))
+    wait_until(lambda: all(r["status"] != "in_progress" for r in double.get("/reloads").json()), 5, "the first reload")
+    good = double.file()
+    double.fault({"action": "fail-reload", "message": "cannot bind socket"})
+    record = double.follow(reload_id(double.commit(double.begin())))
+    assert record["status"] == "failed" and record["response"] == "cannot bind socket"
+    assert double.file() == good
+    assert double.follow(reload_id(double.commit(double.begin())))["status"] == "succeeded", "only that one"
+
+
+def test_hold_the_ticker(double: DoubleDataPlane) -> None:
+    double.fault({"action": "hold-ticker"})
+    rid = reload_id(double.commit(double.begin()))
+    time.sleep(0.2)  # several turns of the ticker; nothing could be awaited here, for nothing happens
+    assert double.reload_status(rid) == "in_progress"
+    double.clear_faults()
+    assert double.follow(rid)["status"] == "succeeded"
+
+
+def test_hand_edit_through_the_control_port(double: DoubleDataPlane) -> None:
+    version = double.version()
+    answer = harness_http.request(double.control or "", "POST", "/hand-edit", {"replace": ["77s", "78s"]})
+    assert answer.status == 200
+    assert double.version() == version + 1 and "78s" in double.file()
+    answer = harness_http.request(double.control or "", "POST", "/hand-edit", {"replace": ["not there", ""]})
+    assert answer.status == 400
+
+
+@pytest.mark.parametrize("rule", [{"action": "explode"}, {"action": "close", "verb": "GET"}, {"path": "x"}, {"action": "close",
+                                                                                                       "path": "("}, 5])
+def test_a_wrong_rule_is_refused(double: DoubleDataPlane, rule: Any) -> None:
+    assert harness_http.request(double.control or "", "POST", "/faults", [rule]).status == 400
+
+
+def test_a_token_as_a_proxy_in_front_would_take_it(start: Callable[..., DoubleDataPlane]) -> None:
+    double = start("--token", "s3cret")
+    assert double.get("/configuration/version", auth=None, headers={"Authorization": "Bearer s3cret"}).status == 200
+    error(double.get("/configuration/version", auth=None, headers={"Authorization": "Bearer other"}), 401)
+
+
+def test_another_user(start: Callable[..., DoubleDataPlane]) -> None:
+    double = start("--user", "extra:pass:word")
+    assert double.get("/configuration/version", auth="extra:pass:word").status == 200
+
+
+def test_a_unix_socket(start: Callable[..., DoubleDataPlane], tmp_path: pathlib.Path) -> None:
+    start("--listen", f"unix:{tmp_path}/api.sock")
+    answer = harness_http.request(f"unix:{tmp_path}/api.sock", "GET", VERSION, auth=AUTH)
+    assert answer.status == 200
+
+
+def certificate(directory: pathlib.Path, name: str, *more: str) -> pathlib.Path:
+    path = directory / f"{name}.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", f"/CN={name}",
+                    "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", str(path), "-out", str(path) + ".crt",
+                    *more], check=True, capture_output=True)
+    path.write_text(path.read_text() + pathlib.Path(str(path) + ".crt").read_text())
+    return path
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl to make certificates with")
+def test_tls_and_client_certificates(start: Callable[..., DoubleDataPlane], tmp_path: pathlib.Path) -> None:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    ours, theirs = certificate(tmp_path, "server"), certificate(tmp_path, "client")
+    double = DoubleDataPlane(None, tmp_path / "haproxy.cfg", tmp_path, "3.4", 0.05,
+                             ["--tls-cert", str(ours), "--tls-ca", str(theirs)])
+    double.config.write_text(CONFIG.replace("{d}", str(tmp_path)).replace("{fe}", "1"))
+    double.port, double.url = port, f"https://127.0.0.1:{port}"
+    trusting = ssl.create_default_context(cafile=str(ours) + ".crt")
+    with_ours = ssl.create_default_context(cafile=str(ours) + ".crt")
+    with_ours.load_cert_chain(str(theirs))
+    double._up = lambda: double.get("/configuration/version", tls=with_ours).status == 200  # type: ignore[method-assign]
+    with double:
+        assert double.get("/configuration/version", tls=with_ours).status == 200
+        with pytest.raises((ssl.SSLError, ConnectionResetError, http.client.RemoteDisconnected)):
+            double.get("/configuration/version", tls=trusting)
