@@ -144,7 +144,7 @@ def test_last_endpoint_leaves(world: World, allow_empty: str) -> None:
         world.expect()
         assert without_ours(world.dataplane.file()) == before
     else:
-        world.daemon.wait_not_ready()
+        world.daemon.wait_log("holding the last good servers")
         world.expect("node-a", "node-b")
     world.put_slice("node-b")
     world.expect("node-b")

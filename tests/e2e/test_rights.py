@@ -61,7 +61,7 @@ def test_wrong_token(world: World) -> None:
     before = world.dataplane.file()
     daemon = world.start_daemon(KUBECONFIG=str(world.kube.kubeconfig(token="not-a-token")))
     daemon.wait_not_ready()
-    daemon.wait_log("401|(?i)unauthorized")
+    daemon.wait_log("(?i)401|unauthorized")
     assert world.dataplane.file() == before
     assert "not-a-token" not in daemon.log()
 

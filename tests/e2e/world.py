@@ -213,8 +213,9 @@ class World:
         return self.dataplane.version()
 
     def in_step(self, timeout: float = 20.0) -> None:
-        """Until the daemon itself says that all is well, the reload included."""
+        """Until the daemon itself says that all is well: ready (which a pending reload does not hold up) and loaded."""
         self.daemon.wait_ready(timeout)
+        self.daemon.wait_metric("in_sync", 1, timeout)
 
     # --- trouble
 

@@ -181,6 +181,7 @@ class RealKube:
         self.etcd = Etcd(etcd, home)
         self.port = free_port()
         self.process: Process | None = None
+        self._kubeconfigs = 0
         self._make_certificates()
         self.admin = Client(self.port, self.ca)
 
@@ -205,7 +206,9 @@ class RealKube:
 
     def kubeconfig(self, token: str = DAEMON_TOKEN, ca: pathlib.Path | None = None) -> pathlib.Path:
         ca = ca or self.ca
-        return write_kubeconfig(self.home / f"kubeconfig-{token}-{ca.stem}", f"https://127.0.0.1:{self.port}", ca=ca, token=token)
+        # Paths are logged, tokens never may be: so the one does not carry the other.
+        self._kubeconfigs += 1
+        return write_kubeconfig(self.home / f"kubeconfig-{self._kubeconfigs}", f"https://127.0.0.1:{self.port}", ca=ca, token=token)
 
     # --- life
 
