@@ -199,7 +199,7 @@ static void member_byte(struct frame *f, char c)
         f->after_colon = true;
         break;
     case ',':
-        f->after_colon = f->is_items = false;
+        f->after_colon = false;
         break;
     case '{':
     case '[':

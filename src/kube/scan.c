@@ -1,5 +1,6 @@
 #include "kube/scan.h"
 
+#include <endian.h>
 #include <string.h>
 
 #ifdef __SSE2__
@@ -23,9 +24,9 @@ struct scan_marks scan_marks_portable(const unsigned char *block)
 {
     struct scan_marks m = {0, 0, 0, 0};
     for (unsigned i = 0; i < BLOCK_BYTES; i += 8) {
-        uint64_t word = 0;
-        for (unsigned k = 0; k < 8; k++) /* a plain load where bytes are in this order; compilers see that */
-            word |= (uint64_t)block[i + k] << (8 * k);
+        uint64_t word;
+        memcpy(&word, block + i, sizeof(word));
+        word = le64toh(word); /* byte n in bits 8n and up, on any machine */
         m.quotes |= equal_bits(word, '"') << i;
         m.backslashes |= equal_bits(word, '\\') << i;
         m.opens |= equal_bits(word | EACH_BYTE(CASE_BIT), '{') << i;

@@ -102,6 +102,9 @@ START_TEST(lists)
         /* a Status instead of a list, and what only a parser can judge */
         {"{'kind':'Status','code':504,'details':{'c':[]}}", "{'kind':'Status','code':504,'details':{'c':[]}}"},
         {"{nonsense}", "{nonsense}"},
+        {"{'items'[{}]}", "{'items'[{}]}"},
+        {"{'a':'items'[{}]}", "{'a':'items'[{}]}"},
+        {"{'items':null,[{}]}", "{'items':null,[{}]}"},
         {"{'items':[{}][{}]}", "{}|{'items':[][{}]}"},
         {"{'items':[{}],'items':[{'b':1}]}", "{}|{'b':1}|{'items':[],'items':[]}"},
     };
