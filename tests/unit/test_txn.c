@@ -259,6 +259,7 @@ static const struct row rows[] = {
     {"201 202 202 503 html", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "it stays behind", 1},
     {"201 202 202 503 lost", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "it stays behind", 1},
     {"201 202 202 502 204", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "HTTP 502", 0},
+    {"201 202 202 504 204", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "HTTP 504", 0},
     {"201 202 202 504 404", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "HTTP 504", 0},
     {"201 202 202 lost 204", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "commit transaction T1: lost", 0},
     {"201 202 202 lost 404", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "lost", 0},
@@ -379,6 +380,27 @@ START_TEST(ours_that_stayed_behind_are_deleted_at_the_next_429)
     play(&t, txn_start(&t, 7, make_steps(1), 1), "429 200 204 201 202 202", list, trace);
     ck_assert_str_eq(trace, "BLXBCK");
     ck_assert_int_eq(t.result, TXN_COMMITTED);
+    ck_assert_uint_eq(t.begin_us, 20);
+    ck_assert_uint_eq(t.held_count, 0);
+    txn_fini(&t);
+}
+END_TEST
+
+START_TEST(what_was_deleted_later_is_forgotten)
+{
+    static const char none[] = "[]";
+    char trace[LONGEST] = "";
+    struct txn t;
+    txn_init(&t);
+    play(&t, txn_start(&t, 7, make_steps(1), 1), "201 500 lost", none, trace);
+    play(&t, txn_start(&t, 7, make_steps(1), 1), "429 200 500", none, trace);
+    ck_assert_uint_eq(t.held_count, 1);
+    play(&t, txn_start(&t, 7, make_steps(1), 1), "429 200 204 429", none, trace);
+    ck_assert_str_eq(trace, "BLXB");
+    ck_assert_uint_eq(t.held_count, 0);
+    play(&t, txn_start(&t, 7, make_steps(1), 1), "201 500 lost", none, trace);
+    play(&t, txn_start_cleanup(&t), "200 404", none, trace);
+    ck_assert_str_eq(trace, "LX");
     ck_assert_uint_eq(t.held_count, 0);
     txn_fini(&t);
 }
@@ -766,6 +788,7 @@ int main(void)
     tcase_add_test(t, a_commit_is_known_by_its_version_or_its_body);
     tcase_add_test(t, strangers_are_named_and_left_alone);
     tcase_add_test(t, ours_that_stayed_behind_are_deleted_at_the_next_429);
+    tcase_add_test(t, what_was_deleted_later_is_forgotten);
     tcase_add_test(t, a_commit_outdates_what_stayed_behind);
     tcase_add_test(t, what_stays_behind_is_bounded);
     tcase_add_test(t, a_flood_of_dead_ones_is_bounded);
