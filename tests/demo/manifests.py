@@ -1,0 +1,78 @@
+"""The manifests that the demo writes and edits: one file for each Node, one for the EndpointSlice."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from collections.abc import Mapping
+
+from tests.harness.objects import NAMESPACE, SERVICE
+
+SLICE_FILE = "endpointslice.yaml"
+
+_NODE = """\
+apiVersion: v1
+kind: Node
+metadata:
+  name: {name}
+status:
+  addresses:
+  - {{type: InternalIP, address: {address}}}
+  conditions:
+  - {{type: Ready, status: "True", lastHeartbeatTime: "{heartbeat}"}}
+"""
+
+_SLICE = f"""\
+# Which pods are behind the Service {NAMESPACE}/{SERVICE}, and on which nodes.
+# A node serves as long as one of its pods is ready here.
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata:
+  name: {SERVICE}-1
+  namespace: {NAMESPACE}
+  labels: {{kubernetes.io/service-name: {SERVICE}}}
+addressType: IPv4
+ports:
+- {{name: http, protocol: TCP, port: 8080}}
+endpoints:
+"""
+
+_ENDPOINT = """\
+- nodeName: {node}
+  addresses: [{address}]
+  conditions: {{ready: {ready}, serving: true, terminating: {terminating}}}
+"""
+
+
+class Manifests:
+    def __init__(self, directory: pathlib.Path):
+        self.directory = directory
+        directory.mkdir()
+
+    def node(self, name: str, address: str, heartbeat: str = "2026-01-01T00:00:00Z") -> pathlib.Path:
+        return self._write(f"{name}.yaml", _NODE.format(name=name, address=address, heartbeat=heartbeat))
+
+    def remove_node(self, name: str) -> pathlib.Path:
+        path = self.directory / f"{name}.yaml"
+        path.unlink()
+        return path
+
+    def endpoints(self, ready: Mapping[str, bool]) -> pathlib.Path:
+        """One pod on each of these nodes; one that is not ready is on its way out."""
+        text = _SLICE + "".join(
+            _ENDPOINT.format(node=node, address=pod_address(node), ready=str(is_ready).lower(),
+                             terminating=str(not is_ready).lower())
+            for node, is_ready in ready.items())
+        return self._write(SLICE_FILE, text)
+
+    def _write(self, name: str, text: str) -> pathlib.Path:
+        """At one stroke, as a careful editor does it."""
+        path = self.directory / name
+        draft = path.with_suffix(".draft")
+        draft.write_text(text)
+        os.replace(draft, path)
+        return path
+
+
+def pod_address(node: str) -> str:
+    return f"10.244.{node.rpartition('-')[2]}.7"
