@@ -431,6 +431,27 @@ START_TEST(the_first_of_two_entries_counts)
 }
 END_TEST
 
+START_TEST(it_is_printed_where_a_setting_comes_from)
+{
+    static const char *const lines[] = {
+        "INGRESS_NAMESPACE=ingress-nginx  # default\n",
+        "HAPROXY_DATAPLANE_USERNAME=  # default: no basic authentication\n",
+        "HAPROXY_DATAPLANE_TOKEN=***  # from the environment\n",
+        "HAPROXY_BACKEND_NAME=web  # default: the name of the Service\n",
+        "HAPROXY_BACKEND_PORT=  # default: the endpoint's own port\n",
+        "KUBECONFIG=  # default: the service account of the pod\n",
+        "LOG_LEVEL=info  # from the environment\n",
+    };
+    cleanup(parsed_fini) struct parsed p =
+        parse("HAPROXY_DATAPLANE_TOKEN=hunter2", "INGRESS_SERVICE_NAME=web", "LOG_LEVEL=info");
+    assert_silent(&p);
+    cleanup(mem_free_ptr) char *text = printed(&p.config);
+    ck_assert_ptr_null(strstr(text, "hunter2"));
+    for (size_t i = 0; i < array_len(lines); i++)
+        ck_assert_msg(strstr(text, lines[i]) != NULL, "expected %s in:\n%s", lines[i], text);
+}
+END_TEST
+
 /* What check-config prints, without the remarks, is an environment that gives the same settings. */
 START_TEST(the_printed_settings_parse_to_the_same)
 {
@@ -480,6 +501,7 @@ static Suite *suite(void)
     tcase_add_test(t, a_url_with_a_password_is_refused_without_showing_it);
     tcase_add_test(t, service_links_are_ignored_with_a_warning);
     tcase_add_test(t, the_first_of_two_entries_counts);
+    tcase_add_test(t, it_is_printed_where_a_setting_comes_from);
     tcase_add_test(t, the_printed_settings_parse_to_the_same);
     suite_add_tcase(s, t);
     return s;

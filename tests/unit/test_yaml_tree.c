@@ -192,12 +192,14 @@ static char *list_of(size_t count, const char *item)
 START_TEST(numbers_have_caps)
 {
     cleanup(mem_free_ptr) char *fits = list_of(YAML_TREE_MAX_NODES - 1, "x");
-    cleanup(mem_free_ptr) char *many = list_of(YAML_TREE_MAX_NODES, "x");
+    cleanup(mem_free_ptr) char *many = list_of(YAML_TREE_MAX_NODES, "x"),
+                               *many_lists = list_of(YAML_TREE_MAX_NODES, "[]");
     cleanup(mem_free_ptr) char *anchors = list_of(1001, "&a x");
     cleanup(mem_free_ptr) char *few_anchors = list_of(1000, "&a x");
     cleanup(yaml_tree_fini) struct yaml_tree t = {0}, u = {0};
     ck_assert_int_eq(parse(fits, &t, NULL), 0);
     assert_refused(many, "line 100000: more values");
+    assert_refused(many_lists, "line 100000: more values");
     assert_refused(anchors, "line 1001: more anchors");
     ck_assert_int_eq(parse(few_anchors, &u, NULL), 0);
 }
