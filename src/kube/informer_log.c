@@ -64,7 +64,7 @@ static void log_change(struct informer_log *l, unsigned actions, const struct wa
                  log_str("error", w->detail), log_if(held_back > 0, log_int("times_before", held_back)));
     else
         log_debug(l->log, actions & WATCH_LISTED ? "list started" : "watch ended", log_str("resource", l->resource),
-                  log_str("reason", w->reason), log_str("detail", w->detail));
+                  log_str("reason", w->reason), log_if(w->detail[0] != '\0', log_str("detail", w->detail)));
 }
 
 void informer_log_step(struct informer_log *l, unsigned actions, const struct watch *w, uint64_t now_ms)

@@ -37,7 +37,7 @@ static unsigned request(struct watch *w, enum watch_state state, uint64_t now_ms
     w->started_ms = now_ms;
     w->last_byte_ms = now_ms;
     w->answered_ms = 0;
-    w->proven = false;
+    w->proven = w->spoke = false;
     w->timeout_s = random_timeout_s(w);
     return WATCH_REQUEST;
 }
@@ -122,7 +122,7 @@ static enum watch_reaction reaction_of(struct watch *w, enum watch_trouble t)
         return watch_rules[t].streaming;
     case WATCH_LISTING:
         if (watch_rules[t].listing == REACT_WHOLE && (w->page < 2 || w->unlimited))
-            return REACT_LIST;
+            return REACT_LATER;
         return watch_rules[t].listing;
     default:
         return watch_rules[t].watching;
@@ -172,7 +172,7 @@ static unsigned end_request(struct watch *w, enum watch_trouble t, const struct 
         w->denied_status = t == TROUBLE_FORBIDDEN || t == TROUBLE_NOT_FOUND ? e->status : 0;
         w->credentials_refused = w->credentials_refused && t == TROUBLE_UNAUTHORIZED;
     }
-    if (t == TROUBLE_SILENT)
+    if (t == TROUBLE_SILENT || t == TROUBLE_MUTE)
         actions |= contact_lost(w);
     return actions | react(w, reaction_of(w, t), e != NULL ? e->retry_after_ms : -1, now_ms);
 }
@@ -233,7 +233,15 @@ static unsigned on_bytes(struct watch *w, const struct watch_event *e, uint64_t 
 {
     (void)e;
     w->last_byte_ms = now_ms;
+    w->spoke = true;
     return 0;
+}
+
+/* A watch from a version that the server does not have yet (restored from a backup) is open and says nothing: where that may
+ * be so, only a list helps. */
+static enum watch_trouble silence_of(const struct watch *w)
+{
+    return w->state == WATCH_WATCHING && !w->spoke ? TROUBLE_MUTE : TROUBLE_SILENT;
 }
 
 static unsigned on_deadline(struct watch *w, const struct watch_event *e, uint64_t now_ms)
@@ -248,8 +256,8 @@ static unsigned on_deadline(struct watch *w, const struct watch_event *e, uint64
     if (w->answered_ms == 0 && now_ms >= answer_due)
         return end_request(w, TROUBLE_NO_ANSWER, NULL, now_ms);
     uint64_t silence = w->state == WATCH_WATCHING ? w->deadlines.silence_ms : w->deadlines.list_silence_ms;
-    return actions |
-           end_request(w, now_ms >= w->last_byte_ms + silence ? TROUBLE_SILENT : TROUBLE_OVERDUE, NULL, now_ms);
+    bool silent = now_ms >= w->last_byte_ms + silence;
+    return actions | end_request(w, silent ? silence_of(w) : TROUBLE_OVERDUE, NULL, now_ms);
 }
 
 static bool version_fits(const char *version)
@@ -334,7 +342,7 @@ static unsigned on_initial_bookmark(struct watch *w, const struct watch_event *e
     unsigned actions = synced(w, e->version, now_ms);
     w->state = WATCH_WATCHING;
     w->answered_ms = now_ms;
-    w->proven = false;
+    w->proven = w->spoke = false;
     w->bookmarks_seen = true;
     return actions;
 }
@@ -342,6 +350,7 @@ static unsigned on_initial_bookmark(struct watch *w, const struct watch_event *e
 /* News, or a sign of life after a while, is progress; the same again right after the start is none. */
 static unsigned news(struct watch *w, const struct watch_event *e, uint64_t now_ms)
 {
+    w->spoke = true;
     if (!move_version(w->version, e->version) && now_ms < w->answered_ms + WATCH_PROVEN_MS)
         return 0;
     w->progress = true;
@@ -455,12 +464,6 @@ uint64_t watch_due_ms(const struct watch *w)
     if (w->bookmarks_seen)
         due = sooner(due, w->last_byte_ms + w->deadlines.silence_ms);
     return w->contact ? due : sooner(due, w->answered_ms + WATCH_PROVEN_MS);
-}
-
-const char *watch_state_name(enum watch_state s)
-{
-    static const char *const names[WATCH_STATES] = {"idle", "streaming", "listing", "watching", "waiting"};
-    return names[s];
 }
 
 static char *with_selector(char *path, const char *name, const char *selector)

@@ -123,6 +123,7 @@ struct watch {
     uint64_t answered_ms; /* a good answer began, or a streaming list became a watch; 0: not yet */
     uint64_t last_byte_ms;
     unsigned timeout_s; /* as asked of the server */
+    bool spoke;         /* WATCHING: anything came behind the headers */
     bool proven;        /* WATCHING: brought news or lived long enough */
 
     /* the list under way, or the last one */

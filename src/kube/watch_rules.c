@@ -32,10 +32,11 @@ const struct watch_rule watch_rules[WATCH_TROUBLES] = {
     [TROUBLE_CLOSED]       = {"closed",            "closed by the server",                   T,   L,   A},
     [TROUBLE_LOST]         = {"lost",              "connection lost",                        T,   L,   A},
     [TROUBLE_SILENT]       = {"silent",            "no sign of life in time",                P,   L,   A},
+    [TROUBLE_MUTE]         = {"mute",              "answered, then no sign of life",         P,   L,   R},
     [TROUBLE_OVERDUE]      = {"deadline",          "not ended by the server in time",        P,   L,   A},
     [TROUBLE_GARBLED]      = {"garbled",           "what arrived cannot be read",            T,   L,   R},
-    [TROUBLE_EXPIRED]      = {"expired",           "the version is too old",                 R,   W,   R},
-    [TROUBLE_TOO_LARGE]    = {"too_large_version", "the version is newer than the server's", R,   R,   R},
+    [TROUBLE_EXPIRED]      = {"expired",           "the version is too old",                 L,   W,   R},
+    [TROUBLE_TOO_LARGE]    = {"too_large_version", "the version is newer than the server's", L,   L,   R},
     [TROUBLE_THROTTLED]    = {"throttled",         "the server asks to come back later",     L,   L,   L},
     [TROUBLE_UNAUTHORIZED] = {"unauthorized",      "credentials refused",                    N,   N,   N},
     [TROUBLE_FORBIDDEN]    = {"forbidden",         "forbidden",                              L,   L,   L},
@@ -80,4 +81,10 @@ enum watch_trouble watch_trouble_of_stream(const struct watch_event *e)
     if (e->status == 504 && e->too_large)
         return TROUBLE_TOO_LARGE;
     return e->status == 500 ? TROUBLE_STREAM_500 : TROUBLE_STREAM_OTHER;
+}
+
+const char *watch_state_name(enum watch_state s)
+{
+    static const char *const names[WATCH_STATES] = {"idle", "streaming", "listing", "watching", "waiting"};
+    return names[s];
 }

@@ -14,6 +14,7 @@ enum watch_trouble {
     TROUBLE_CLOSED,       /* the server ended the stream, as it may */
     TROUBLE_LOST,         /* the connection broke in the middle */
     TROUBLE_SILENT,       /* half-open, or stuck in the middle of a list */
+    TROUBLE_MUTE,         /* answered, and then not one byte: half-open again, or our version is from a lost future */
     TROUBLE_OVERDUE,      /* alive, but past the time that we asked for */
     TROUBLE_GARBLED,      /* cannot be split or decoded; truncated */
     TROUBLE_EXPIRED,      /* 410, both forms */
@@ -38,7 +39,7 @@ enum watch_reaction {
     REACT_LIST_LATER, /* back off, then list */
     REACT_PAGES,      /* the list again, at once, in pages */
     REACT_RETRY,      /* LATER, but PAGES after WATCH_STREAMING_TRIES of these in a row */
-    REACT_WHOLE,      /* from page 2 on: the list again, at once, without pages; page 1: LIST */
+    REACT_WHOLE,      /* from page 2 on: the list again, at once, without pages; otherwise LATER */
     REACT_NEW_TOKEN,  /* read the credentials again; the same at once, the second time LATER */
 };
 

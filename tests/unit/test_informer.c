@@ -608,15 +608,18 @@ END_TEST
 
 START_TEST(a_half_open_connection_is_noticed)
 {
-    static const struct step steps[] = {{.expect = "sendInitialEvents=true", .body = TWO_NODES, .after = HOLD},
-                                        {.expect = "resourceVersion=5&", .body = BOOKMARK("6"), .after = HOLD},
-                                        {.expect = "resourceVersion=6&", .after = HOLD}};
+    static const struct step steps[] = {
+        {.expect = "sendInitialEvents=true", .body = TWO_NODES BOOKMARK("6"), .after = HOLD},
+        {.expect = "resourceVersion=6&", .after = HOLD},
+        {.expect = "sendInitialEvents=true", .after = HOLD}};
     struct watch_deadlines quick = watch_usual_deadlines;
     quick.silence_ms = 300;
     start(steps, array_len(steps), &quick);
-    UNTIL(peer.next == 3);
-    ck_assert_uint_eq(times_told("restarted: nodes silent"), 2);
-    ck_assert_uint_eq(times_told("listed:"), 1);
+    UNTIL((informer_poke(informer), peer.next == 3));
+    ck_assert_uint_eq(times_told("restarted: nodes silent"), 1);
+    ck_assert_uint_eq(times_told("restarted: nodes mute"), 1);
+    ck_assert_uint_eq(times_told("listed:"), 2);
+    UNTIL(peer.open[0] == NULL && peer.open[1] == NULL);
 }
 END_TEST
 

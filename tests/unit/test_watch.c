@@ -499,6 +499,26 @@ START_TEST(silence_after_bookmarks_is_death)
 }
 END_TEST
 
+/* As the watch of a server does that was restored from a backup and has not reached our version yet. */
+START_TEST(a_watch_that_never_says_a_word_is_listed_again)
+{
+    go_to(AT_STREAMED_WATCH);
+    feed_type(WATCH_EVENT_BYTES);
+    feed_object("21");
+    now += 2000;
+    feed_type(WATCH_EVENT_CLOSED);
+    assert_path(WATCH_PATH("21"));
+    feed_head();
+    feed_due();
+    ck_assert_str_eq(w.reason, "mute");
+    ck_assert(actions & WATCH_CONTACT_LOST);
+    assert_path(STREAMING_PATH);
+    feed_head();
+    feed_bookmark("9", true);
+    ck_assert_str_eq(w.version, "9");
+}
+END_TEST
+
 START_TEST(a_server_that_does_not_end_the_watch)
 {
     go_to(AT_PROVEN_WATCH);
@@ -1057,6 +1077,7 @@ int main(void)
     tcase_add_test(t, a_poke_ends_the_waiting);
     tcase_add_test(t, hanging_before_headers);
     tcase_add_test(t, silence_after_bookmarks_is_death);
+    tcase_add_test(t, a_watch_that_never_says_a_word_is_listed_again);
     tcase_add_test(t, a_server_that_does_not_end_the_watch);
     tcase_add_test(t, a_streaming_list_that_stalls_becomes_pages);
     tcase_add_test(t, a_streaming_list_that_trickles_for_ever_becomes_pages);
