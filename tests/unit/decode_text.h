@@ -110,7 +110,9 @@ static inline void text_decode(struct buf *to, enum kube_object_kind kind, bool 
     if (result != 0) {
         ck_assert_int_eq(result, -1);
         ck_assert_int_eq(err.kind, ERROR_INVALID);
+        ck_assert(e.name == NULL && e.resource_version == NULL && e.node == NULL && e.set == NULL);
         buf_printf(to, "-1 (%s)", err.message);
+        kube_event_fini(&e); /* nothing to do, and allowed */
         return;
     }
     text_of_event(to, &e);
