@@ -7,6 +7,8 @@ import pathlib
 import subprocess
 from dataclasses import dataclass
 
+# The key identifiers and the CA's key usage are what Python from 3.13 on insists on.
+_LEAF = "basicConstraints=CA:FALSE\nsubjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n"
 _CURVE = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
 
 
@@ -23,7 +25,8 @@ class Authority:
         self.name = name
         self.certificate = self.directory / f"{name}.crt"
         self._openssl("req", "-x509", *_CURVE, "-keyout", f"{name}.key", "-out", f"{name}.crt", "-subj", f"/CN={name}",
-                      "-days", "2", "-addext", "basicConstraints=critical,CA:TRUE")
+                      "-days", "2", "-addext", "basicConstraints=critical,CA:TRUE",
+                      "-addext", "keyUsage=critical,keyCertSign,cRLSign")
 
     def server(self, name: str = "server", alternatives: str = "IP:127.0.0.1,DNS:localhost", days: int = 2) -> Pair:
         return self._signed(name, f"subjectAltName={alternatives}\nextendedKeyUsage=serverAuth\n", days)
@@ -34,7 +37,7 @@ class Authority:
 
     def _signed(self, name: str, extensions: str, days: int) -> Pair:
         self._openssl("req", *_CURVE, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
-        (self.directory / f"{name}.ext").write_text("basicConstraints=CA:FALSE\n" + extensions)
+        (self.directory / f"{name}.ext").write_text(_LEAF + extensions)
         self._openssl("x509", "-req", "-in", f"{name}.csr", "-CA", f"{self.name}.crt", "-CAkey", f"{self.name}.key",
                       "-CAcreateserial", "-out", f"{name}.crt", "-days", str(days), "-extfile", f"{name}.ext")
         return Pair(self.directory / f"{name}.crt", self.directory / f"{name}.key")
