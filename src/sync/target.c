@@ -271,10 +271,11 @@ static void decide(struct target *t)
     }
 }
 
-/* When to wake up without an event: the next reload poll, or the end of a wait. The resync has a timer of its own. */
-static void arm(struct target *t)
+/* When to wake up without an event: the next reload poll, or the end of a wait. The resync has a timer of its own.
+ * `now` is the step's: what fell due since then has not been looked at yet and must not be taken for done. */
+static void arm(struct target *t, uint64_t now)
 {
-    uint64_t now = clock_mono_ms(), due = 0;
+    uint64_t due = 0;
     uint64_t times[] = {t->wait_until_ms, t->write_wait_until_ms,
                         t->reload.state == RELOAD_PENDING ? t->reload.next_ms : 0};
     for (size_t i = 0; i < array_len(times); i++)
@@ -317,7 +318,7 @@ void target_step(struct target *t)
     else if (!waiting && t->have_wish)
         decide(t);
     if (t->phase == TARGET_IDLE)
-        arm(t);
+        arm(t, now);
 }
 
 /* ---- from outside ---- */
