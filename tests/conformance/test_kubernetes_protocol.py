@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.harness import objects as build
+from tests.harness.http import connect
 from tests.harness.kube import KubeDouble
 
 from .kubernetes_client import KubernetesClient, Object
@@ -252,6 +253,20 @@ def test_gzip_for_a_large_list_when_asked(target: Target) -> None:
     packed = target.client.call("GET", target.slices, headers={"Accept-Encoding": "gzip"})
     assert "Content-Encoding" not in plain.headers and len(plain.body) > 150_000
     assert packed.headers["Content-Encoding"] == "gzip" and len(packed.body) < 15_000
+
+
+def test_one_connection_serves_many_requests(target: Target) -> None:
+    """Sent without waiting in between: what is asked early is not lost."""
+    path = f"{target.slices}?limit=1"
+    connection = connect(target.client.url, 20, target.client.tls)
+    connection.connect()
+    head = f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {target.client.token}\r\n"
+    connection.sock.sendall((f"{head}\r\n" * 19 + f"{head}Connection: close\r\n\r\n").encode())
+    got = b""
+    while data := connection.sock.recv(65536):
+        got += data
+    connection.close()
+    assert got.count(b"HTTP/1.1 200 OK") == got.count(b'"kind":"EndpointSliceList"') == 20
 
 
 # --- single objects

@@ -41,6 +41,22 @@ class Connection:
     entry: Entry | None = None
 
 
+class _Reader(asyncio.StreamReader):
+    """Knows that the peer has gone without reading what a next request may already have brought."""
+
+    def __init__(self, limit: int, loop: asyncio.AbstractEventLoop):
+        super().__init__(limit, loop)
+        self.gone = asyncio.Event()
+
+    def feed_eof(self) -> None:
+        super().feed_eof()
+        self.gone.set()
+
+    def set_exception(self, exc: Exception) -> None:
+        super().set_exception(exc)
+        self.gone.set()
+
+
 class Server:
     def __init__(self, api: Api):
         self.api = api
@@ -56,7 +72,9 @@ class Server:
 
     async def listen(self) -> None:
         if self._server is None:
-            self._server = await asyncio.start_server(self._serve, *self._listen, ssl=self._tls, limit=MAX_HEAD)
+            loop = asyncio.get_running_loop()
+            self._server = await loop.create_server(
+                lambda: asyncio.StreamReaderProtocol(_Reader(MAX_HEAD, loop), self._serve, loop), *self._listen, ssl=self._tls)
             self._listen = self._server.sockets[0].getsockname()[:2]
 
     def refuse(self) -> None:
@@ -72,7 +90,7 @@ class Server:
             abort(connection.writer, how)
         return len(chosen)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(self, reader: _Reader, writer: asyncio.StreamWriter) -> None:
         connection = Connection(writer)
         self.connections.add(connection)
         try:
@@ -91,24 +109,22 @@ class Server:
             with contextlib.suppress(ConnectionError, ssl.SSLError, RuntimeError):
                 writer.close()
 
-    async def _answer(self, connection: Connection, request: Request, reader: asyncio.StreamReader) -> bool:
+    async def _answer(self, connection: Connection, request: Request, reader: _Reader) -> bool:
         """False when the connection is over. The peer's going away ends the answer, however long it would last."""
         entry = self.api.journal.begin(request.method, request.path, request.query, request.headers)
         connection.entry = entry
         response = Response(connection.writer, entry)
         work = asyncio.create_task(self._respond(request, response, entry))
-        gone = asyncio.create_task(reader.read(1))
+        gone = asyncio.create_task(reader.gone.wait())
         try:
             await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
                 work.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await work
-            return not gone.done()
+            return not gone.done() and request.headers.get("connection", "").lower() != "close"
         finally:
             gone.cancel()
-            with contextlib.suppress(asyncio.CancelledError, ConnectionError, ssl.SSLError):
-                await gone
             connection.entry = None
             self.api.journal.end(entry)
 
