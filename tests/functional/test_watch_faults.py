@@ -140,6 +140,7 @@ def test_pages(make_rig: Any, fault: dict[str, Any], reason: str) -> None:
     rig.pods(2)
     rig.kube.fault(resource="nodes", **fault)
     daemon = rig.start()
+    daemon.wait_up()
     listed_again(daemon, reason)
     rig.wait_servers(2)
     daemon.wait_metric("objects", 506, resource="nodes")
