@@ -66,7 +66,6 @@ static bool refresh_all(struct dataplane_client *c, bool force)
 
 bool dataplane_credentials_refused(struct dataplane_client *c)
 {
-    c->refused = false;
     return refresh_all(c, true);
 }
 

@@ -73,7 +73,7 @@ int codec_get_int(yyjson_val *obj, const char *key, const char *object, int64_t 
         return wrong_type(val, key, object, "a whole number", err);
     bool huge = yyjson_is_uint(val) && yyjson_get_uint(val) > INT64_MAX;
     int64_t n = huge ? INT64_MAX : yyjson_get_sint(val);
-    if (huge || n < min || n > max)
+    if (n < min || n > max)
         return error_set(err, ERROR_INVALID, "%s: field \"%s\" is %s%" PRId64 ", expected %" PRId64 " to %" PRId64,
                          object, key, huge ? "over " : "", n, min, max);
     *ret = n;

@@ -30,11 +30,10 @@ static yyjson_mut_doc *start_from(const char *json, const char *what, struct err
     return copy;
 }
 
-/* In its place where the key is there, else at the end. yyjson_mut_obj_put would move it. */
+/* In its place where the key is there, else at the end. */
 static void put(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, yyjson_mut_val *val)
 {
-    yyjson_mut_val *k = yyjson_mut_str(doc, key);
-    if (yyjson_mut_obj_get(obj, key) != NULL ? !yyjson_mut_obj_replace(obj, k, val) : !yyjson_mut_obj_add(obj, k, val))
+    if (!yyjson_mut_obj_put(obj, yyjson_mut_str(doc, key), val))
         abort(); /* out of memory: the types are right */
 }
 
@@ -107,18 +106,13 @@ static void put_balance(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *a
 
 static void put_adv_check(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *check)
 {
-    /* Each of these belongs to the check it names; beside another one it would be refused or come back as a line. */
-    static const struct {
-        const char *check, *params;
-    } owned[] = {{"httpchk", "httpchk_params"},
-                 {"mysql-check", "mysql_check_params"},
-                 {"pgsql-check", "pgsql_check_params"},
-                 {"smtpchk", "smtpchk_params"}};
+    /* Each belongs to one kind of check; beside another kind it would be refused or come back as a line. */
+    static const char *const params[] = {"httpchk_params", "mysql_check_params", "pgsql_check_params",
+                                         "smtpchk_params"};
     if (yyjson_mut_equals_str(yyjson_mut_obj_get(root, "adv_check"), check))
         return;
-    for (size_t i = 0; i < array_len(owned); i++)
-        if (!str_eq(owned[i].check, check))
-            yyjson_mut_obj_remove_key(root, owned[i].params);
+    for (size_t i = 0; i < array_len(params); i++)
+        yyjson_mut_obj_remove_key(root, params[i]);
     put_string(doc, root, "adv_check", check);
 }
 
@@ -135,7 +129,7 @@ int codec_write_backend(const struct backend *actual, const struct diff_rules *r
                         struct error *err)
 {
     cleanup(mem_free_ptr) char *what = mem_printf("backend %s", actual->name);
-    cleanup(codec_mut_doc_free_ptr) yyjson_mut_doc *doc = start_from(actual->exists ? actual->json : NULL, what, err);
+    cleanup(codec_mut_doc_free_ptr) yyjson_mut_doc *doc = start_from(actual->json, what, err);
     if (doc == NULL)
         return -1;
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);

@@ -196,7 +196,7 @@ static char *read_keywords(const struct rawcfg_line *l, size_t first, yyjson_val
 static bool is_overridden(const struct line_keywords *k, size_t i)
 {
     const struct found *f = &k->list[i];
-    if (f->keyword != NULL && (f->keyword->form == RAWCFG_TLV || f->keyword->form == RAWCFG_SOURCE))
+    if (f->keyword != NULL && f->keyword->form == RAWCFG_TLV)
         return false;
     for (size_t j = i + 1; j < k->count; j++)
         if (str_eq(k->list[j].key, f->key))

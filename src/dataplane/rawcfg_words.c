@@ -44,28 +44,23 @@ static void put(struct scan *s, char c)
     buf_addn(s->out, &c, 1);
 }
 
-/* Behind a backslash outside of ''. Inside "" fewer characters are special there. */
+/* Behind a backslash outside of ''. What HAProxy does not know as an escape stays as it is. */
 static void escape(struct scan *s, bool in_quotes)
 {
-    char c = s->at < s->end ? *s->at : '\\';
-    if (s->at == s->end) {
-        put(s, c); /* the last character of the line stands for itself */
-        return;
-    }
-    s->at++;
-    if (strchr(in_quotes ? "\\\"$" : "\\\"' #$", c) != NULL && c != '\0') {
+    static const char names[] = "nrt", stand_for[] = "\n\r\t";
+    char c = s->at < s->end ? *s->at++ : '\0';
+    const char *control = c != '\0' ? strchr(names, c) : NULL;
+    if (control != NULL) {
+        put(s, stand_for[control - names]);
+    } else if (c != '\0' && strchr(in_quotes ? "\\\"' #$" : "\\\"' #", c) != NULL) {
         put(s, c);
-    } else if (in_quotes) {
-        put(s, '\\');
-        put(s, c);
-    } else if (c == 'n' || c == 'r' || c == 't') {
-        put(s, c == 'n' ? '\n' : c == 'r' ? '\r' : '\t');
     } else if (c == 'x' && s->end - s->at >= 2 && hex(s->at[0]) >= 0 && hex(s->at[1]) >= 0) {
         put(s, (char)(hex(s->at[0]) * 16 + hex(s->at[1])));
         s->at += 2;
     } else {
         put(s, '\\');
-        put(s, c);
+        if (c != '\0')
+            put(s, c);
     }
 }
 

@@ -96,6 +96,7 @@ static const struct {
     {"[{\"name\":7,\"address\":\"x\"}]", "server 1 of the list: field \"name\" is uint, expected a string"},
     {"[{\"name\":\"a b\",\"address\":\"x\"}]", "field \"name\" is \"a b\", expected a name without white space"},
     {"[{\"name\":\"a\\nb\",\"address\":\"x\"}]", "expected a name without white space"},
+    {"[{\"name\":\"a\x7f\",\"address\":\"x\"}]", "expected a name without white space"},
     {"[{\"name\":\"a\\u0000b\",\"address\":\"x\"}]", "field \"name\" holds a NUL"},
     {"[{\"name\":\"a\"}]", "server a: field \"address\" is missing or empty"},
     {"[{\"name\":\"a\",\"address\":[]}]", "server a: field \"address\" is array, expected a string"},
@@ -391,6 +392,8 @@ static const struct {
     /* only `true` touches the default-server; what an operator put there stays */
     {NULL, NULL, PROXY_V2_SERVER, "{\"name\":\"be\",\"default_server\":{\"send-proxy-v2\":\"enabled\"}}",
      "{\"name\":\"be\",\"default_server\":{\"send-proxy-v2\":\"enabled\"}}"},
+    {NULL, NULL, PROXY_V2_SERVER, "{\"name\":\"be\",\"default_server\":{\"rise\":2}}",
+     "{\"name\":\"be\",\"default_server\":{\"rise\":2}}"},
     {NULL, NULL, PROXY_V2_DEFAULT_SERVER, "{\"name\":\"be\",\"default_server\":null}",
      "{\"name\":\"be\",\"default_server\":{\"send-proxy-v2\":\"enabled\"}}"},
     {"roundrobin", "tcp-check", PROXY_V2_DEFAULT_SERVER, NULL,
@@ -523,6 +526,8 @@ START_TEST(a_message_fits_any_room)
         codec_error_message(body, strlen(body), room, max);
         ck_assert_int_eq(room[max], 'x');
         ck_assert(max == 0 || memchr(room, '\0', max) != NULL);
+        size_t text_len = max < 20 ? strspn(room, "\xe2\x82\xac") : 9;
+        ck_assert_msg(text_len % 3 == 0, "room for %zu: %s", max, room);
         free(room);
     }
     char text[64];

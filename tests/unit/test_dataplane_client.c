@@ -458,7 +458,7 @@ END_TEST
 
 START_TEST(a_cancelled_start_is_not_answered)
 {
-    make_client("http://[bad", NULL);
+    secret_set_path(&token, "/nonexistent/token");
     begin("GET", "/a", NULL);
     dataplane_cancel(client);
     event_base_loop(base, EVLOOP_NONBLOCK);

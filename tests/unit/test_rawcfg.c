@@ -18,7 +18,8 @@
 
 /* ---- words ---- */
 
-/* Words joined by '|'; a word that is not plain is followed by '~', a broken line by '!'. */
+/* As HAProxy 2.6 itself reads them (`.notice WORD` prints what it made of one).
+ * Words joined by '|'; a word that is not plain is followed by '~', a broken line by '!'. */
 static const struct {
     const char *line, *words;
 } lines[] = {
@@ -38,7 +39,10 @@ static const struct {
     {"a\" \"b'#'c", "a b#c~"},
     {"'a\\'b", "a\\b~"},
     {"\"a\\\"b\" c", "a\"b~|c"},
-    {"\"a\\nb\"", "a\\nb~"},
+    {"\"a\\nb\"", "a\nb~"},
+    {"\"a\\#b\\ c\\'d\\x41\\qe\"", "a#b c'dA\\qe~"},
+    {"a\\'b\\\"c", "a'b\"c~"},
+    {"a\\$b", "a\\$b~"},
     {"a\\nb\\tc\\rd", "a\nb\tc\rd~"},
     {"a\\x41\\x7", "aA\\x7~"},
     {"a\\xzz", "a\\xzz~"},
@@ -155,6 +159,7 @@ static const struct {
     {"server a 10.0.0.1", "{\"address\":\"10.0.0.1\",\"port\":80}", "shows the address"},
     {"server a 10.0.0.11:80", "{\"address\":\"10.0.0.1\",\"port\":80}", "shows the address"},
     {"server a [fd00::1]:80", "{\"address\":\"fd00::\",\"port\":80}", "shows the address"},
+    {"server a [fd00::1x:80", "{\"address\":\"fd00::1\",\"port\":80}", "shows the address"},
     {"server a 10.0.0.1:80", "{}", "shows the address"},
     {"server a 10.0.0.1:80", "{\"address\":7}", "shows the address"},
     /* switches */
@@ -196,6 +201,7 @@ static const struct {
      "{\"inter\":5000,\"fastinter\":500,\"downinter\":60000,\"slowstart\":3600000,\"pool_purge_delay\":86400000}",
      NULL},
     {"inter 5ms tcp-ut 3000us", "{\"inter\":5,\"tcp_ut\":3}", NULL},
+    {"inter 1500us", "{\"inter\":1}", "as something else"},
     {"inter 500us", "{\"inter\":1}", "shows \"inter 500us\" as something else"},
     {"inter 5s", "{\"inter\":5}", "as something else"},
     {"inter s", "{\"inter\":5}", "as something else"},
@@ -221,7 +227,8 @@ static const struct {
     {"check shiny 5 weight 3", "{\"check\":\"enabled\",\"weight\":3}", "does not know \"shiny\" here"},
     {"check shiny 5 weight 3", "{\"check\":\"enabled\",\"weight\":3,\"shiny\":5}", NULL},
     {"very-shiny x no-glitter check", "{\"very_shiny\":\"x\",\"glitter\":\"disabled\",\"check\":\"enabled\"}", NULL},
-    {"very-shiny check", "{\"very-shiny\":true,\"check\":\"enabled\"}", NULL},
+    {"check very-shiny", "{\"very-shiny\":true,\"check\":\"enabled\"}", NULL},
+    {"check very-shiny", "{\"very-shiny\":\"disabled\",\"check\":\"enabled\"}", NULL},
     {"shiny", "{\"shiny\":\"x\"}", "\"shiny\" lacks its argument"},
     {"metadata", "{\"metadata\":{}}", "does not know \"metadata\""},
     {"name x", "{\"name\":\"x\"}", "does not know \"name\""},
@@ -264,6 +271,7 @@ static const struct {
     {"backend be2\n server x 1\nbackend be\n server a 10.0.0.1:80\nlisten be\n server z 1\n", "a", "", ""},
     {"backend \"be\"\n server a 10.0.0.1:80\n", "a", "", ""},
     {"backend be\n server a 10.0.0.1:80\npeers p\n server z 1\nring r\n server z 2\n", "a", "", ""},
+    {"backend be\n server a 10.0.0.1:80\nring r\n server z 2\n", "a", "", ""},
     {"# _version=7\nbackend be\n server hidden 1\n", "", "", "3: does not show server hidden"},
     /* another version: the API's view is another configuration */
     {"# _version=6\nbackend be\n server hidden 1\n", "x", "", ""},
