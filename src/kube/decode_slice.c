@@ -23,7 +23,8 @@ static int port_of(yyjson_val *port, struct endpoint_port *ret, struct error *er
         return error_set(err, ERROR_INVALID, "port is %g, not a whole number", yyjson_get_num(number));
     if (!yyjson_is_int(number))
         return error_set(err, ERROR_INVALID, "port is %s, not a number", value_type(number));
-    if (!yyjson_is_uint(number) || yyjson_get_uint(number) < 1 || yyjson_get_uint(number) > UINT16_MAX)
+    /* a negative one is a huge one here */
+    if (yyjson_get_uint(number) < 1 || yyjson_get_uint(number) > UINT16_MAX)
         return error_set(err, ERROR_INVALID, "port is %.0f, not in 1..65535", yyjson_get_num(number));
     ret->name = mem_strdup(name != NULL ? name : "");
     ret->number = (uint16_t)yyjson_get_uint(number);

@@ -178,6 +178,8 @@ START_TEST(errors_in_the_stream)
          "ERROR 0  \"\""},
         {EVENT("ERROR", "{'code':4294967706,'details':{'retryAfterSeconds':4294967296,'causes':[7,null]}}"),
          "ERROR 0  \"\""},
+        {EVENT("ERROR", "{'code':2147483648,'details':{'retryAfterSeconds':2147483647}}"),
+         "ERROR 0  \"\" retry 2147483647"},
         {EVENT("ERROR", "null"), "ERROR 0  \"\""},
         {"{'type':'ERROR'}", "ERROR 0  \"\""},
     };
