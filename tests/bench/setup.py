@@ -14,6 +14,8 @@ BACKEND = "bench"
 SERVICE = "bench"
 NODE_PORT = 30443
 RELOAD_DELAY = 0.5
+# Written by the bench itself, beside the daemon.
+KEPT_SERVER = "alone"
 
 # Checks are rare: what they cost HAProxy is not what is measured.
 TEMPLATE = """\
@@ -79,7 +81,8 @@ class Target:
 
     def wait_running(self, count: int, timeout: float = 120.0) -> None:
         """Until HAProxy runs with them: the reload is over and does not disturb what is measured next."""
-        wait_until(lambda: len(self.haproxy.servers(BACKEND)) == count, timeout, f"{count} servers in HAProxy", 0.02)
+        wait_until(lambda: len(self.haproxy.servers(BACKEND).keys() - {KEPT_SERVER}) == count, timeout,
+                   f"{count} servers in HAProxy", 0.02)
 
     def daemon(self, kubeconfig: pathlib.Path, namespace: str, name: str = "daemon", **settings: str) -> Daemon:
         user, password = AUTH.split(":")
@@ -87,7 +90,7 @@ class Target:
             "INGRESS_NAMESPACE": namespace, "INGRESS_SERVICE_NAME": SERVICE, "KUBECONFIG": str(kubeconfig),
             "HAPROXY_DATAPLANE_URL": self.dataplane.url, "HAPROXY_DATAPLANE_USERNAME": user,
             "HAPROXY_DATAPLANE_PASSWORD": password, "HAPROXY_BACKEND_NAME": BACKEND, "HAPROXY_BACKEND_PORT": str(NODE_PORT),
-            "RESYNC_PERIOD": "1h", "ALLOW_EMPTY": "true", **settings})
+            "RESYNC_PERIOD": "1h", "ALLOW_EMPTY": "true", "HAPROXY_KEEP_SERVERS": KEPT_SERVER, **settings})
 
 
 def cpu_seconds(pid: int) -> float:
