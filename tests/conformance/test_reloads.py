@@ -87,9 +87,9 @@ def occupied(plane: DataPlane) -> socket.socket:
 
 
 def impossible(plane: DataPlane) -> None:
-    """The same for good and at once: an address that is not this machine's."""
+    """The same for good, and at once: HAProxy tries a taken port for two seconds, a folder that is not there only once."""
     version = plane.version()
-    edit(plane.config, "  default_backend be\n", "  default_backend be\n  bind 192.0.2.1:65000\n")
+    edit(plane.config, "  default_backend be\n", "  default_backend be\n  bind /nowhere/at/all.sock\n")
     wait_until(lambda: plane.version() == version + 1, 5, "the edit to be noticed")
 
 
