@@ -1,0 +1,240 @@
+"""What the daemon does to a backend, and what it leaves alone, seen in haproxy.cfg and in a real HAProxy."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.harness import objects
+from tests.harness.process import wait_until
+
+from .rig import NAMESPACE, SERVICE, TEMPLATE, Rig
+
+Make = Callable[..., Rig]
+
+
+@pytest.fixture
+def with_backend(tmp_path: pathlib.Path) -> Iterator[Make]:
+    """A rig whose backend `be` has this body."""
+    rigs: list[Rig] = []
+
+    def make(body: str, play: str = "3.4") -> Rig:
+        head, rest = TEMPLATE.split("\nbackend be\n", 1)
+        other = rest[rest.index("backend other"):]
+        rig = Rig(tmp_path, f"{head}\nbackend be\n{body}\n{other}", play)
+        rigs.append(rig)
+        return rig.__enter__()
+
+    yield make
+    for rig in rigs:
+        rig.__exit__(None)
+
+
+def lines(rig: Rig) -> list[str]:
+    """The lines of our backend in the file."""
+    body = rig.dataplane.file().split("\nbackend be", 1)[1].split("\n", 1)[1]
+    return [line.strip() for line in body.split("\nbackend other")[0].splitlines() if line.strip()]
+
+
+def server(rig: Rig, name: str) -> str:
+    found = [line for line in lines(rig) if line.startswith(f"server {name} ")]
+    assert len(found) == 1, lines(rig)
+    return found[0]
+
+
+# --- what is ours and what is not
+
+def test_takeover_logs_every_removal_and_leaves_the_rest(with_backend: Make) -> None:
+    rig = with_backend("""\
+  mode tcp
+  balance leastconn
+  option tcp-check
+  timeout server 33s
+  stick-table type ip size 10k expire 5m
+  tcp-request content accept if { src 10.0.0.0/8 }
+  server old1 127.0.11.50:1 check
+  server old2 127.0.11.51:2 check weight 7
+  # by hand
+  server n1 127.0.11.1:1 check weight 42 inter 9s
+  server sorry 127.0.11.99:80 backup
+  server canary-1 127.0.11.98:80 weight 1
+""")
+    rig.start(HAPROXY_KEEP_SERVERS="canary-*,x")
+    rig.wait_in_sync()
+    log = rig.daemon.log()
+    assert log.count("taking the backend over") == 2
+    assert "server=old1" in log and "server=old2" in log
+    for line in ("# by hand", "timeout server 33s", "stick-table type ip size 10k expire 5m",
+                 "tcp-request content accept if { src 10.0.0.0/8 }", "server sorry 127.0.11.99:80 backup",
+                 "server canary-1 127.0.11.98:80 weight 1"):
+        assert line in lines(rig), f"{line!r} is lost: {lines(rig)}"
+    kept = server(rig, "n1")
+    assert "127.0.11.1:30443" in kept and "weight 42" in kept and "inter 9s" in kept
+    assert "balance roundrobin" in lines(rig)
+    assert not any(line.startswith("server old") for line in lines(rig))
+
+
+def test_clashing_names_are_left_out_and_both_named(with_backend: Make) -> None:
+    rig = with_backend("  mode tcp\n  server n2 127.0.11.99:80 backup\n  server-template n 3-4 127.0.11.97:80\n")
+    rig.pods(1, 2, 3)
+    rig.start()
+    rig.wait_in_sync()
+    assert server(rig, "n1").startswith("server n1 127.0.11.1:30443")
+    assert server(rig, "n2") == "server n2 127.0.11.99:80 backup"
+    assert "server-template n 3-4 127.0.11.97:80" in lines(rig)
+    rig.daemon.wait_log("n2: the backend has a backup server of that name.*n3: the line .*server-template n 3-4")
+
+
+def test_a_line_that_would_be_damaged_stops_all_writing(with_backend: Make) -> None:
+    # HAProxy takes this keyword; 3.0 of the Data Plane API does not know it and drops it with any write.
+    rig = with_backend("  mode tcp\n  server strange 127.0.11.50:1 check no-check-send-proxy\n", play="3.0")
+    before = rig.dataplane.file()
+    rig.start()
+    body = rig.daemon.wait_not_ready("line [0-9]+")
+    assert "strange" in body and "no-check-send-proxy" in body
+    assert rig.dataplane.file() == before
+    assert not rig.writes()
+    path = rig.dataplane.config
+    path.write_text(path.read_text().replace(" no-check-send-proxy", ""))
+    rig.daemon.process.signal(1)
+    rig.wait_in_sync()
+
+
+def test_missing_backend_is_said_until_it_is_there(with_backend: Make) -> None:
+    rig = with_backend("  mode tcp\n")
+    rig.start(HAPROXY_BACKEND_NAME="late", RESYNC_PERIOD="1s")
+    body = rig.daemon.wait_not_ready("HAProxy has no backend late")
+    assert "HAPROXY_CREATE_BACKEND" in body
+    assert not rig.writes()
+    path = rig.dataplane.config
+    path.write_text(path.read_text() + "\nbackend late\n  mode tcp\n")
+    rig.wait_in_sync()
+    assert "server n1 127.0.11.1:30443" in rig.dataplane.file().split("backend late")[1]
+
+
+def test_missing_backend_is_created_when_asked(with_backend: Make) -> None:
+    rig = with_backend("  mode tcp\n")
+    rig.start(HAPROXY_BACKEND_NAME="fresh", HAPROXY_CREATE_BACKEND="true", HAPROXY_SEND_PROXY_V2="true")
+    rig.wait_in_sync()
+    made = rig.dataplane.file().split("backend fresh", 1)[1].split("\nbackend ", 1)[0]
+    for words in ("mode tcp", "balance roundrobin", "option tcp-check", "default-server send-proxy-v2",
+                  "server n1 127.0.11.1:30443 check weight 100"):
+        assert words in made, made
+    assert rig.daemon.metrics().sum("transactions_total") == 1
+
+
+# --- settings
+
+def test_keep_leaves_balance_and_check(with_backend: Make) -> None:
+    rig = with_backend("  mode http\n  balance leastconn\n  option httpchk GET /ok\n")
+    rig.start(HAPROXY_BALANCE="keep", HAPROXY_ADV_CHECK="keep")
+    rig.wait_in_sync()
+    assert "balance leastconn" in lines(rig) and "mode http" in lines(rig)
+    assert any(line.startswith("option httpchk") for line in lines(rig))
+    assert server(rig, "n1") == "server n1 127.0.11.1:30443 check weight 100"
+
+
+def test_proxy_v2_in_the_default_server_is_merged(with_backend: Make) -> None:
+    rig = with_backend("  mode tcp\n  default-server inter 5s rise 2 fall 2\n  server sorry 127.0.11.99:80 backup\n")
+    rig.start(HAPROXY_SEND_PROXY_V2="true")
+    rig.wait_in_sync()
+    default = next(line for line in lines(rig) if line.startswith("default-server"))
+    assert {"send-proxy-v2", "inter", "5s", "rise", "fall"} <= set(default.split())
+    assert "send-proxy-v2" not in server(rig, "n1")
+    rig.daemon.wait_log("servers that are not ours inherit send-proxy-v2")
+
+
+def test_proxy_v2_on_our_servers_only_and_off_again(with_backend: Make) -> None:
+    rig = with_backend("  mode tcp\n  default-server inter 5s\n  server sorry 127.0.11.99:80 backup\n")
+    rig.start(HAPROXY_SEND_PROXY_V2="server")
+    rig.wait_in_sync()
+    assert "send-proxy-v2" in server(rig, "n1").split()
+    assert not any("send-proxy-v2" in line for line in lines(rig) if not line.startswith("server n1 "))
+    rig.daemon.stop()
+    rig.start(HAPROXY_SEND_PROXY_V2="false")
+    rig.wait_in_sync()
+    assert "send-proxy-v2" not in server(rig, "n1")
+
+
+# --- the wish
+
+def test_no_usable_endpoint_keeps_the_last_good_servers(rig: Rig) -> None:
+    rig.start()
+    rig.wait_in_sync()
+    rig.pods(1, conditions=objects.NOT_READY)
+    rig.daemon.wait_log("holding the last good servers")
+    assert rig.daemon.ready()
+    assert rig.daemon.metrics().sum("in_sync") == 0
+    assert rig.servers() == {"n1", "sorry"}
+    rig.pods(3)
+    rig.wait_servers(3)
+    rig.wait_in_sync()
+
+
+def test_no_usable_endpoint_empties_the_backend_when_allowed(rig: Rig) -> None:
+    rig.start(ALLOW_EMPTY="true")
+    rig.wait_in_sync()
+    rig.pods()
+    rig.wait_servers()
+    rig.wait_in_sync()
+
+
+def test_terminating_pods_serve_while_nothing_else_does(rig: Rig) -> None:
+    rig.pods(2, conditions=objects.TERMINATING)
+    rig.start()
+    rig.wait_servers(2)
+    rig.pods(3)
+    rig.wait_servers(3)
+
+
+def test_port_that_cannot_be_known_is_said_and_nothing_written(rig: Rig) -> None:
+    rig.start(HAPROXY_BACKEND_PORT="")
+    body = rig.daemon.wait_not_ready("mapping")
+    assert "8443" in body and "HAPROXY_BACKEND_PORT" in body
+    assert not rig.writes()
+
+
+def test_host_network_uses_the_endpoints_own_port(rig: Rig) -> None:
+    rig.kube.put(objects.slice_("web-1", SERVICE, [objects.endpoint("127.0.11.4", "n4")], namespace=NAMESPACE))
+    rig.start(HAPROXY_BACKEND_PORT="")
+    rig.wait_servers(4)
+    assert "server n4 127.0.11.4:8443 check weight 100" in rig.dataplane.file()
+
+
+def test_burst_becomes_few_transactions_and_the_latest_state_wins(rig: Rig) -> None:
+    rig.start()
+    rig.wait_in_sync()
+    for i in range(60):
+        rig.pods(*([2, 3] if i % 2 else [4, 5]))
+    rig.pods(1, 5)
+    rig.wait_servers(1, 5)
+    rig.wait_in_sync()
+    done = rig.daemon.metrics().sum("transactions_total", result="committed")
+    assert done < 30, f"{done:g} transactions for one burst of 61 changes"
+
+
+def test_heartbeats_and_foreign_slices_cost_nothing(rig: Rig) -> None:
+    rig.start()
+    rig.wait_in_sync()
+    compared = rig.daemon.metrics().sum("reconciles_total")
+    for i in range(5):
+        beat = objects.node("n1", "127.0.11.1")
+        beat["status"]["conditions"][0]["lastHeartbeatTime"] = f"2026-01-01T00:00:0{i}Z"
+        rig.kube.put(beat)
+    rig.kube.put(objects.slice_("other-1", "other", [objects.endpoint("10.244.3.3", "n3")], namespace=NAMESPACE))
+    rig.pods(1, 2)  # comes last on the same watches: what was before it has been seen
+    rig.wait_servers(1, 2)
+    rig.wait_in_sync()
+    assert rig.daemon.metrics().sum("transactions_total") == 1
+    assert rig.daemon.metrics().sum("reconciles_total") - compared <= 4
+
+
+def test_drift_is_repaired(rig: Rig) -> None:
+    rig.start(RESYNC_PERIOD="1s")
+    rig.wait_in_sync()
+    path = rig.dataplane.config
+    path.write_text(path.read_text().replace("server n1 127.0.11.1:30443 check", "server n1 127.0.11.77:1 check\n  server rogue 127.0.11.78:2"))
+    wait_until(lambda: "127.0.11.77" not in rig.dataplane.file() and "rogue" not in rig.dataplane.file(), 10, "the repair")
+    rig.daemon.wait_log("n1.address 127.0.11.77 -> 127.0.11.1")
