@@ -41,8 +41,9 @@ static const char *refuse_text(const char *text, unsigned rules)
     for (const char *p = text; *p != '\0'; p++)
         if ((unsigned char)*p <= 0x20 || (unsigned char)*p >= 0x7f)
             return "it holds a space, a control character or one that is not ASCII";
+    /* Anywhere: a password may hold a '/', and then what is behind it looks like a path. */
     if ((rules & URL_PROXY) == 0 && strchr(text, '@') != NULL)
-        return WHY_USERINFO;
+        return "a user name or password does not belong into it";
     if (strpbrk(text, "?#") != NULL)
         return "a query (?) or fragment (#) does not belong into it";
     const char *slashes = strstr(text, "://");
@@ -67,9 +68,7 @@ static const char *refuse_scheme(CURLU *u, unsigned rules)
 
 static const char *refuse_parts(CURLU *u, unsigned rules)
 {
-    cleanup(curl_str_free) char *user = NULL, *port = NULL, *path = NULL;
-    if ((rules & URL_PROXY) == 0 && curl_url_get(u, CURLUPART_USER, &user, 0) == CURLUE_OK)
-        return WHY_USERINFO;
+    cleanup(curl_str_free) char *port = NULL, *path = NULL;
     CURLUcode code = curl_url_get(u, CURLUPART_PORT, &port, 0);
     if (code == CURLUE_NO_PORT && (rules & URL_NEED_PORT) != 0)
         return "its port is missing";

@@ -156,6 +156,9 @@ static const struct {
     {"HAPROXY_DATAPLANE_URL=unix:/run/dp.sock", "HAPROXY_DATAPLANE_URL=unix:/run/dp.sock"},
     {"HAPROXY_DATAPLANE_URL=unix:///run/dp.sock", "HAPROXY_DATAPLANE_URL=unix:/run/dp.sock"},
     {"HAPROXY_DATAPLANE_URL=/run/dp.sock", "HAPROXY_DATAPLANE_URL=unix:/run/dp.sock"},
+    {"HAPROXY_DATAPLANE_URL=unix:"
+     "/01234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123.x",
+     NULL},
     {"HAPROXY_DATAPLANE_URL=//run/dp.sock", "HAPROXY_DATAPLANE_URL=unix:/run/dp.sock"},
     {"HAPROXY_DATAPLANE_URL=unix:////run/dp@ #.sock", "HAPROXY_DATAPLANE_URL=unix:/run/dp@ #.sock"},
     {"HAPROXY_BACKEND_PORT=1", "HAPROXY_BACKEND_PORT=1"},
@@ -245,7 +248,7 @@ static const struct {
     {"HAPROXY_DATAPLANE_URL=/run/a\nb", "control character"},
     {"HAPROXY_DATAPLANE_URL=/"
      "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890"
-     "12345678901234567",
+     "1234567890123456",
      "at most 107 bytes"},
     {"HAPROXY_BACKEND_NAME=a/b", "expected a backend's name"},
     {"HAPROXY_BACKEND_NAME=a\"b", "HAPROXY_BACKEND_NAME=\"a\\\"b\": expected"},

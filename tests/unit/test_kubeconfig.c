@@ -335,6 +335,12 @@ static const struct {
     {"apiVersion: v1\nkind: Secret", ":2: kind: expected Config"},
     {"apiVersion: v1\nkind: Config\napiVersion: v1", ":3: apiVersion: is there twice"},
     {"current-context: a\ncontexts: [{name: a, context: {cluster: [k]}}]", "context.cluster: expected a text"},
+    {"current-context: a\ncontexts: []\ncontexts: [{name: a}]", ":3: contexts: is there twice"},
+    {"current-context: a\ncontexts: [{name: a, context: {cluster: k}}]\nclusters: {k: 1}",
+     ":3: clusters: expected a list"},
+    {"current-context: a\ncontexts: [{name: a, context: {cluster: k, user: u}}]\n"
+     "clusters: [{name: k, cluster: {server: 'https://h'}}]\nusers: {u: 1}",
+     ":4: users: expected a list"},
     {"just text", ":1: is no kubeconfig"},
     {"- a", ":1: is no kubeconfig"},
     {"a: [", "no YAML"},

@@ -260,6 +260,15 @@ START_TEST(only_regular_files_are_read)
 }
 END_TEST
 
+/* A regular file by its looks, whose first byte cannot be read. */
+START_TEST(a_read_that_fails_is_told)
+{
+    cleanup(secret_fini) struct secret s = {0};
+    secret_set_path(&s, "/proc/self/mem");
+    assert_refused(&s, "Input/output error");
+}
+END_TEST
+
 START_TEST(null_results_are_allowed)
 {
     cleanup(secret_fini) struct secret s = {0};
@@ -285,6 +294,7 @@ static Suite *suite(void)
     tcase_add_test(t, what_cannot_be_used_keeps_the_old_value);
     tcase_add_test(t, sizes_at_the_cap);
     tcase_add_test(t, only_regular_files_are_read);
+    tcase_add_test(t, a_read_that_fails_is_told);
     tcase_add_test(t, null_results_are_allowed);
     suite_add_tcase(s, t);
     return s;

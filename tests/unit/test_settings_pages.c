@@ -119,6 +119,16 @@ START_TEST(each_page_tells_all_of_each_variable)
 }
 END_TEST
 
+START_TEST(help_tells_how_to_start)
+{
+    static const char *const words[] = {
+        "usage: haproxy-k8s-sync", "check-config", "--version", "SIGTERM", "SIGHUP", "78"};
+    cleanup(mem_free_ptr) char *text = page(config_print_help);
+    for (size_t i = 0; i < array_len(words); i++)
+        ck_assert_msg(strstr(text, words[i]) != NULL, "no %s", words[i]);
+}
+END_TEST
+
 START_TEST(no_line_is_too_wide)
 {
     void (*const prints[])(struct buf *) = {config_print_help, config_print_example};
@@ -186,6 +196,7 @@ static Suite *suite(void)
     tcase_add_test(t, the_example_is_the_table);
     tcase_add_test(t, the_readme_holds_the_table);
     tcase_add_test(t, each_page_tells_all_of_each_variable);
+    tcase_add_test(t, help_tells_how_to_start);
     tcase_add_test(t, no_line_is_too_wide);
     tcase_add_loop_test(t, defaults_and_examples_are_accepted, 0, CONFIG_FIELD_COUNT);
     tcase_add_test(t, each_line_of_the_example_works);

@@ -154,6 +154,7 @@ START_TEST(what_only_resembles_a_service_link)
     ck_assert(!environment_is_service_link("HAPROXY_DATAPLANE_URL", "tcp://10.0.0.1:443"));
     ck_assert(!environment_is_service_link("HAPROXY_PORT_TCP", "x"));
     ck_assert(!environment_is_service_link("HAPROXY_PORT_443_TCP_NAME", "x"));
+    ck_assert(!environment_is_service_link("HAPROXY_PORT_443_FOO", "x"));
     ck_assert(!environment_is_service_link("HAPROXY_SERVICE_PORTS", "x"));
     ck_assert(environment_is_service_link("HAPROXY_PORT", "tcp://10.0.0.1:443"));
 }
