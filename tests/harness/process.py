@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import pathlib
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
@@ -17,11 +19,28 @@ T = TypeVar("T")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
+# Below the range that the kernel hands to outgoing connections (32768 up), so that none of those takes one meanwhile.
+_PORTS = range(15000, 32000)
+
+
 def free_port(host: str = "127.0.0.1") -> int:
-    """A TCP port that was free a moment ago."""
-    with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as s:
-        s.bind((host, 0))
-        return s.getsockname()[1]
+    """A TCP port that nobody listens on and that no other test of this user, in whichever process, is given for a long time."""
+    path = pathlib.Path(tempfile.gettempdir()) / f"haproxy-k8s-sync-ports-{os.getuid()}"
+    with open(path, "a+") as last:
+        fcntl.flock(last, fcntl.LOCK_EX)
+        last.seek(0)
+        start = int(last.read() or 0)
+        for step in range(1, len(_PORTS)):
+            port = _PORTS[(start + step) % len(_PORTS)]
+            with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as s:
+                try:
+                    s.bind((host, port))
+                except OSError:
+                    continue
+            last.truncate(0)
+            last.write(str(start + step))
+            return port
+    raise AssertionError(f"no free port in {_PORTS}")
 
 
 def wait_until(condition: Callable[[], T], timeout: float = 10.0, what: str = "", interval: float = 0.02) -> T:
