@@ -50,6 +50,15 @@ static const struct row rows[] = {
     {"none ready, none serving", NODES "slice a http/80 : 10.0.0.1@n1=gone 10.0.0.2@n2=no", 0, DESIRED_EMPTY, "",
      "~endpoint 10.0.0.1 of slice a: it is terminating\n~endpoint 10.0.0.2 of slice a: it is not ready",
      "none of the Service's 2 endpoints is ready"},
+    {"none ready: serving alone is not enough", NODES "slice a http/80 : 10.0.0.1@n1=odd 10.0.0.2@n2=leaving", 0,
+     DESIRED_OK, "n2 10.0.0.2 80", "~endpoint 10.0.0.1 of slice a: it is not ready", NULL},
+    {"what is left out is told by the name of the node", NODES "slice a http/80 : 10.0.0.8@n8 10.0.0.7@n7 10.0.0.1@n1",
+     0, DESIRED_OK, "n1 10.0.0.1 80",
+     "endpoint 10.0.0.7 of slice a: its node n7 is not known\nendpoint 10.0.0.8 of slice a: its node n8 is not known",
+     NULL},
+    {"of an unknown node's endpoints a usable one is named", "slice a http/80 : 10.244.7.1@n7=no 10.244.7.2@n7", 0,
+     DESIRED_EMPTY, "", "endpoint 10.244.7.2 of slice a: its node n7 is not known",
+     "none of the Service's 2 endpoints can be used; endpoint 10.244.7.2 of slice a: its node n7 is not known"},
     {"an unknown node is skipped", NODES "slice a http/80 : 10.0.0.1@n1 10.0.0.7@n7", 0, DESIRED_OK, "n1 10.0.0.1 80",
      "endpoint 10.0.0.7 of slice a: its node n7 is not known", NULL},
     {"only unknown nodes", NODES "slice a http/80 : 10.0.0.7@n7 10.0.0.8@n8", 0, DESIRED_EMPTY, "",
@@ -104,6 +113,8 @@ static const struct row rows[] = {
      "n1 10.0.0.1 80; n2 10.0.0.2 8080", "", NULL},
     {"two numbers on one node: the lower one", NODES "slice a http/8080 : 10.0.0.1@n1\nslice b http/80 : 10.0.0.1@n1",
      0, DESIRED_OK, "n1 10.0.0.1 80", "", NULL},
+    {"the same, the lower one first", NODES "slice a http/80 : 10.0.0.1@n1\nslice b http/8080 : 10.0.0.1@n1", 0,
+     DESIRED_OK, "n1 10.0.0.1 80", "", NULL},
     {"not on host network: the port is not the node's", NODES "slice a http/80 : 10.0.0.1@n1 10.244.2.7@n2", 0,
      DESIRED_UNDECIDED, "", "",
      SET_PORT "endpoint 10.244.2.7 with port 80 is not at the address of its node n2, 10.0.0.2 (it is not on host "
@@ -140,6 +151,15 @@ static const struct row rows[] = {
      SET_PORT "endpoint fd00::1 with port 80 is not at the address of its node n1, 10.0.0.1 (it is not on host "
               "network, so that port is not the node's): set HAPROXY_BACKEND_PORT to the NodePort"},
 
+    {"an endpoint without node says nothing about families",
+     NODES "slice v4 http/80 : 10.9.9.9\nslice v6 http/80 : fd00::1@n1", 0, DESIRED_UNDECIDED, "", "",
+     SET_PORT "endpoint fd00::1 with port 80 is not at the address of its node n1, 10.0.0.1 (it is not on host "
+              "network, so that port is not the node's): set HAPROXY_BACKEND_PORT to the NodePort"},
+    {"dual stack, pod network: the endpoint of the node's family is named",
+     NODES "slice v4 http/80 : 10.244.2.1@n2\nslice v6 http/80 : fd00::1@n1", 0, DESIRED_UNDECIDED, "",
+     "endpoint fd00::1 of slice v6: it is of another address family than its node n1 at 10.0.0.1",
+     SET_PORT "endpoint 10.244.2.1 with port 80 is not at the address of its node n2, 10.0.0.2 (it is not on host "
+              "network, so that port is not the node's): set HAPROXY_BACKEND_PORT to the NodePort"},
     {"names that HAProxy refuses are replaced", "node a/b#c 10.0.0.1\nslice a http/80 : 10.0.0.1@a/b#c", 0, DESIRED_OK,
      "a_b_c 10.0.0.1 80", "", NULL},
     {"two names that become one: the later is skipped, both are named",
@@ -152,6 +172,11 @@ static const struct row rows[] = {
      "endpoint 10.0.0.1 of slice a: the server name a_b of a/b is that of a#b already\n"
      "endpoint 10.0.0.3 of slice a: the server name a_b of a_b is that of a#b already",
      NULL},
+    {"the clash names the right two",
+     "node a 10.0.0.1\nnode b/c 10.0.0.2\nnode b:c 10.0.0.3\nnode b#c 10.0.0.4\n"
+     "slice a http/80 : 10.0.0.1@a 10.0.0.2@b/c 10.0.0.3@b:c 10.0.0.4@b#c",
+     0, DESIRED_OK, "a 10.0.0.1 80; b:c 10.0.0.3 80; b_c 10.0.0.4 80",
+     "endpoint 10.0.0.2 of slice a: the server name b_c of b/c is that of b#c already", NULL},
 
     {"no slice at all", NODES, 0, DESIRED_EMPTY, "", "",
      "the Service has no EndpointSlice: does it exist, and are INGRESS_NAMESPACE and INGRESS_SERVICE_NAME right?"},
@@ -352,6 +377,9 @@ START_TEST(equality_and_copies)
     }
     for (size_t i = 0; i < array_len(states); i++)
         desired_fini(&d[i]);
+    d[0] = (struct desired){.state = DESIRED_EMPTY};
+    d[1] = (struct desired){.state = DESIRED_NOT_SYNCED};
+    ck_assert(!desired_eq(&d[0], &d[1]));
 }
 END_TEST
 
@@ -571,16 +599,16 @@ START_TEST(many_endpoints)
     }
     for (unsigned s = 0; s < 200; s++) {
         buf_clear(&line);
-        buf_printf(&line, "slice web-%03u http/80 :", s);
+        buf_printf(&line, "slice web-%03u http/80 : 10.9.%u.1", s, s);
         for (unsigned e = 0; e < 100; e++)
             buf_printf(&line, " 10.244.%u.%u@worker-%04u.example.internal", s, e, (s * 100 + e) % 2000);
         text_put(c, buf_str(&line));
     }
     buf_fini(&line);
     desired_compute(c, &mapping, &d);
-    ck_assert_uint_eq(d.endpoint_count, 20000);
-    ck_assert_uint_eq(d.server_count, 2000);
-    ck_assert_str_eq(d.servers[1999].name, "worker-1999.example.internal");
+    ck_assert_uint_eq(d.endpoint_count, 20200);
+    ck_assert_uint_eq(d.server_count, 2200);
+    ck_assert_str_eq(d.servers[2199].name, "worker-1999.example.internal");
     desired_fini(&d);
     cache_free(c);
 }

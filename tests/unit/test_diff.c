@@ -525,6 +525,7 @@ START_TEST(applying_a_creation)
     struct desired wish;
     struct diff d;
     text_backend(&b, "web", "missing");
+    text_set(&b.mode, "");
     text_wish(&wish, "n1 10.0.0.1:80");
     diff_compute(&b, &wish, &with, &d);
     diff_apply(&d, &with, &b);

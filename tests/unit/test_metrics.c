@@ -1,9 +1,11 @@
 #include <check.h>
 #include <ctype.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "base/mem.h"
@@ -291,23 +293,20 @@ static double figure(const char *page, const char *name)
 START_TEST(process_figures)
 {
     cleanup(buf_fini) struct buf b;
-    struct metrics *m = metrics_new();
+    int fds = 0;
     buf_init(&b, 0);
-    /* Something to show for it: a descriptor more. */
-    metrics_print(m, &b);
-    double fds = figure(buf_str(&b), "process_open_fds");
-    FILE *file = fopen("/dev/null", "r");
-    buf_clear(&b);
+    prctl(PR_SET_NAME, "a) 1 (b", 0, 0, 0); /* stands in the middle of what is parsed */
+    struct metrics *m = metrics_new();
+    for (int fd = 0; fd < 1024; fd++)
+        fds += fcntl(fd, F_GETFD) >= 0;
     metrics_print(m, &b);
     const char *page = buf_str(&b);
-    ck_assert_double_eq(figure(page, "process_open_fds"), fds + 1);
-    ck_assert_double_ge(fds, 3);
+    ck_assert_double_eq(figure(page, "process_open_fds"), fds);
     double age = difftime(time(NULL), (time_t)figure(page, "process_start_time_seconds"));
     ck_assert_msg(age > -2 && age < 3600, "started %f s ago", age);
     ck_assert_double_ge(figure(page, "process_cpu_seconds_total"), 0);
     ck_assert_double_gt(figure(page, "process_resident_memory_bytes"), 100e3);
     ck_assert_double_gt(figure(page, "process_virtual_memory_bytes"), figure(page, "process_resident_memory_bytes"));
-    fclose(file);
     metrics_free(m);
 }
 END_TEST

@@ -518,6 +518,18 @@ static bool is_full(void *arg)
     return server_connections(((struct fixture *)arg)->server) >= LIMIT;
 }
 
+struct waiting {
+    struct fixture *fixture;
+    struct client *client;
+};
+
+static bool is_closed_and_never_over(void *arg)
+{
+    struct waiting *w = arg;
+    ck_assert_uint_le(server_connections(w->fixture->server), LIMIT);
+    return w->client->closed;
+}
+
 static unsigned closed_of(const struct client *crowd)
 {
     unsigned closed = 0;
@@ -542,10 +554,7 @@ START_TEST(too_many_wait_until_others_are_cut_off)
         ck_assert_uint_eq(server_connections(f.server), LIMIT);
     }
     ck_assert_msg(last.got.len == 0, "the last one waits");
-    while (!last.closed) {
-        event_base_loop(f.base, EVLOOP_ONCE);
-        ck_assert_uint_le(server_connections(f.server), LIMIT);
-    }
+    turn_until(&f, is_closed_and_never_over, &(struct waiting){&f, &last}, "the last one was answered");
     ck_assert_ptr_nonnull(strstr(buf_str(&last.got), "\r\n\r\nok\n"));
     ck_assert_uint_ge(closed_of(crowd), CROWD - LIMIT);
     ck_assert_msg(crowd[0].closed, "the oldest goes first");
@@ -675,6 +684,21 @@ START_TEST(one_address)
 }
 END_TEST
 
+START_TEST(a_restart_gets_its_port_back_at_once)
+{
+    struct error err = {0};
+    struct fixture f;
+    fixture_init(&f, "127.0.0.1");
+    uint16_t port = server_port(f.server);
+    cleanup(mem_free_ptr) char *answer = get(&f, "/healthz"); /* we close first, so TIME_WAIT is on our side */
+    server_free(f.server);
+    event_base_loop(f.base, EVLOOP_NONBLOCK);
+    f.server = server_new(f.base, "127.0.0.1", port, f.metrics, NULL, &callbacks, &f, &err);
+    ck_assert_msg(f.server != NULL, "%s", err.message);
+    fixture_fini(&f);
+}
+END_TEST
+
 static void expect_no_server(struct fixture *f, const char *host, uint16_t port, const char *where, const char *why)
 {
     struct error err = {0};
@@ -735,6 +759,7 @@ int main(void)
     tcase_set_timeout(t, 3 * PATIENCE_S);
     tcase_add_test(t, every_address_of_both_families);
     tcase_add_test(t, one_address);
+    tcase_add_test(t, a_restart_gets_its_port_back_at_once);
     tcase_add_test(t, addresses_that_cannot_be_had);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
