@@ -118,18 +118,37 @@ static int order_of_shown(const void *a, const void *b)
     return strcmp(((const struct shown *)a)->server->name, ((const struct shown *)b)->server->name);
 }
 
-static struct shown *find_shown(struct walk *w, const char *name)
+/* The first of that name. */
+static struct shown *find_shown(const struct walk *w, const char *name)
 {
     const struct backend_server wanted = {.name = (char *)(uintptr_t)name};
     const struct shown key = {.server = &wanted};
-    return bsearch(&key, w->shown, w->b->server_count, sizeof(*w->shown), order_of_shown);
+    struct shown *s = bsearch(&key, w->shown, w->b->server_count, sizeof(*w->shown), order_of_shown);
+    while (s != NULL && s > w->shown && order_of_shown(s - 1, s) == 0)
+        s--;
+    return s;
 }
 
-static char *not_shown(const struct walk *w, const char *name)
+/* Ticks off one of that name; the line of the first, 0 where this is it. */
+static unsigned tick_off(const struct walk *w, struct shown *first)
 {
-    cleanup(mem_free_ptr) char *why = rawcfg_server_problem(&w->words, NULL);
-    return mem_printf("the Data Plane API does not show server %.64s%s%s", name, why != NULL ? ": " : "",
-                      why != NULL ? why : "");
+    const struct shown *end = w->shown + w->b->server_count;
+    unsigned before = first->line;
+    struct shown *s = first;
+    while (s + 1 < end && s->line != 0 && order_of_shown(s, s + 1) == 0)
+        s++;
+    if (s->line == 0)
+        s->line = w->number;
+    return before;
+}
+
+/* Takes ownership of why (NULL: unknown). */
+static char *not_shown(const char *kind, const char *name, char *why)
+{
+    char *text = mem_printf("%s%.64s is not shown by the Data Plane API%s%s", kind, name, why != NULL ? ": " : "",
+                            why != NULL ? why : "");
+    free(why);
+    return text;
 }
 
 static char *compare_with(const struct walk *w, const struct backend_server *s)
@@ -152,16 +171,15 @@ static char *server_reason(struct walk *w)
     /* The API's tokenizer leaves quotes and escapes in the name. */
     cleanup(mem_free_ptr) char *name = mem_strndup(l->words[1].raw, l->words[1].raw_len);
     struct shown *s = find_shown(w, name);
-    unsigned before = s != NULL ? s->line : 0;
-    if (s != NULL && before == 0)
-        s->line = w->number;
+    unsigned before = s != NULL ? tick_off(w, s) : 0;
     if (w->depth > 0)
         return mem_strdup(conditional);
     if (!l->words[1].plain)
         return mem_strdup("its name is quoted or escaped, which the Data Plane API takes literally");
     if (before != 0)
         return mem_printf("line %u has a server of that name already", before);
-    return s != NULL ? compare_with(w, s->server) : not_shown(w, name);
+    return s != NULL ? compare_with(w, s->server)
+                     : not_shown("server ", name, rawcfg_keywords_problem(l, 3, NULL, false));
 }
 
 static char *template_reason(struct walk *w)
@@ -171,12 +189,11 @@ static char *template_reason(struct walk *w)
         return mem_strdup("a server-template line needs a prefix, a range and an address");
     if (w->depth > 0)
         return mem_strdup(conditional);
+    char *why = rawcfg_keywords_problem(l, 4, NULL, false);
     for (size_t i = 0; i < w->b->template_count; i++)
         if (str_eq(w->b->templates[i].prefix, l->words[1].text))
-            return rawcfg_keywords_problem(l, 4, NULL, false);
-    cleanup(mem_free_ptr) char *why = rawcfg_keywords_problem(l, 4, NULL, false);
-    return mem_printf("the Data Plane API does not show server-template %.64s%s%s", l->words[1].text,
-                      why != NULL ? ": " : "", why != NULL ? why : "");
+            return why;
+    return not_shown("server-template ", l->words[1].text, why);
 }
 
 /* Several lines are shown as one object, so only the keywords can be looked for. */
@@ -187,10 +204,8 @@ static char *default_reason(struct walk *w)
         return mem_strdup("a quote does not end, or there are too many words");
     if (w->depth > 0)
         return mem_strdup(conditional);
-    if (w->backend_doc != NULL && !yyjson_is_obj(obj) && w->words.count > 1) {
-        cleanup(mem_free_ptr) char *why = rawcfg_keywords_problem(&w->words, 1, NULL, false);
-        return mem_printf("the Data Plane API does not show it%s%s", why != NULL ? ": " : "", why != NULL ? why : "");
-    }
+    if (w->backend_doc != NULL && !yyjson_is_obj(obj) && w->words.count > 1)
+        return not_shown("default-server", "", rawcfg_keywords_problem(&w->words, 1, NULL, false));
     return rawcfg_keywords_problem(&w->words, 1, obj, false);
 }
 

@@ -178,7 +178,7 @@ static char *read_keywords(const struct rawcfg_line *l, size_t first, yyjson_val
         f->keyword = rawcfg_keyword_find(f->word->text);
         f->key = f->keyword != NULL ? mem_strdup(f->keyword->key) : key_in(obj, f->word->text);
         if (f->key == NULL)
-            return mem_printf("the Data Plane API does not know \"%.64s\" here, and may lose it with any write",
+            return mem_printf("\"%.64s\" is not known to the Data Plane API, which may lose it with any write",
                               f->word->text);
         k->count++;
         if (!has_argument(f, obj))
@@ -250,7 +250,7 @@ static bool same_address(const struct rawcfg_word *w, yyjson_val *obj)
 
 char *rawcfg_server_problem(const struct rawcfg_line *l, yyjson_val *obj)
 {
-    if (obj != NULL && !same_address(&l->words[2], obj))
+    if (!same_address(&l->words[2], obj))
         return mem_printf("the Data Plane API shows the address %.128s as something else, and would change it",
                           l->words[2].text);
     return rawcfg_keywords_problem(l, 3, obj, true);

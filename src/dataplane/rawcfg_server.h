@@ -11,8 +11,7 @@
 #include "base/compiler.h"
 #include "dataplane/rawcfg_words.h"
 
-/* Why a write would damage the line, NULL where it would not; free(). obj is the API's object for `server NAME
- * ADDRESS ...`; NULL: not shown, then only the keywords are looked at. */
+/* Why a write would damage the line `server NAME ADDRESS ...`, of which the API shows obj; NULL: it would not. free(). */
 char *rawcfg_server_problem(const struct rawcfg_line *l, yyjson_val *obj) must_check;
 
 /* The keywords from word `first` on; obj NULL: only whether they are known at all. values: compare those too. */

@@ -140,6 +140,31 @@ START_TEST(every_keyword_is_found_by_its_name_alone)
 }
 END_TEST
 
+/* What HAProxy 2.8 says of itself with -dKcfg: "weight +1" takes one argument, "check" none. */
+START_TEST(every_keyword_of_haproxy_is_known_with_its_arguments)
+{
+    struct buf text;
+    size_t count = 0;
+    buf_init(&text, 0);
+    ck_assert_int_eq(buf_read_file(&text, "tests/data/dataplane/server-keywords-haproxy-2.8.txt"), 0);
+    char *at = text.data, *line;
+    while ((line = strsep(&at, "\n")) != NULL && line[0] != '\0') {
+        char *argument = strstr(line, " +"); /* "source +-1": as many as there are */
+        if (argument != NULL)
+            *argument = '\0';
+        const struct rawcfg_keyword *k = rawcfg_keyword_find(line);
+        ck_assert_msg(k != NULL, "%s", line);
+        ck_assert_msg(
+            (k->form != RAWCFG_ON && k->form != RAWCFG_OFF && k->form != RAWCFG_TRUE) ==
+                (argument != NULL || str_eq(line, "usesrc")), /* listed only to be refused outside of source */
+            "%s", line);
+        count++;
+    }
+    ck_assert_uint_eq(count, 101);
+    buf_fini(&text);
+}
+END_TEST
+
 /* ---- one server line against its object ---- */
 
 static const struct {
@@ -224,15 +249,15 @@ static const struct {
     {"quic-cc-algo cubic(10m)", "{\"quic-cc-algo\":\"cubic\",\"quic_cc_algo_max_window\":10}", NULL},
     {"quic-cc-algo bbr", "{\"quic-cc-algo\":\"cubic\"}", "as something else"},
     /* not in the table: newer than it, or nobody's */
-    {"check shiny 5 weight 3", "{\"check\":\"enabled\",\"weight\":3}", "does not know \"shiny\" here"},
+    {"check shiny 5 weight 3", "{\"check\":\"enabled\",\"weight\":3}", "\"shiny\" is not known to the Data Plane API"},
     {"check shiny 5 weight 3", "{\"check\":\"enabled\",\"weight\":3,\"shiny\":5}", NULL},
     {"very-shiny x no-glitter check", "{\"very_shiny\":\"x\",\"glitter\":\"disabled\",\"check\":\"enabled\"}", NULL},
     {"check very-shiny", "{\"very-shiny\":true,\"check\":\"enabled\"}", NULL},
     {"check very-shiny", "{\"very-shiny\":\"disabled\",\"check\":\"enabled\"}", NULL},
     {"shiny", "{\"shiny\":\"x\"}", "\"shiny\" lacks its argument"},
-    {"metadata", "{\"metadata\":{}}", "does not know \"metadata\""},
-    {"name x", "{\"name\":\"x\"}", "does not know \"name\""},
-    {"CHECK", "{\"check\":\"enabled\"}", "does not know \"CHECK\""},
+    {"metadata", "{\"metadata\":{}}", "\"metadata\" is not known to the Data Plane API"},
+    {"name x", "{\"name\":\"x\"}", "\"name\" is not known to the Data Plane API"},
+    {"CHECK", "{\"check\":\"enabled\"}", "\"CHECK\" is not known to the Data Plane API"},
 };
 
 START_TEST(a_server_line_against_what_is_shown)
@@ -272,12 +297,13 @@ static const struct {
     {"backend \"be\"\n server a 10.0.0.1:80\n", "a", "", ""},
     {"backend be\n server a 10.0.0.1:80\npeers p\n server z 1\nring r\n server z 2\n", "a", "", ""},
     {"backend be\n server a 10.0.0.1:80\nring r\n server z 2\n", "a", "", ""},
-    {"# _version=7\nbackend be\n server hidden 1\n", "", "", "3: does not show server hidden"},
+    {"# _version=7\nbackend be\n server hidden 1\n", "", "", "3: server hidden is not shown"},
     /* another version: the API's view is another configuration */
     {"# _version=6\nbackend be\n server hidden 1\n", "x", "", ""},
-    {"# _version=7\nbackend be\n server a 10.0.0.1:80 shiny 1\n", "a", "", "3: does not know \"shiny\""},
+    {"# _version=7\nbackend be\n server a 10.0.0.1:80 shiny 1\n", "a", "",
+     "3: \"shiny\" is not known to the Data Plane API"},
     {"backend be\n server a 10.0.0.1:80 shiny\n", "", "",
-     "2: does not show server a: the Data Plane API does not know \"shiny\""},
+     "2: server a is not shown by the Data Plane API: \"shiny\" is not known to the Data Plane API"},
     {"backend be\n server a 10.0.0.1:80\n", "a b", "", "1: shows server b"},
     {"backend be\n server a 10.0.0.1:80\n server a 10.0.0.1:80\n", "a", "", "3: line 2 has a server of that name"},
     {"backend be\n server a\n", "", "", "2: needs a name and an address"},
@@ -286,6 +312,10 @@ static const struct {
     {"backend be\n server a 10.0.0.1:80 cookie 'x\n", "a", "", "2: a quote does not end|1: shows server a"},
     {"backend be\n.if defined(X)\n server a 10.0.0.1:80\n.else\n server b 1\n.endif\n server c 10.0.0.1:80\n", "a c",
      "", "3: inside .if|5: inside .if"},
+    {"backend be\n.if x\n server b 10.0.0.1:80\n.else\n server b 10.0.0.1:80\n.endif\n server c 10.0.0.1:80\n", "b c b",
+     "", "3: inside .if|5: inside .if"},
+    {"backend be\n server a 10.0.0.1:80\n server a 10.0.0.1:80\n server a 10.0.0.1:80\n", "a b a a", "",
+     "3: line 2 has|4: line 2 has|1: shows server b"},
     {".if defined(X)\nbackend be\n server a 10.0.0.1:80\n.endif\n", "a", "", "3: inside .if"},
     {".if a\n.if b\n.endif\nbackend be\n server a 10.0.0.1:80\n.endif\n.endif\n.endif\nbackend c\n", "a", "",
      "5: inside .if"},
@@ -295,17 +325,18 @@ static const struct {
     {"backend be\n server a 10.0.0.1:80 # shiny \\\n # server b\n", "a", "", ""},
     /* templates are no servers, servers no templates */
     {"backend be\n server-template slot 3 10.0.0.1:80 check disabled\n", "", "slot", ""},
-    {"backend be\n server-template slot 3 10.0.0.1:80 check shiny\n", "", "slot", "2: does not know \"shiny\""},
-    {"backend be\n server-template slot 3 10.0.0.1:80\n", "", "", "2: does not show server-template slot"},
+    {"backend be\n server-template slot 3 10.0.0.1:80 check shiny\n", "", "slot",
+     "2: \"shiny\" is not known to the Data Plane API"},
+    {"backend be\n server-template slot 3 10.0.0.1:80\n", "", "", "2: server-template slot is not shown"},
     {"backend be\n server-template slot 3 10.0.0.1:80 shiny\n", "", "",
-     "2: server-template slot: the Data Plane API does not know"},
+     "2: server-template slot is not shown by the Data Plane API: \"shiny\" is not known"},
     {"backend be\n server-template slot 3\n", "", "slot", "2: needs a prefix, a range and an address"},
     {"backend be\n.if x\n server-template slot 3 10.0.0.1\n.endif\n", "", "slot", "3: inside .if"},
     {"backend be\n server slot1 10.0.0.1:80\n server-template slot 3 10.0.0.1\n", "slot1", "slot", ""},
     /* default-server: the backend's object below has inter and rise */
     {"backend be\n default-server inter 5s rise 2\n", "", "", ""},
     {"backend be\n default-server inter 5s\n default-server rise 2 inter 7s # twice\n", "", "", ""},
-    {"backend be\n default-server inter 5s shiny 1\n", "", "", "2: does not know \"shiny\""},
+    {"backend be\n default-server inter 5s shiny 1\n", "", "", "2: \"shiny\" is not known to the Data Plane API"},
     {"backend be\n default-server fall 2\n", "", "", "2: does not show \"fall 2\""},
     {"backend be\n default-server error-limit 0\n", "", "", ""},
     {"backend be\n default-server inter \"5s\n", "", "", "2: a quote does not end"},
@@ -410,11 +441,13 @@ START_TEST(without_an_object_of_the_backend_default_servers_are_only_read)
     free(b.json);
     b.json = NULL;
     ck_assert_int_eq(rawcfg_find_aliens(file, strlen(file), &b, &err), 0);
-    check_found(&b, file, "3: does not know \"shiny\"");
+    check_found(&b, file, "3: \"shiny\" is not known to the Data Plane API");
     free(b.json);
     b.json = mem_strdup("{\"name\":\"be\"}"); /* 3.4 leaves out a line that it cannot read, good keywords and all */
     ck_assert_int_eq(rawcfg_find_aliens(file, strlen(file), &b, &err), 0);
-    check_found(&b, file, "2: does not show it|3: does not show it: the Data Plane API does not know \"shiny\"");
+    check_found(&b, file,
+                "2: default-server is not shown|3: default-server is not shown by the Data Plane API: \"shiny\" is not "
+                "known to the Data Plane API");
     backend_fini(&b);
 }
 END_TEST
@@ -562,6 +595,7 @@ int main(void)
     tcase_add_loop_test(t, words_of_a_line, 0, array_len(lines));
     tcase_add_test(t, too_many_words_are_no_line);
     tcase_add_test(t, every_keyword_is_found_by_its_name_alone);
+    tcase_add_test(t, every_keyword_of_haproxy_is_known_with_its_arguments);
     tcase_add_loop_test(t, a_server_line_against_what_is_shown, 0, array_len(servers));
     tcase_add_loop_test(t, aliens_of_a_file, 0, array_len(files));
     tcase_add_test(t, a_nul_is_no_configuration);
