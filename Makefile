@@ -10,6 +10,8 @@ PYTHON ?= /usr/bin/python3
 CC ?= cc
 CLANG ?= clang
 TIME ?= 60
+# Test processes side by side: they mostly wait, so more than there are cores.
+JOBS ?= 6
 B := build
 
 PACKAGES := libcurl openssl libevent_core libevent_extra yaml-0.1 yyjson
@@ -93,7 +95,7 @@ test: deps-test
 	@$(MAKE) --no-print-directory unit replay pytest
 
 pytest:
-	@$(PYTHON) -m pytest -q -rs tests/conformance tests/functional
+	@$(PYTHON) -m pytest -q -rs -n $(JOBS) -p no:cacheprovider tests/conformance tests/functional
 
 demo: deps-test
 	@$(MAKE) --no-print-directory $B/haproxy-k8s-sync
