@@ -47,12 +47,11 @@ static void forget_pages(struct watch *w)
     free(w->continue_token);
     w->continue_token = NULL;
     w->page = 1;
-    w->list_version[0] = '\0';
 }
 
 static unsigned start_list(struct watch *w, uint64_t now_ms)
 {
-    bool pages = w->paged || w->unlimited || now_ms < w->server->no_streaming_until_ms;
+    bool pages = w->paged || now_ms < w->server->no_streaming_until_ms;
     forget_pages(w);
     w->listed_ms = now_ms;
     return WATCH_REPLACE_BEGIN | WATCH_LISTED | request(w, pages ? WATCH_LISTING : WATCH_STREAMING, now_ms);

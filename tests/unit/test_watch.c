@@ -143,6 +143,7 @@ static void go_to(enum from from)
         return;
     case AT_STREAMED_WATCH:
         go_to(AT_STREAMING);
+        now += 3000;
         feed_bookmark("20", true);
         return;
     case AT_OPENING_WATCH:
@@ -509,6 +510,7 @@ START_TEST(a_watch_that_never_says_a_word_is_listed_again)
     feed_type(WATCH_EVENT_CLOSED);
     assert_path(WATCH_PATH("21"));
     feed_head();
+    ck_assert_uint_eq(watch_due_ms(&w), now + watch_usual_deadlines.silence_ms); /* the end bookmark is one, too */
     feed_due();
     ck_assert_str_eq(w.reason, "mute");
     ck_assert(actions & WATCH_CONTACT_LOST);
@@ -799,6 +801,17 @@ START_TEST(streaming_lists_that_are_cut_again_and_again_become_pages)
     }
     feed_type(WATCH_EVENT_LOST);
     assert_path(PAGE1_PATH);
+    /* In a row: a complete one in between counts. */
+    go_to(AT_STREAMING);
+    w.cut_streams = WATCH_STREAMING_TRIES - 1;
+    feed_bookmark("20", true);
+    feed_object("21");
+    now += WATCH_LIST_SPACING_MS;
+    feed_error(410);
+    assert_path(STREAMING_PATH);
+    feed_head();
+    feed_type(WATCH_EVENT_LOST);
+    ck_assert_int_eq(w.state, WATCH_WAITING);
     /* A refused connection says nothing about streaming. */
     go_to(AT_UNANSWERED);
     for (int i = 0; i < 20; i++) {
@@ -842,6 +855,19 @@ START_TEST(relists_are_spaced_where_each_event_is_followed_by_trouble)
     ck_assert_int_eq(w.state, WATCH_WAITING);
     ck_assert_uint_ge(watch_due_ms(&w), w.listed_ms + WATCH_LIST_SPACING_MS);
     ck_assert_uint_le(watch_due_ms(&w), w.listed_ms + WATCH_LIST_SPACING_MS + 800);
+}
+END_TEST
+
+START_TEST(a_list_at_once_needs_news_since_the_last_one)
+{
+    go_to(AT_PROVEN_WATCH);
+    feed_error(410);
+    ck_assert(actions & WATCH_REQUEST);
+    feed_head();
+    feed_bookmark("30", true);
+    now += 10 * WATCH_LIST_SPACING_MS;
+    feed_error(410);
+    ck_assert_int_eq(w.state, WATCH_WAITING);
 }
 END_TEST
 
@@ -890,6 +916,9 @@ START_TEST(a_rotated_token_costs_one_retry_and_a_refused_one_backs_off)
         feed_due();
         assert_path(WATCH_PATH("21"));
     }
+    feed_answer(503); /* whatever it was, it did not refuse us */
+    feed_due();
+    ck_assert_uint_eq(feed_answer(401), WATCH_CREDENTIALS | WATCH_ENDED | WATCH_REQUEST);
 }
 END_TEST
 
@@ -902,6 +931,7 @@ START_TEST(stop_leaves_nothing_behind)
         ck_assert_uint_eq(feed_type(WATCH_EVENT_STOP), WATCH_CANCEL | (list ? WATCH_REPLACE_ABORT : 0));
         ck_assert_int_eq(w.state, WATCH_IDLE);
         ck_assert_uint_eq(watch_due_ms(&w), 0);
+        ck_assert(!w.contact);
         ck_assert_uint_eq(feed_object("99"), 0);
         ck_assert_uint_eq(feed_type(WATCH_EVENT_TIMER), 0);
         ck_assert_uint_eq(feed_type(WATCH_EVENT_POKE), 0);
@@ -1101,6 +1131,7 @@ int main(void)
     tcase_add_test(t, streaming_lists_that_are_cut_again_and_again_become_pages);
     tcase_add_test(t, failing_lists_keep_the_last_good_state);
     tcase_add_test(t, relists_are_spaced_where_each_event_is_followed_by_trouble);
+    tcase_add_test(t, a_list_at_once_needs_news_since_the_last_one);
     tcase_add_test(t, denied_is_told_and_ends_with_the_next_good_answer);
     tcase_add_test(t, a_rotated_token_costs_one_retry_and_a_refused_one_backs_off);
     tcase_add_test(t, stop_leaves_nothing_behind);
