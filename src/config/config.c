@@ -79,8 +79,10 @@ int config_parse(char *const *env, struct config *ret, struct config_report *rep
     credentials_parse(env, &c, report);
     unknown_report(env, report);
     if (report->error_count > 0) {
+        enum log_format format = c.log_format;
         config_fini(&c);
         *ret = c;
+        ret->log_format = format; /* the errors are logged in the form that was asked for */
         return -1;
     }
     if (c.backend_name == NULL)
