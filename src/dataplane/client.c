@@ -247,29 +247,26 @@ const char *dataplane_client_url(const struct dataplane_client *c)
     return c->url;
 }
 
-struct dataplane_client *dataplane_client_new(struct event_base *base, struct http *http, const char *url,
-                                              const char *unix_socket, struct secret *username, struct secret *password,
-                                              struct secret *token, const struct log *log,
-                                              const struct dataplane_client_events *events, struct error *err)
+struct dataplane_client *dataplane_client_new(struct event_base *base, struct http *http,
+                                              const struct dataplane_client_options *o, struct error *err)
 {
-    bool is_http = url != NULL && (str_has_prefix(url, "http://") || str_has_prefix(url, "https://"));
-    if (unix_socket == NULL && !is_http) {
+    bool is_http = o->url != NULL && (str_has_prefix(o->url, "http://") || str_has_prefix(o->url, "https://"));
+    if (o->unix_socket == NULL && !is_http) {
         (void)error_set(err, ERROR_FATAL, "Data Plane API URL \"%s\": expected http://, https:// or a unix socket",
-                        url != NULL ? url : "");
+                        o->url != NULL ? o->url : "");
         return NULL;
     }
     struct dataplane_client *c = mem_alloc(sizeof(*c));
     *c = (struct dataplane_client){.http = http,
-                                   .url = mem_strdup(url != NULL ? url : unix_socket),
-                                   .username = username,
-                                   .password = password,
-                                   .token = token,
-                                   .log = log,
+                                   .url = mem_strdup(o->url != NULL ? o->url : o->unix_socket),
+                                   .username = o->username,
+                                   .password = o->password,
+                                   .token = o->token,
+                                   .log = o->log,
+                                   .events = o->events,
                                    .secret_warning = {.period_ms = SECRET_WARNING_PERIOD_MS}};
-    c->endpoint.base_url = mem_strdup(unix_socket != NULL ? "http://localhost" : url);
-    c->endpoint.unix_socket = mem_strdup(unix_socket);
-    if (events != NULL)
-        c->events = *events;
+    c->endpoint.base_url = mem_strdup(o->unix_socket != NULL ? "http://localhost" : o->url);
+    c->endpoint.unix_socket = mem_strdup(o->unix_socket);
     timer_init(&c->later, base, tell_start_error, c);
     return c;
 }

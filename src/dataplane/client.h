@@ -35,12 +35,18 @@ struct dataplane_client_events {
     void *arg;
 };
 
-/* The secrets and log are borrowed and outlive the client; events is copied and may be NULL. A token wins over a
- * username; neither set: no credentials are sent. base is that of http. */
-struct dataplane_client *dataplane_client_new(struct event_base *base, struct http *http, const char *url,
-                                              const char *unix_socket, struct secret *username, struct secret *password,
-                                              struct secret *token, const struct log *log,
-                                              const struct dataplane_client_events *events,
+struct dataplane_client_options {
+    const char *url;         /* "http(s)://host:port" without userinfo; with a unix socket only for messages */
+    const char *unix_socket; /* path; NULL: TCP */
+    /* Borrowed, outlive the client, may be NULL. A token wins over a username; neither set: no credentials are sent. */
+    struct secret *username, *password, *token;
+    const struct log *log; /* borrowed; may be NULL */
+    struct dataplane_client_events events;
+};
+
+/* base is that of http. Everything but the secrets and the log is copied. Failure: ERROR_FATAL. */
+struct dataplane_client *dataplane_client_new(struct event_base *base, struct http *http,
+                                              const struct dataplane_client_options *options,
                                               struct error *err) must_check;
 /* Cancels what is under way without calling back. NULL is allowed. */
 void dataplane_client_free(struct dataplane_client *c);

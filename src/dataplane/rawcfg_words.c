@@ -44,6 +44,14 @@ static void put(struct scan *s, char c)
     buf_addn(s->out, &c, 1);
 }
 
+/* The two digits at s->at; 0 where there are none (and for 00, which would end the word). */
+static int hex_byte(const struct scan *s)
+{
+    if (s->end - s->at < 2 || hex(s->at[0]) < 0 || hex(s->at[1]) < 0)
+        return 0;
+    return hex(s->at[0]) * 16 + hex(s->at[1]);
+}
+
 /* Behind a backslash outside of ''. What HAProxy does not know as an escape stays as it is. */
 static void escape(struct scan *s, bool in_quotes)
 {
@@ -54,8 +62,8 @@ static void escape(struct scan *s, bool in_quotes)
         put(s, stand_for[control - names]);
     } else if (c != '\0' && strchr(in_quotes ? "\\\"' #$" : "\\\"' #", c) != NULL) {
         put(s, c);
-    } else if (c == 'x' && s->end - s->at >= 2 && hex(s->at[0]) >= 0 && hex(s->at[1]) >= 0) {
-        put(s, (char)(hex(s->at[0]) * 16 + hex(s->at[1])));
+    } else if (c == 'x' && hex_byte(s) > 0) {
+        put(s, (char)hex_byte(s));
         s->at += 2;
     } else {
         put(s, '\\');
@@ -85,11 +93,9 @@ static bool scan_word(struct scan *s)
     return quote == '\0';
 }
 
-static void take_word(struct rawcfg_line *l, struct scan *s, size_t *offset)
+static void take_word(struct rawcfg_line *l, struct scan *s)
 {
     struct rawcfg_word *w = &l->words[l->count];
-    size_t from = l->text.len;
-    *offset = from;
     w->raw = s->at;
     if (!scan_word(s))
         l->broken = true;
@@ -103,7 +109,6 @@ static void take_word(struct rawcfg_line *l, struct scan *s, size_t *offset)
 void rawcfg_line_split(struct rawcfg_line *l, const char *line, size_t len)
 {
     struct scan s = {.at = line, .end = line + len, .out = &l->text};
-    size_t offsets[RAWCFG_MAX_WORDS];
     l->count = 0;
     l->broken = false;
     buf_clear(&l->text);
@@ -116,8 +121,11 @@ void rawcfg_line_split(struct rawcfg_line *l, const char *line, size_t len)
             l->broken = true;
             break;
         }
-        take_word(l, &s, &offsets[l->count]);
+        take_word(l, &s);
     }
-    for (size_t i = 0; i < l->count; i++) /* only now does the buffer stay where it is */
-        l->words[i].text = l->text.data + offsets[i];
+    const char *text = buf_str(&l->text); /* only now does the buffer stay where it is */
+    for (size_t i = 0; i < l->count; i++) {
+        l->words[i].text = text;
+        text += strlen(text) + 1;
+    }
 }

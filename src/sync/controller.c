@@ -186,7 +186,6 @@ static void make_target(struct controller *c)
 static int make_clients(struct controller *c, const struct kube_access *access, const char *version, struct error *err)
 {
     struct config *config = c->config;
-    const struct dataplane_client_events events = {.requested = on_dataplane_request, .arg = c};
     cleanup(mem_free_ptr) char *agent = mem_printf("haproxy-k8s-sync/%s", version);
     c->http = http_new(c->base, agent, err);
     if (c->http == NULL)
@@ -194,9 +193,14 @@ static int make_clients(struct controller *c, const struct kube_access *access, 
     c->kube = kube_client_new(c->http, access, c->log, err);
     if (c->kube == NULL)
         return -1;
-    c->dataplane = dataplane_client_new(c->base, c->http, config->dataplane_url, config->dataplane_socket,
-                                        &config->dataplane_username, &config->dataplane_password,
-                                        &config->dataplane_token, c->log, &events, err);
+    const struct dataplane_client_options dataplane = {.url = config->dataplane_url,
+                                                       .unix_socket = config->dataplane_socket,
+                                                       .username = &config->dataplane_username,
+                                                       .password = &config->dataplane_password,
+                                                       .token = &config->dataplane_token,
+                                                       .log = c->log,
+                                                       .events = {.requested = on_dataplane_request, .arg = c}};
+    c->dataplane = dataplane_client_new(c->base, c->http, &dataplane, err);
     return c->dataplane != NULL ? 0 : -1;
 }
 

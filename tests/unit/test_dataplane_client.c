@@ -198,10 +198,16 @@ static void on_answer(void *arg, const struct dataplane_answer *a)
 static void make_client(const char *url, const char *socket)
 {
     static const struct log quiet = {.level = LOG_LEVEL_ERROR, .fd = -1};
-    static const struct dataplane_client_events events = {.requested = on_requested};
     struct error err = {0};
     dataplane_client_free(client);
-    client = dataplane_client_new(base, http, url, socket, &username, &password, &token, &quiet, &events, &err);
+    const struct dataplane_client_options o = {.url = url,
+                                               .unix_socket = socket,
+                                               .username = &username,
+                                               .password = &password,
+                                               .token = &token,
+                                               .log = &quiet,
+                                               .events = {.requested = on_requested}};
+    client = dataplane_client_new(base, http, &o, &err);
     ck_assert_msg(client != NULL, "%s", err.message);
 }
 
@@ -678,10 +684,9 @@ END_TEST
 START_TEST(a_url_of_another_kind_is_refused)
 {
     static const char *const bad[] = {"", "ftp://x", "haproxy:5555", "/run/api.sock", NULL};
-    static const struct log quiet = {.fd = -1};
     for (size_t i = 0; i < array_len(bad); i++) {
         struct error err = {0};
-        ck_assert_ptr_null(dataplane_client_new(base, http, bad[i], NULL, NULL, NULL, NULL, &quiet, NULL, &err));
+        ck_assert_ptr_null(dataplane_client_new(base, http, &(struct dataplane_client_options){.url = bad[i]}, &err));
         ck_assert_int_eq(err.kind, ERROR_FATAL);
     }
     dataplane_client_free(NULL);
@@ -692,7 +697,7 @@ START_TEST(without_secrets_and_events)
 {
     struct error err = {0};
     dataplane_client_free(client);
-    client = dataplane_client_new(base, http, server.url, NULL, NULL, NULL, NULL, NULL, NULL, &err);
+    client = dataplane_client_new(base, http, &(struct dataplane_client_options){.url = server.url}, &err);
     call("GET", "/a", NULL);
     ck_assert_str_eq(server.authorization, "(none)");
     ck_assert_int_eq(dataplane_credentials_refused(client), false);

@@ -46,6 +46,7 @@ static const struct {
     {"a\\nb\\tc\\rd", "a\nb\tc\rd~"},
     {"a\\x41\\x7", "aA\\x7~"},
     {"a\\xzz", "a\\xzz~"},
+    {"a\\x00b c", "a\\x00b~|c"},
     {"a\\q", "a\\q~"},
     {"a\\", "a\\~"},
     {"\"a\\$b\" \"$c\" $d", "a$b~|$c~|$d"},
