@@ -67,7 +67,7 @@ struct config_report {
 };
 
 /* Parses all of environ and reports every problem at once. 0 also with warnings; -1 where there is any error: then *ret
- * holds nothing. Files of secrets are read here for the first time; an unreadable one is an error. *report is set in
+ * holds nothing but log_format. Files of secrets are read here for the first time; an unreadable one is an error. *report is set in
  * either case. */
 int config_parse(char *const *environ, struct config *ret, struct config_report *report) must_check;
 void config_fini(struct config *c);
