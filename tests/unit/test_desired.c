@@ -614,6 +614,26 @@ START_TEST(many_endpoints)
 }
 END_TEST
 
+START_TEST(every_endpoint_a_place_of_its_own)
+{
+    struct mapping_rules mapping = {0};
+    struct desired d;
+    struct cache *c = cache_new();
+    cleanup(buf_fini) struct buf line;
+    buf_init(&line, 0);
+    text_sync(c, CACHE_NODES);
+    text_sync(c, CACHE_SLICES);
+    buf_add(&line, "slice a http/80 :");
+    for (unsigned e = 0; e < 3000; e++)
+        buf_printf(&line, " 10.9.%u.%u", e / 250, e % 250);
+    text_put(c, buf_str(&line));
+    desired_compute(c, &mapping, &d);
+    ck_assert_uint_eq(d.server_count, 3000);
+    desired_fini(&d);
+    cache_free(c);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("desired");
@@ -633,6 +653,7 @@ int main(void)
     tcase_add_test(t, a_node_serves_exactly_when_the_rules_say_so);
     tcase_add_test(t, an_endpoint_that_moves_between_slices_never_vanishes);
     tcase_add_test(t, many_endpoints);
+    tcase_add_test(t, every_endpoint_a_place_of_its_own);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);
