@@ -1,0 +1,118 @@
+/* src/dataplane/txn_steps: from a difference to the requests of a transaction. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "dataplane/txn.h"
+#include "model/diff.h"
+
+static char *writable(const char *s)
+{
+    return (char *)(uintptr_t)s;
+}
+
+static struct diff_change change(enum diff_op op, const char *name, const char *json)
+{
+    return (struct diff_change){.op = op,
+                                .server = {.name = writable(name),
+                                           .address = writable("10.0.0.1"),
+                                           .port = 80,
+                                           .weight = 100,
+                                           .check = true,
+                                           .json = writable(json)}};
+}
+
+START_TEST(steps_of_a_difference)
+{
+    static const struct {
+        const char *method, *path, *body, *what;
+    } expected[] = {
+        {"PUT", "/configuration/backends/b%2Fe", "{\"name\":\"b/e\",\"balance\":{\"algorithm\":\"roundrobin\"}}",
+         "change backend b/e"},
+        {"PUT", "/configuration/backends/b%2Fe/servers/n2",
+         "{\"name\":\"n2\",\"address\":\"10.0.0.1\",\"inter\":1,\"port\":80,\"check\":\"enabled\",\"weight\":100}",
+         "change server n2"},
+        {"POST", "/configuration/backends/b%2Fe/servers",
+         "{\"name\":\"n 1\",\"address\":\"10.0.0.1\",\"port\":80,\"check\":\"enabled\",\"weight\":100}",
+         "add server n 1"},
+        {"POST", "/configuration/backends/b%2Fe/servers",
+         "{\"name\":\"n3\",\"address\":\"10.0.0.1\",\"port\":80,\"check\":\"enabled\",\"weight\":100}",
+         "add server n3"},
+        {"DELETE", "/configuration/backends/b%2Fe/servers/%22n%3F%22", NULL, "remove server \"n?\""},
+    };
+    struct diff_change changes[] = {change(DIFF_ADD, "n 1", NULL),
+                                    change(DIFF_CHANGE, "n2", "{\"name\":\"n2\",\"address\":\"x\",\"inter\":1}"),
+                                    change(DIFF_ADD, "n3", NULL), change(DIFF_REMOVE, "\"n?\"", "{}")};
+    struct backend actual = {.name = writable("b/e"), .exists = true, .json = writable("{\"name\":\"b/e\"}")};
+    struct diff d = {.verdict = DIFF_WRITE, .changes = changes, .change_count = 4, .backend_change = true};
+    struct diff_rules rules = {.balance = "roundrobin"};
+    struct txn_step *steps = NULL;
+    size_t count = 0;
+    struct error err = {0};
+    ck_assert_int_eq(txn_steps_from_diff(&actual, &d, &rules, &steps, &count, &err), 0);
+    ck_assert_uint_eq(count, array_len(expected));
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_str_eq(steps[i].method, expected[i].method);
+        ck_assert_str_eq(steps[i].path, expected[i].path);
+        ck_assert(str_eq(steps[i].body, expected[i].body));
+        ck_assert_str_eq(steps[i].what, expected[i].what);
+    }
+    txn_steps_free(steps, count);
+}
+END_TEST
+
+START_TEST(steps_for_a_backend_that_is_to_be_made)
+{
+    struct diff_change changes[] = {change(DIFF_ADD, "n1", NULL)};
+    struct backend actual = {.name = writable("be")};
+    struct diff d = {.verdict = DIFF_WRITE, .changes = changes, .change_count = 1, .create_backend = true};
+    struct diff_rules rules = {.balance = "roundrobin", .create_backend = true};
+    struct txn_step *steps = NULL;
+    size_t count = 0;
+    struct error err = {0};
+    ck_assert_int_eq(txn_steps_from_diff(&actual, &d, &rules, &steps, &count, &err), 0);
+    ck_assert_uint_eq(count, 2);
+    ck_assert_str_eq(steps[0].method, "POST");
+    ck_assert_str_eq(steps[0].path, "/configuration/backends");
+    ck_assert_str_eq(steps[0].body, "{\"name\":\"be\",\"mode\":\"tcp\",\"balance\":{\"algorithm\":\"roundrobin\"}}");
+    ck_assert_str_eq(steps[0].what, "create backend be");
+    txn_steps_free(steps, count);
+}
+END_TEST
+
+START_TEST(nothing_to_do_or_nothing_that_can_be_done)
+{
+    struct diff_change broken = change(DIFF_CHANGE, "n1", "{");
+    struct backend actual = {.name = writable("be"), .exists = true, .json = writable("{}")};
+    struct diff d = {.verdict = DIFF_NOTHING};
+    struct diff_rules rules = {0};
+    struct txn_step *steps = NULL;
+    size_t count = 9;
+    struct error err = {0};
+    ck_assert_int_eq(txn_steps_from_diff(&actual, &d, &rules, &steps, &count, &err), 0);
+    ck_assert_uint_eq(count, 0);
+    txn_steps_free(steps, count);
+    d = (struct diff){.verdict = DIFF_WRITE, .changes = &broken, .change_count = 1, .backend_change = true};
+    ck_assert_int_eq(txn_steps_from_diff(&actual, &d, &rules, &steps, &count, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_INVALID);
+    actual.json = writable("[");
+    ck_assert_int_eq(txn_steps_from_diff(&actual, &d, &rules, &steps, &count, &err), -1);
+    ck_assert_ptr_nonnull(strstr(err.message, "backend be"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("txn_steps");
+    TCase *t = tcase_create("txn_steps");
+    tcase_add_test(t, steps_of_a_difference);
+    tcase_add_test(t, steps_for_a_backend_that_is_to_be_made);
+    tcase_add_test(t, nothing_to_do_or_nothing_that_can_be_done);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}
