@@ -10,6 +10,7 @@
  * The endpoint's own port is right only where the server's address is the endpoint's own: on host network, or where it
  * names no node. A Service with several ports, or with usable endpoints elsewhere, needs a fixed port: DESIRED_UNDECIDED.
  * In a dual-stack Service the endpoints of the node's own address family speak for the node.
+ * Several ports are several names; one name may have another number in each slice, and of two on one node it is the lower.
  */
 #ifndef MODEL_DESIRED_H
 #define MODEL_DESIRED_H
