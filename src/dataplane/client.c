@@ -198,16 +198,16 @@ static int start(struct dataplane_client *c, const char *json, struct error *err
     cleanup(mem_free_ptr) char *path = mem_printf("%s%s", DATAPLANE_API, c->path);
     bool raw = str_has_prefix(c->path, "/configuration/raw");
     bool writes = str_eq(c->method, "POST") || str_eq(c->method, "PUT");
-    struct http_request_options o = {
-        .method = c->method,
-        .path = path,
-        .content_type = writes ? "application/json" : NULL,
-        .body = json,
-        .body_len = json != NULL ? strlen(json) : 0,
-        .accept = raw ? "*/*" : NULL, /* it answers text/plain, and 3.0.x refuses who asks for JSON only */
-        .max_body_bytes = raw ? RAW_MAX_BYTES : BODY_MAX_BYTES,
-        .connect_timeout_ms = CONNECT_TIMEOUT_MS,
-        .total_timeout_ms = TOTAL_TIMEOUT_MS};
+    struct http_request_options o = {.method = c->method,
+                                     .path = path,
+                                     .content_type = writes ? "application/json" : NULL,
+                                     .body = json,
+                                     .body_len = json != NULL ? strlen(json) : 0,
+                                     .accept =
+                                         raw ? "*/*" : NULL, /* asked for JSON, it wraps the file into a JSON string */
+                                     .max_body_bytes = raw ? RAW_MAX_BYTES : BODY_MAX_BYTES,
+                                     .connect_timeout_ms = CONNECT_TIMEOUT_MS,
+                                     .total_timeout_ms = TOTAL_TIMEOUT_MS};
     if (set_credentials(c, &o, err) != 0)
         return -1;
     c->request = http_start(c->http, &c->endpoint, &o, &callbacks, c, err);
