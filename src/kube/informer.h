@@ -33,7 +33,7 @@ enum informer_denied { INFORMER_ALLOWED, INFORMER_FORBIDDEN, INFORMER_NOT_SERVED
 struct informer_status {
     bool synced;                 /* the cache holds a complete list */
     bool stale;                  /* synced, but not in contact now: last good state in use */
-    enum informer_denied denied; /* last answer was 403 or 404 */
+    enum informer_denied denied; /* every answer is 403 or 404: at once before the first list, for 10 s after it */
     uint64_t last_byte_ms;       /* monotonic; 0: never */
     char problem[512];           /* what is wrong; "" where all is well or nothing is known yet */
 };

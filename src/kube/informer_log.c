@@ -28,13 +28,27 @@ void informer_log_synced(struct informer_log *l, size_t objects, bool paged, uin
              log_str("how", paged ? "paged list" : "streaming list"), log_us_as_ms("ms", took_us));
 }
 
+/* One outage shows as several of these in turn: lost, then unreachable, ... */
+static const char *key_of(const char *reason)
+{
+    static const char *const outage[] = {"lost", "unreachable", "closed", "no_answer", "silent", "mute"};
+    for (size_t i = 0; i < array_len(outage); i++)
+        if (str_eq(reason, outage[i]))
+            return "outage";
+    return reason;
+}
+
 static void log_lost(struct informer_log *l, const struct watch *w, uint64_t now_ms)
 {
     unsigned held_back;
+    const char *key = key_of(w->reason);
     if (l->lost_ms == 0)
         l->lost_ms = now_ms;
-    if (!log_limit_pass(&l->trouble, now_ms, w->reason, &held_back))
+    if (!log_limit_pass(&l->trouble, now_ms, key, &held_back))
         return;
+    if (!str_eq(key, l->last_key))
+        held_back = 0; /* those were of another kind */
+    l->last_key = key;
     l->loss_was_said = true;
     log_warn(l->log,
              w->synced ? "no contact with the Kubernetes API; the last good state stays in use"

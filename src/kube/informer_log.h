@@ -14,6 +14,7 @@ struct informer_log {
     const struct log *log;
     const char *resource; /* borrowed */
     struct log_limit trouble, relists, skipped;
+    const char *last_key;
     uint64_t lost_ms;   /* contact was lost then; 0: it is there, or never was */
     bool loss_was_said; /* so its end is said, too */
     bool warned;        /* the API server's warning was passed on */

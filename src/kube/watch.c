@@ -160,6 +160,17 @@ static unsigned react(struct watch *w, enum watch_reaction r, int64_t retry_afte
     return wait_for(w, was_watch, retry_after_ms, now_ms);
 }
 
+/* status 0: an answer that is no refusal. */
+static void note_refusal(struct watch *w, int status, uint64_t now_ms)
+{
+    if (status == 0)
+        w->refused_ms = 0;
+    else if (w->refused_ms == 0)
+        w->refused_ms = now_ms;
+    if (status == 0 || !w->synced || now_ms >= w->refused_ms + WATCH_DENIED_MS)
+        w->denied_status = status;
+}
+
 /* e is what ended the request; NULL: we do, by the clock. */
 static unsigned end_request(struct watch *w, enum watch_trouble t, const struct watch_event *e, uint64_t now_ms)
 {
@@ -168,7 +179,7 @@ static unsigned end_request(struct watch *w, enum watch_trouble t, const struct 
         actions |= WATCH_CANCEL;
     explain(w, t, e != NULL ? e->detail : NULL);
     if (e != NULL && e->type == WATCH_EVENT_ANSWER) {
-        w->denied_status = t == TROUBLE_FORBIDDEN || t == TROUBLE_NOT_FOUND ? e->status : 0;
+        note_refusal(w, t == TROUBLE_FORBIDDEN || t == TROUBLE_NOT_FOUND ? e->status : 0, now_ms);
         w->credentials_refused = w->credentials_refused && t == TROUBLE_UNAUTHORIZED;
     }
     if (t == TROUBLE_SILENT || t == TROUBLE_MUTE)
@@ -209,6 +220,7 @@ static unsigned on_forget(struct watch *w, const struct watch_event *e, uint64_t
 {
     (void)e;
     w->reason = "forgotten";
+    w->detail[0] = '\0';
     w->synced = false;
     if (w->state == WATCH_WATCHING)
         return WATCH_CANCEL | start_list(w, now_ms);
@@ -224,7 +236,7 @@ static unsigned on_head(struct watch *w, const struct watch_event *e, uint64_t n
         return end_request(w, TROUBLE_NOT_JSON, e, now_ms);
     w->answered_ms = w->last_byte_ms = now_ms;
     w->credentials_refused = false;
-    w->denied_status = 0;
+    note_refusal(w, 0, now_ms);
     return 0;
 }
 
@@ -442,28 +454,6 @@ unsigned watch_step(struct watch *w, const struct watch_event *e, uint64_t now_m
 }
 
 /* ---- for whoever drives the machine ---- */
-
-static uint64_t sooner(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-uint64_t watch_due_ms(const struct watch *w)
-{
-    if (w->state == WATCH_IDLE)
-        return 0;
-    if (w->state == WATCH_WAITING)
-        return w->wait_until_ms;
-    uint64_t due = w->started_ms +
-                   (w->state == WATCH_LISTING ? w->deadlines.list_ms : w->timeout_s * 1000 + w->deadlines.grace_ms);
-    if (w->answered_ms == 0)
-        return sooner(due, w->started_ms + w->deadlines.answer_ms);
-    if (is_list(w->state))
-        return sooner(due, w->last_byte_ms + w->deadlines.list_silence_ms);
-    if (w->bookmarks_seen)
-        due = sooner(due, w->last_byte_ms + w->deadlines.silence_ms);
-    return w->contact ? due : sooner(due, w->answered_ms + WATCH_PROVEN_MS);
-}
 
 static char *with_selector(char *path, const char *name, const char *selector)
 {

@@ -37,7 +37,10 @@ struct watch_deadlines {
 /* 60 s, 60 s, 300 s, 150 s, 30 s, 300 to 600 s. */
 extern const struct watch_deadlines watch_usual_deadlines;
 
-#define WATCH_PROVEN_MS 1000       /* a watch that lives this long, or brings news, is in contact */
+#define WATCH_PROVEN_MS 1000 /* a watch that lives this long, or brings news, is in contact */
+/* An API server that starts refuses everybody until it has read its roles: what was allowed before is believed to be denied
+ * only after this long. */
+#define WATCH_DENIED_MS 10000
 #define WATCH_LIST_SPACING_MS 5000 /* lists that follow trouble in the stream */
 #define WATCH_RETRY_STREAMING_MS 3600000
 #define WATCH_STREAMING_TRIES 3 /* streaming lists cut in a row before pages are tried */
@@ -141,7 +144,8 @@ struct watch {
     bool progress;                         /* news since the last list that followed at once */
     bool bookmarks_seen;
     bool credentials_refused; /* 401 since the last other answer */
-    int denied_status;        /* the last answer was this 403 or 404; otherwise 0 */
+    uint64_t refused_ms;      /* since then every answer was 403 or 404; 0: the last one was not */
+    int denied_status;        /* which of them, once it is believed (WATCH_DENIED_MS); otherwise 0 */
 
     const char *reason;              /* of the last thing that happened; a fixed set, used as metric label */
     char detail[WATCH_DETAIL_BYTES]; /* the same for people, printable */

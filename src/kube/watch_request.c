@@ -1,4 +1,5 @@
-/* What a list or watch asks for, as path and query. Nothing but the query tells the three kinds of request apart. */
+/* What a list or watch asks for, as path and query, and until when it may take. Nothing but the query tells the three kinds of
+ * request apart. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -31,4 +32,26 @@ char *watch_request_path(const struct watch *w)
 bool watch_request_is_list(const struct watch *w)
 {
     return w->state == WATCH_LISTING;
+}
+
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+uint64_t watch_due_ms(const struct watch *w)
+{
+    if (w->state == WATCH_IDLE)
+        return 0;
+    if (w->state == WATCH_WAITING)
+        return w->wait_until_ms;
+    uint64_t due = w->started_ms +
+                   (w->state == WATCH_LISTING ? w->deadlines.list_ms : w->timeout_s * 1000 + w->deadlines.grace_ms);
+    if (w->answered_ms == 0)
+        return sooner(due, w->started_ms + w->deadlines.answer_ms);
+    if (w->state != WATCH_WATCHING)
+        return sooner(due, w->last_byte_ms + w->deadlines.list_silence_ms);
+    if (w->bookmarks_seen)
+        due = sooner(due, w->last_byte_ms + w->deadlines.silence_ms);
+    return w->contact ? due : sooner(due, w->answered_ms + WATCH_PROVEN_MS);
 }

@@ -875,13 +875,9 @@ START_TEST(denied_is_told_and_ends_with_the_next_good_answer)
 {
     static const int denials[] = {403, 404};
     for (size_t i = 0; i < array_len(denials); i++) {
-        go_to(AT_FRESH_WATCH); /* 403 after sync */
-        feed_type(WATCH_EVENT_CLOSED);
-        feed_due();
-        feed_answer(denials[i]);
+        go_to(AT_UNANSWERED);
+        feed_answer(denials[i]); /* never synced: no reason to doubt */
         ck_assert_int_eq(w.denied_status, denials[i]);
-        ck_assert(w.synced);
-        ck_assert(!w.contact);
         feed_due();
         feed(refused);
         ck_assert_int_eq(w.denied_status, denials[i]); /* no other answer came */
@@ -893,10 +889,39 @@ START_TEST(denied_is_told_and_ends_with_the_next_good_answer)
         feed_due();
         feed_head();
         ck_assert_int_eq(w.denied_status, 0);
-        ck_assert(!w.contact); /* not yet: it may end at once */
-        feed_due();
-        ck_assert_uint_eq(actions, WATCH_CONTACT_BACK);
     }
+}
+END_TEST
+
+/* An API server that starts says 403 to everybody until it has read its roles. */
+START_TEST(denied_after_sync_is_believed_after_a_while)
+{
+    go_to(AT_OPENING_WATCH);
+    feed_answer(403);
+    ck_assert_int_eq(w.denied_status, 0);
+    ck_assert(w.synced);
+    ck_assert(!w.contact);
+    uint64_t first = now;
+    feed_due();
+    feed(refused); /* no answer at all changes nothing */
+    now = first + WATCH_DENIED_MS - 1;
+    feed_type(WATCH_EVENT_POKE);
+    feed_answer(403);
+    ck_assert_int_eq(w.denied_status, 0);
+    now = first + WATCH_DENIED_MS;
+    feed_type(WATCH_EVENT_POKE);
+    feed_answer(404);
+    ck_assert_int_eq(w.denied_status, 404);
+    feed_due();
+    assert_path(WATCH_PATH("20"));
+    feed_head();
+    ck_assert_int_eq(w.denied_status, 0);
+    ck_assert(!w.contact); /* not yet: it may end at once */
+    feed_due();
+    ck_assert_uint_eq(actions, WATCH_CONTACT_BACK);
+    feed_type(WATCH_EVENT_CLOSED);
+    feed_answer(403); /* and all over again */
+    ck_assert_int_eq(w.denied_status, 0);
 }
 END_TEST
 
@@ -936,7 +961,9 @@ START_TEST(stop_leaves_nothing_behind)
         ck_assert_uint_eq(feed_type(WATCH_EVENT_TIMER), 0);
         ck_assert_uint_eq(feed_type(WATCH_EVENT_POKE), 0);
         ck_assert_uint_eq(feed_type(WATCH_EVENT_STOP), 0);
+        w.backoff.attempts = 5;
         ck_assert(feed_type(WATCH_EVENT_START) & WATCH_REQUEST);
+        ck_assert_uint_eq(w.backoff.attempts, 0);
     }
     go_to(AT_OPENING_WATCH);
     feed(refused);
@@ -1133,6 +1160,7 @@ int main(void)
     tcase_add_test(t, relists_are_spaced_where_each_event_is_followed_by_trouble);
     tcase_add_test(t, a_list_at_once_needs_news_since_the_last_one);
     tcase_add_test(t, denied_is_told_and_ends_with_the_next_good_answer);
+    tcase_add_test(t, denied_after_sync_is_believed_after_a_while);
     tcase_add_test(t, a_rotated_token_costs_one_retry_and_a_refused_one_backs_off);
     tcase_add_test(t, stop_leaves_nothing_behind);
     tcase_add_test(t, a_forgotten_cache_is_listed_again);
