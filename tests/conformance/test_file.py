@@ -17,6 +17,15 @@ RAW = "/configuration/raw"
 SERVERS = "/configuration/backends/be/servers"
 
 
+def edit_and_wait(plane: DataPlane, old: str, new: str) -> int:
+    """An edit by hand that the API has taken in: in memory first, then in the file. Returns the new version."""
+    version = plane.version() + 1
+    edit(plane.config, old, new)
+    wait_until(lambda: plane.version() == version, 5, "the edit to be noticed")
+    wait_until(lambda: f"# _version={version}\n" in plane.file(), 5, "the new version in the file")
+    return version
+
+
 def edit(path: pathlib.Path, old: str, new: str) -> None:
     """An edit as an editor does it: a new file renamed over the old one."""
     text = path.read_text()
@@ -77,9 +86,7 @@ def test_rarer_words_of_a_server_survive(fresh: Callable[..., DataPlane], words:
 
 def test_a_server_with_a_word_that_the_api_does_not_know(plane: DataPlane) -> None:
     """3.0 loses the word; later ones keep the line, move it to the end of the backend, and do not show the server."""
-    version = plane.version()
-    edit(plane.config, "  server sorry", "  server odd 127.0.9.6:1 not-a-word weight 3\n  server sorry")
-    wait_until(lambda: plane.version() == version + 1, 5, "the edit to be noticed")
+    edit_and_wait(plane, "  server sorry", "  server odd 127.0.9.6:1 not-a-word weight 3\n  server sorry")
     shown = {s["name"]: s for s in plane.get(SERVERS).json()}
     lines = backend_lines(plane.file(), "be")
     if release(plane) == (3, 0):
@@ -96,9 +103,8 @@ def test_a_server_with_a_word_that_the_api_does_not_know(plane: DataPlane) -> No
 
 def test_a_hand_edit_is_noticed_and_kept(plane: DataPlane) -> None:
     version = plane.version()
-    edit(plane.config, "timeout connect 2s", "timeout connect 3s")
-    wait_until(lambda: plane.version() == version + 1, 5, "the edit to be noticed")
-    assert "timeout connect 3s" in plane.raw() and f"# _version={version + 1}\n" in plane.raw()
+    assert edit_and_wait(plane, "timeout connect 2s", "timeout connect 3s") == version + 1
+    assert "timeout connect 3s" in plane.raw()
     reload_id(plane.commit(plane.begin()))
     assert "timeout connect 3s" in plane.file()
 
@@ -107,8 +113,7 @@ def test_a_hand_edit_ends_open_transactions(plane: DataPlane) -> None:
     version = plane.version()
     tid = plane.begin()
     assert plane.post(f"{SERVERS}?transaction_id={tid}", server("n1")).status == 202
-    edit(plane.config, "timeout connect 2s", "timeout connect 3s")
-    wait_until(lambda: plane.version() == version + 1, 5, "the edit to be noticed")
+    edit_and_wait(plane, "timeout connect 2s", "timeout connect 3s")
     refused = plane.commit(tid)
     assert str(version) in error(refused, 409)
     assert refused.headers["Configuration-Version"] == str(version + 1)
@@ -118,22 +123,17 @@ def test_a_hand_edit_ends_open_transactions(plane: DataPlane) -> None:
 
 
 def test_a_server_added_by_hand_is_shown(plane: DataPlane) -> None:
-    version = plane.version()
-    edit(plane.config, "  server sorry", "  server byhand 127.0.9.6:1 weight 3\n  server sorry")
-    wait_until(lambda: plane.version() == version + 1, 5, "the edit to be noticed")
+    edit_and_wait(plane, "  server sorry", "  server byhand 127.0.9.6:1 weight 3\n  server sorry")
     assert [s["name"] for s in plane.get(SERVERS).json()] == ["old", "byhand", "sorry"]
 
 
 def test_a_broken_hand_edit_refuses_everyone_until_it_is_mended(plane: DataPlane) -> None:
-    version = plane.version()
-    edit(plane.config, "timeout connect 2s", "timeout connect soon")
-    wait_until(lambda: plane.version() == version + 1, 5, "the edit to be noticed")
+    edit_and_wait(plane, "timeout connect 2s", "timeout connect soon")
     for _ in range(2):
         tid = plane.begin()
         assert "timeout connect" in error(plane.commit(tid), 400)
         assert plane.delete(f"/transactions/{tid}").status == 204
-    edit(plane.config, "timeout connect soon", "timeout connect 2s")
-    wait_until(lambda: plane.version() == version + 2, 5, "the second edit to be noticed")
+    edit_and_wait(plane, "timeout connect soon", "timeout connect 2s")
     reload_id(plane.commit(plane.begin()))
 
 

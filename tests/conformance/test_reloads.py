@@ -9,7 +9,7 @@ from tests.harness.haproxy import DataPlane
 from tests.harness.process import wait_until
 
 from .say import error, reload_id, server, without_header
-from .test_file import edit
+from .test_file import edit_and_wait
 
 SERVERS = "/configuration/backends/be/servers"
 
@@ -80,17 +80,13 @@ def occupied(plane: DataPlane) -> socket.socket:
     taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     taken.bind(("127.0.0.1", 0))
     taken.listen()
-    version = plane.version()
-    edit(plane.config, "  default_backend be\n", "  default_backend be\n  bind 127.0.0.1:%d\n" % taken.getsockname()[1])
-    wait_until(lambda: plane.version() == version + 1, 5, "the edit to be noticed")
+    edit_and_wait(plane, "  default_backend be\n", "  default_backend be\n  bind 127.0.0.1:%d\n" % taken.getsockname()[1])
     return taken
 
 
 def impossible(plane: DataPlane) -> None:
     """The same for good, and at once: HAProxy tries a taken port for two seconds, a folder that is not there only once."""
-    version = plane.version()
-    edit(plane.config, "  default_backend be\n", "  default_backend be\n  bind /nowhere/at/all.sock\n")
-    wait_until(lambda: plane.version() == version + 1, 5, "the edit to be noticed")
+    edit_and_wait(plane, "  default_backend be\n", "  default_backend be\n  bind /nowhere/at/all.sock\n")
 
 
 def test_after_a_failed_reload_the_file_and_the_api_disagree_until_a_commit_works(fresh: Callable[..., DataPlane]) -> None:

@@ -75,7 +75,7 @@ class HAProxy:
 
     def _up(self) -> bool:
         if self.process and not self.process.alive:
-            raise AssertionError(f"haproxy ended: {self.process.log()}")
+            raise RuntimeError(f"haproxy ended: {self.process.log()}")
         return "Pid:" in self.runtime("show info") and bool(self.pid_file.read_text().strip())
 
     def runtime(self, command: str) -> str:
@@ -147,7 +147,7 @@ class DataPlane:
 
     def _up(self) -> bool:
         if self.process and not self.process.alive:
-            raise AssertionError(f"the Data Plane API ended: {self.process.log()}")
+            raise RuntimeError(f"the Data Plane API ended: {self.process.log()}")
         return self.get("/configuration/version").status == 200
 
     def stop(self) -> None:
@@ -191,7 +191,9 @@ class DataPlane:
     # shorthands
 
     def version(self) -> int:
-        return int(self.get("/configuration/version").json())
+        answer = self.get("/configuration/version")
+        assert answer.status == 200, answer.text
+        return int(answer.json())
 
     def raw(self) -> str:
         return self.get("/configuration/raw").text
@@ -280,6 +282,8 @@ class RealDataPlane(DataPlane):
                "--spoe-transaction-dir", str(own / "spoe-transactions"), "--dataplane-storage-dir", str(own / "storage"),
                "--reload-delay", str(max(1, int(self.reload_delay))), "--restart-cmd", "/bin/true", "--log-level", "info"]
         if self.haproxy.can_reload_by_socket:
-            return [*out, "--master-worker-mode", "--master-runtime", str(self.haproxy.master_socket)]
+            # it wants a command in any case; one that would show, should it be used
+            return [*out, "--master-worker-mode", "--master-runtime", str(self.haproxy.master_socket),
+                    "--reload-cmd", "/bin/false"]
         script = pathlib.Path(__file__).with_name("reload_haproxy.py")
         return [*out, "--reload-cmd", f"{PYTHON} {script} {self.haproxy.pid_file} {self.haproxy.log_file}"]
