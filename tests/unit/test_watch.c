@@ -981,6 +981,7 @@ START_TEST(a_forgotten_cache_is_listed_again)
     assert_path(STREAMING_PATH);
     go_to(AT_OPENING_WATCH);
     ck_assert_uint_eq(feed_type(WATCH_EVENT_FORGET), WATCH_CANCEL | WATCH_REPLACE_BEGIN | WATCH_LISTED | WATCH_REQUEST);
+    ck_assert(!w.synced);
     assert_path(STREAMING_PATH);
 }
 END_TEST
