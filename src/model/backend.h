@@ -40,10 +40,11 @@ struct backend_alien_line {
 struct backend {
     char *name;
     bool exists;
-    int64_t version;                /* configuration version that all of this was read at */
-    char *mode;                     /* "tcp", "http", "" where not set */
-    char *balance;                  /* algorithm, "" where not set */
-    char *adv_check;                /* "tcp-check", "httpchk", ..., "" where not set */
+    int64_t version; /* configuration version that all of this was read at */
+    bool split;      /* the file says another version than the API: the last reload failed and the file went back */
+    char *mode;      /* "tcp", "http", "" where not set */
+    char *balance;   /* algorithm, "" where not set */
+    char *adv_check; /* "tcp-check", "httpchk", ..., "" where not set */
     bool default_send_proxy_v2;     /* in its default-server line */
     char *json;                     /* the backend object (base fields) as the API gave it */
     struct backend_server *servers; /* in the order of the file */

@@ -88,6 +88,13 @@ static int check_status(struct observe *o, const struct dataplane_answer *a, str
     return error_set_http(err, a->status, "HTTP %d: %s", a->status, a->excerpt);
 }
 
+/* After a failed reload the API puts the last good file back, but goes on answering with what failed. */
+static bool is_split(const struct observe *o, const struct dataplane_answer *a)
+{
+    int64_t file = rawcfg_version(a->body, a->body_len);
+    return file >= 0 && file != o->found.version;
+}
+
 static int take(struct observe *o, const struct dataplane_answer *a, struct error *err)
 {
     switch (o->step) {
@@ -101,6 +108,7 @@ static int take(struct observe *o, const struct dataplane_answer *a, struct erro
     case OBSERVE_TEMPLATES:
         return codec_read_templates(a->body, a->body_len, &o->found, err);
     case OBSERVE_RAW:
+        o->found.split = is_split(o, a);
         return rawcfg_find_aliens(a->body, a->body_len, &o->found, err);
     case OBSERVE_IDLE:
         break;

@@ -70,6 +70,18 @@ static void observe_failed(struct target *t, const struct error *err)
     t->wait_until_ms = clock_mono_ms() + backoff_next_ms(&t->backoff);
 }
 
+/* A failed reload that nobody told us of: a stranger's, or one before our start. */
+static void see_split(struct target *t)
+{
+    if (!t->actual.split || t->dirty || t->reload.state == RELOAD_PENDING)
+        return;
+    t->dirty = true;
+    log_warn(t->options.log,
+             "haproxy.cfg is older than what the Data Plane API answers: a reload failed; "
+             "an empty commit will apply it again",
+             log_str("backend", t->options.backend_name), log_int("version", t->actual.version));
+}
+
 static void on_observed(void *arg, struct backend *found, const struct error *err)
 {
     struct target *t = arg;
@@ -81,6 +93,7 @@ static void on_observed(void *arg, struct backend *found, const struct error *er
         t->actual = *found;
         backend_init(found);
         t->seen = true;
+        see_split(t);
         backoff_reset(&t->backoff);
         if (!t->have_wish)
             problem_over(t);

@@ -262,3 +262,16 @@ def test_reload_that_failed_while_we_were_away_is_repeated_at_start(rig: Rig) ->
     in_step(rig)
     rig.daemon.wait_log("no room for the new worker")
     assert rig.daemon.metrics().sum("reloads_total", result="succeeded") == 1
+
+
+def test_strangers_failed_reload_is_seen_and_repeated(rig: Rig) -> None:
+    in_step(rig, RESYNC_PERIOD="1s")
+    assert rig.dataplane.commit(rig.dataplane.begin()).status == 202  # the first commit of all gives the file its version
+    rig.dataplane.follow(rig.dataplane.get("/reloads").json()[-1]["id"])
+    rig.dataplane.fault({"action": "fail-reload", "message": "[ALERT] somebody's mistake"})
+    answer_ = rig.dataplane.commit(rig.dataplane.begin())
+    rig.dataplane.follow(answer_.headers["Reload-ID"])
+    rig.daemon.wait_log("a reload failed")
+    rig.daemon.wait_metric("reloads_total", 1, result="succeeded")
+    rig.wait_in_sync()
+    assert f"# _version={rig.dataplane.version()}\n" in rig.dataplane.file()
