@@ -13,6 +13,7 @@
 
 #define REPEAT_LOG_MS 60000
 #define REJECTED_PAUSE_MS 1000
+#define SPLIT_LOOK_MS 1000
 #define HISTORY_POLL_MS 500
 #define HISTORY_POLLS_MAX 240
 
@@ -70,11 +71,19 @@ static void observe_failed(struct target *t, const struct error *err)
     t->wait_until_ms = clock_mono_ms() + backoff_next_ms(&t->backoff);
 }
 
-/* A failed reload that nobody told us of: a stranger's, or one before our start. */
+/* A failed reload that nobody told us of: a stranger's, or one before our start. After a hand edit, too, the API answers
+ * the new version a moment before the file has it: so it takes two looks at one version. */
 static void see_split(struct target *t)
 {
+    bool again = t->split_version == t->actual.version;
+    t->split_version = t->actual.split ? t->actual.version : -1;
     if (!t->actual.split || t->dirty || t->reload.state == RELOAD_PENDING)
         return;
+    if (!again) {
+        t->seen = false;
+        t->wait_until_ms = clock_mono_ms() + SPLIT_LOOK_MS;
+        return;
+    }
     t->dirty = true;
     log_warn(t->options.log,
              "haproxy.cfg is older than what the Data Plane API answers: a reload failed; "
@@ -363,7 +372,7 @@ struct target *target_new(struct event_base *base, const struct target_options *
     backoff_init(&t->backoff, 500, 15000, 100, seed);
     backoff_init(&t->reject_backoff, 10000, 300000, 5000, seed + 1);
     backoff_init(&t->reload_backoff, 2000, 60000, 1000, seed + 2);
-    t->committed_version = t->rejected_version = -1;
+    t->committed_version = t->rejected_version = t->split_version = -1;
     t->problem_limit.period_ms = t->skip_limit.period_ms = t->hold_limit.period_ms = REPEAT_LOG_MS;
     return t;
 }

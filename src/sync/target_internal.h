@@ -31,14 +31,15 @@ struct target {
     uint64_t event_us; /* arrival of the oldest event that no write has carried yet; 0: none */
 
     struct backend actual;
-    bool seen; /* actual is what the API said last, and nothing since made that doubtful */
+    bool seen;             /* actual is what the API said last, and nothing since made that doubtful */
+    int64_t split_version; /* the version at which the file lagged behind the API when last looked at; -1: it did not */
     struct observe observe;
 
     struct plan plan; /* of the write in hand */
     struct txn txn;
     uint64_t write_event_us, write_started_us, write_wish_number;
     unsigned history_polls;
-    bool history_known; /* how the last reload before our start ended */
+    bool history_known;        /* how the last reload before our start ended */
     bool dead_deleted;         /* what earlier runs left behind was looked for */
     bool took_over;            /* it was in step once: what goes from now on goes for a reason that the log has */
     int64_t committed_version; /* of our last commit; -1 */
