@@ -10,7 +10,7 @@ from tests.harness.process import wait_until
 
 from .screen import Screen
 from .stage import ADDRESSES, FIRST, RELOAD_DELAY_S, Stage
-from .traffic import Traffic, ask, counts
+from .traffic import Traffic, counts
 
 SHOW_S = 1.5
 """How long traffic is counted for a distribution."""
