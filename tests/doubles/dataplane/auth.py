@@ -35,7 +35,7 @@ def check(header: str | None, known: dict[str, str], play: str) -> None:
     if kind.lower() != "basic" or not colon:
         raise ApiError(401, absent)
     if name not in known:
-        raise ApiError(401, f"unknown user: {name}" if play == "3.0" else "unauthorized")
+        raise ApiError(401, "no configured users" if play == "3.0" else "unauthorized")
     if not _matches(password, known[name]):
         raise ApiError(401, f"invalid password: {password}" if play == "3.0" else "unauthorized")
 

@@ -49,6 +49,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     wbufsize = -1
     server: "Listener"
+    entry: dict[str, Any]
 
     def do_GET(self) -> None:
         self._serve()
@@ -80,7 +81,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def _serve(self) -> None:
         request = Request(self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, self._read_body())
-        entry = self.server.log.begin(request)
+        self.entry = entry = self.server.log.begin(request)
         status: int | str = "closed"
         try:
             status = self._obey(self.server.faults.match(request.method, request.target), request)
@@ -103,6 +104,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def _send(self, answer: Answer, cut: int | None = None, pause: float = 0.0, step: int = 0) -> int:
         body = answer.body()
+        self.entry["status"] = answer.status  # before the client can know it
         self.send_response(answer.status)
         for name, value in answer.wire_headers().items():
             self.send_header(name, value)
