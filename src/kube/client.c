@@ -1,7 +1,6 @@
 #include "kube/client.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -38,8 +37,6 @@ static int load_pem(const struct kube_pem *from, const char *what, char **ret, s
     buf_init(&file, MAX_PEM_BYTES);
     if (buf_read_file(&file, from->path) != 0)
         return error_set(err, ERROR_FATAL, "%s %s: cannot be read: %m", what, from->path);
-    if (memchr(buf_str(&file), '\0', file.len) != NULL)
-        return error_set(err, ERROR_FATAL, "%s %s: not PEM text", what, from->path);
     *ret = mem_strdup(buf_str(&file));
     return 0;
 }

@@ -381,6 +381,20 @@ def test_tls_is_verified(make_rig: Any, tmp_path: pathlib.Path, authorities: tup
     assert not [r for r in rig.kube.requests() if r["open"]]
 
 
+def test_the_name_in_the_certificate_may_be_given(make_rig: Any, tmp_path: pathlib.Path,
+                                                  authorities: tuple[Authority, Authority]) -> None:
+    pair = authorities[0].server("named", "DNS:api.example.com")
+    rig = make_rig(tls=(pair.certificate, pair.key), ca=authorities[0].certificate)
+    config = json.loads(rig.kube.kubeconfig(tmp_path / "plain").read_text())
+    config["clusters"][0]["cluster"]["tls-server-name"] = "api.example.com"
+    (tmp_path / "named").write_text(json.dumps(config))
+    daemon = running(rig, KUBECONFIG=str(tmp_path / "named"))
+    still_follows(rig)
+    daemon.stop()
+    daemon = rig.start(KUBECONFIG=str(tmp_path / "plain"))
+    daemon.wait_not_ready("no connection: .*TLS: ")
+
+
 def test_a_ca_that_is_none_is_told_at_start(rig: Rig, tmp_path: pathlib.Path) -> None:
     (tmp_path / "ca.crt").write_text("-----BEGIN CERTIFICATE-----\nrubbish\n-----END CERTIFICATE-----\n")
     rig.kube.ca = tmp_path / "ca.crt"

@@ -401,6 +401,63 @@ static void expire(void)
     UNTIL(peer.next == 2);
 }
 
+/* The stream ends in the middle of what the machine has left behind already: that end is nobody's. */
+START_TEST(pages_at_once_where_the_stream_says_no)
+{
+    START({.expect = "sendInitialEvents=true",
+           .body = ERROR("500", "InternalError") ADDED("n9", "1", "10.0.0.9"),
+           .after = HOLD},
+          {.expect = "/api/v1/nodes?limit=500 ", .body = LIST("5", "", NODE("n1", "1", "10.0.0.1")), .after = END},
+          {.expect = "&resourceVersion=5&", .after = HOLD});
+    UNTIL(peer.next == 3);
+    ck_assert(!status().stale);
+    ck_assert_uint_eq(cache_count(cache, CACHE_NODES), 1);
+    ck_assert_uint_eq(times_told("listed:"), 2);
+    ck_assert_uint_eq(times_logged("level=warn"), 0);
+}
+END_TEST
+
+/* Each way that Kubernetes has to say what happened, as far as it steers. */
+static const struct {
+    const char *status, *body, *reason, *logged;
+} sayings[] = {
+    {NULL, ERROR("0", "Expired"), "expired", NULL},
+    {NULL, ERROR("0", "Gone"), "expired", NULL},
+    {NULL, ERROR("429", "TooManyRequests"), "throttled", NULL},
+    {NULL,
+     EVENT("ERROR",
+           "{\"kind\":\"Status\",\"code\":429,\"reason\":\"TooManyRequests\",\"details\":{\"retryAfterSeconds\":7}}"),
+     "throttled", "retry_ms=7000.0"},
+    {NULL,
+     EVENT("ERROR",
+           "{\"kind\":\"Status\",\"code\":504,\"details\":{\"causes\":[{\"reason\":\"ResourceVersionTooLarge\"}]}}"),
+     "too_large_version", NULL},
+    {REFUSED("504 Gateway Timeout"),
+     "{\"kind\":\"Status\",\"code\":504,\"details\":{\"causes\":[{\"reason\":\"ResourceVersionTooLarge\"}]}}",
+     "too_large_version", NULL},
+    {REFUSED("429 Too Many Requests") "\r\nRetry-After: 9", STATUS("429", "no"), "throttled", "retry_ms=9000.0"},
+    {REFUSED("429 Too Many Requests") "\r\nRetry-After: 9",
+     "{\"kind\":\"Status\",\"code\":429,\"details\":{\"retryAfterSeconds\":7}}", "throttled", "retry_ms=9000.0"},
+    {REFUSED("503 Service Unavailable"), "{\"kind\":\"Status\",\"code\":503,\"details\":{\"retryAfterSeconds\":7}}",
+     "other_answer", "retry_ms=7000.0"},
+};
+
+START_TEST(what_kubernetes_says_is_understood)
+{
+    const struct step steps[] = {{.expect = "sendInitialEvents=true", .body = TWO_NODES BOOKMARK("6"), .after = END},
+                                 {.expect = "resourceVersion=6&",
+                                  .status = sayings[_i].status,
+                                  .body = sayings[_i].body,
+                                  .after = sayings[_i].status != NULL ? END : HOLD}};
+    start(steps, array_len(steps), NULL);
+    UNTIL(status().stale);
+    cleanup(mem_free_ptr) char *line = mem_printf("restarted: nodes %s\n", sayings[_i].reason);
+    ck_assert_msg(was_told(line), "%s is not among\n%s", line, buf_str(&told));
+    if (sayings[_i].logged != NULL)
+        ck_assert_uint_eq(times_logged(sayings[_i].logged), 1);
+}
+END_TEST
+
 START_TEST(a_relist_is_atomic_and_drops_what_is_gone)
 {
     START({.expect = "sendInitialEvents=true", .body = TWO_NODES ADDED("n3", "6", "10.0.0.3"), .after = HOLD},
@@ -523,13 +580,18 @@ START_TEST(forbidden_is_told_and_kept_asking)
 #define FORBIDDEN_NODES STATUS("403", "nodes is forbidden: User \\\"low\\\" cannot list")
     START(
         {.expect = "sendInitialEvents=true", .status = REFUSED("403 Forbidden"), .body = FORBIDDEN_NODES, .after = END},
-        {.expect = "sendInitialEvents=true", .status = REFUSED("403 Forbidden"), .body = FORBIDDEN_NODES, .after = END},
+        {.expect = "sendInitialEvents=true",
+         .status = REFUSED("403 Forbidden"),
+         .body = STATUS("403", "still forbidden"),
+         .after = END},
         SYNCED);
     UNTIL(status().denied == INFORMER_FORBIDDEN);
     ck_assert(!status().synced);
     ck_assert_ptr_nonnull(strstr(status().problem, "HTTP 403: nodes is forbidden: User \"low\" cannot list"));
     ck_assert_uint_eq(status_calls, 1);
     UNTIL((informer_poke(informer), peer.next == 2));
+    UNTIL(strstr(status().problem, "HTTP 403: still forbidden") !=
+          NULL); /* this answer's text and not the last one's */
     UNTIL((informer_poke(informer), status().synced));
     ck_assert_int_eq(status().denied, INFORMER_ALLOWED);
     ck_assert_str_eq(status().problem, "");
@@ -610,13 +672,14 @@ START_TEST(a_half_open_connection_is_noticed)
 {
     static const struct step steps[] = {
         {.expect = "sendInitialEvents=true", .body = TWO_NODES BOOKMARK("6"), .after = HOLD},
+        {.expect = "resourceVersion=6&", .body = "{\"type\"", .after = HOLD},
         {.expect = "resourceVersion=6&", .after = HOLD},
         {.expect = "sendInitialEvents=true", .after = HOLD}};
     struct watch_deadlines quick = watch_usual_deadlines;
     quick.silence_ms = 300;
     start(steps, array_len(steps), &quick);
-    UNTIL((informer_poke(informer), peer.next == 3));
-    ck_assert_uint_eq(times_told("restarted: nodes silent"), 1);
+    UNTIL((informer_poke(informer), peer.next == 4));
+    ck_assert_uint_eq(times_told("restarted: nodes silent"), 2); /* the second said something, if no whole event */
     ck_assert_uint_eq(times_told("restarted: nodes mute"), 1);
     ck_assert_uint_eq(times_told("listed:"), 2);
     UNTIL(peer.open[0] == NULL && peer.open[1] == NULL);
@@ -712,6 +775,8 @@ int main(void)
     tcase_add_test(t, a_streaming_list_and_what_follows);
     tcase_add_test(t, byte_by_byte);
     tcase_add_test(t, pages_where_streaming_lists_are_refused);
+    tcase_add_test(t, pages_at_once_where_the_stream_says_no);
+    tcase_add_loop_test(t, what_kubernetes_says_is_understood, 0, (int)array_len(sayings));
     tcase_add_test(t, a_relist_is_atomic_and_drops_what_is_gone);
     tcase_add_test(t, a_list_that_is_cut_changes_nothing);
     tcase_add_test(t, a_clean_close_goes_on_from_the_last_version);

@@ -174,6 +174,17 @@ START_TEST(basic_auth_and_nothing_at_all)
 }
 END_TEST
 
+START_TEST(a_proxy_is_used_where_one_is_given)
+{
+    access_to.proxy_url = access_to.server;
+    access_to.server = mem_strdup("http://kubernetes.invalid:6443");
+    struct kube_client *c = new_client();
+    ask(c);
+    ck_assert_str_eq(seen_path, "http://kubernetes.invalid:6443/version");
+    kube_client_free(c);
+}
+END_TEST
+
 START_TEST(a_token_file_is_followed)
 {
     access_to.token_path = write_file("token", "first\n");
@@ -316,6 +327,7 @@ int main(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, a_token_given_as_a_value);
     tcase_add_test(t, basic_auth_and_nothing_at_all);
+    tcase_add_test(t, a_proxy_is_used_where_one_is_given);
     tcase_add_test(t, a_token_file_is_followed);
     tcase_add_test(t, a_refused_token_is_read_again_whatever_its_file_looks_like);
     tcase_add_test(t, an_unreadable_token_keeps_the_old_one);
