@@ -67,11 +67,15 @@ class Rig:
         self.daemon: Daemon | None = None
 
     def __enter__(self) -> "Rig":
-        self.haproxy.start()
-        self.dataplane.start()
-        self.kube.start()
-        self.kube.put(*(objects.node(f"n{i}", f"127.0.11.{i}") for i in range(1, 6)))
-        self.pods(1)
+        try:
+            self.haproxy.start()
+            self.dataplane.start()
+            self.kube.start()
+            self.kube.put(*(objects.node(f"n{i}", f"127.0.11.{i}") for i in range(1, 6)))
+            self.pods(1)
+        except BaseException as e:
+            self.__exit__(type(e))  # nothing that was started is left behind
+            raise
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
