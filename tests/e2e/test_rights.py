@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pathlib
-import subprocess
 
 import pytest
+
+from tests.harness.certificates import Authority
 
 from .world import World
 
@@ -67,13 +68,10 @@ def test_wrong_token(world: World) -> None:
 
 
 def test_certificate_of_an_unknown_authority(world: World, tmp_path: pathlib.Path) -> None:
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-                    "-keyout", tmp_path / "other.key", "-out", tmp_path / "other.crt", "-subj", "/CN=other"],
-                   check=True, capture_output=True)
     world.put_nodes("node-a")
     world.put_slice("node-a")
     before = world.dataplane.file()
-    daemon = world.start_daemon(KUBECONFIG=str(world.kube.kubeconfig(ca=tmp_path / "other.crt")))
+    daemon = world.start_daemon(KUBECONFIG=str(world.kube.kubeconfig(ca=Authority(tmp_path, "other").certificate)))
     daemon.wait_not_ready()
     daemon.wait_log("(?i)certificate")
     assert world.dataplane.file() == before

@@ -13,6 +13,7 @@ import subprocess
 import urllib.parse
 from typing import Any
 
+from .certificates import Authority
 from .kube import write_kubeconfig
 from .process import Process, free_port, wait_until
 
@@ -187,20 +188,12 @@ class RealKube:
 
     # --- certificates and tokens
 
-    def _openssl(self, *args: str) -> None:
-        subprocess.run(["openssl", *args], cwd=self.home, check=True, capture_output=True, stdin=subprocess.DEVNULL)
-
     def _make_certificates(self) -> None:
-        self.ca = self.home / "ca.crt"
-        curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
-        self._openssl("req", "-x509", *curve, "-keyout", "ca.key", "-out", "ca.crt", "-subj", "/CN=test-ca", "-days", "2",
-                      "-addext", "basicConstraints=critical,CA:TRUE")
-        self._openssl("req", *curve, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=kube-apiserver")
-        (self.home / "server.ext").write_text(
-            "subjectAltName=IP:127.0.0.1,DNS:localhost\nextendedKeyUsage=serverAuth\nbasicConstraints=CA:FALSE\n")
-        self._openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial",
-                      "-out", "server.crt", "-days", "2", "-extfile", "server.ext")
-        self._openssl("genrsa", "-out", "serviceaccounts.key", "2048")
+        authority = Authority(self.home)
+        self.ca = authority.certificate
+        self.certificate = authority.server()
+        subprocess.run(["openssl", "genrsa", "-out", "serviceaccounts.key", "2048"], cwd=self.home, check=True, capture_output=True,
+                       stdin=subprocess.DEVNULL)
         (self.home / "tokens.csv").write_text(
             f'{ADMIN_TOKEN},admin,admin,"system:masters"\n{DAEMON_TOKEN},{DAEMON_USER},{DAEMON_USER}\n')
 
@@ -222,7 +215,9 @@ class RealKube:
         self.process = Process(
             [self.program, f"--etcd-servers=http://127.0.0.1:{self.etcd.port}", "--bind-address=127.0.0.1",
              "--advertise-address=192.0.2.1", "--endpoint-reconciler-type=none", f"--secure-port={self.port}",
-             f"--cert-dir={home}/certs", f"--tls-cert-file={home}/server.crt", f"--tls-private-key-file={home}/server.key",
+             f"--cert-dir={home}/certs",
+             f"--tls-cert-file={self.certificate.certificate}",
+             f"--tls-private-key-file={self.certificate.key}",
              "--service-cluster-ip-range=10.96.0.0/16", "--service-account-issuer=https://127.0.0.1",
              f"--service-account-key-file={home}/serviceaccounts.key",
              f"--service-account-signing-key-file={home}/serviceaccounts.key", f"--token-auth-file={home}/tokens.csv",
