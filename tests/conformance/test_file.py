@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pathlib
+import re
 from collections.abc import Callable
 
 import pytest
 
 from tests.harness.haproxy import DataPlane
-from tests.harness.process import wait_until
+from tests.harness.process import free_port, wait_until
 
 from .conftest import CONFIG
 from .say import backend_lines, before_3_4, error, reload_id, release, server, without_header
@@ -53,6 +54,21 @@ def test_the_first_write_sorts_names_and_marks(fresh: Callable[..., DataPlane]) 
                      *(f"backend {name} from unnamed_defaults_1" for name in ("bare", "be", "other", "slots"))]
     assert backend_lines(text, "other") == backend_lines(before, "other")
     assert backend_lines(text, "slots") == backend_lines(before, "slots")
+
+
+def test_what_a_write_does_to_a_file_that_grew_by_hand(fresh: Callable[..., DataPlane]) -> None:
+    """rich.cfg becomes rich.written.cfg: lines in the API's order, words as they were, comments after a tab gone astray."""
+    here = pathlib.Path(__file__).parent
+    stats = str(free_port())
+    plane = fresh((here / "rich.cfg").read_text().replace("{stats}", stats))
+    assert plane.haproxy is not None
+    reload_id(plane.commit(plane.begin()))
+    expected = (here / "rich.written.cfg").read_text()
+    for name, value in (("{d}", str(plane.haproxy.dir)), ("{fe}", str(plane.haproxy.port)), ("{stats}", stats)):
+        expected = expected.replace(name, value)
+    if release(plane) == (3, 0):  # it also loses the words beside a section's name
+        expected = re.sub(r"^((frontend|backend) .*?) # .*$", r"\1", expected, flags=re.M)
+    assert without_header(plane.file()).splitlines() == expected.splitlines()
 
 
 def test_comments_and_unknown_order_survive_a_commit(plane: DataPlane) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .cfgfile import Line, Section
-from .servers import params_json, params_words
+from .servers import comment_json, comment_of, join_address, params_json, params_words, split_address
 from .words import format_size, format_time, parse_size, parse_time
 
 TIMES = {f"timeout {word}": field for word, field in [
@@ -33,7 +33,7 @@ FLAGS = {"disabled": "disabled", "enabled": "enabled"}
 CHECKS = ["ssl-hello-chk", "smtpchk", "ldap-check", "mysql-check", "pgsql-check", "redis-check", "tcp-check", "httpchk"]
 CONNECTION = {"option httpclose": "httpclose", "option http-server-close": "http-server-close",
               "option http-keep-alive": "http-keep-alive"}
-STRUCTURED = ["balance", "hash-type", "default-server", "stick-table", "option redispatch", "cookie"]
+STRUCTURED = ["balance", "hash-type", "default-server", "stick-table", "option redispatch", "cookie", "option forwardfor", "source"]
 BASE = {*TIMES, *OPTIONS, *NUMBERS, *STRINGS, *FLAGS, *CONNECTION, *STRUCTURED, *(f"option {check}" for check in CHECKS)}
 TABLE_WORDS = {"type": "type", "len": "keylen", "size": "size", "expire": "expire", "peers": "peers", "store": "store",
                "srvkey": "srvkey", "write-to": "write_to"}
@@ -43,6 +43,7 @@ def backend_json(section: Section, play: str) -> dict[str, Any]:
     out: dict[str, Any] = {"name": section.name}
     if section.from_:
         out["from"] = section.from_
+    out.update(comment_json(section.comment))
     for line in section.lines:
         if not line.unread:
             _read(line, out, play)
@@ -80,12 +81,28 @@ def _read(line: Line, out: dict[str, Any], play: str) -> None:
         if words[0] != "no" and len(words) > 2:
             out["redispatch"]["interval"] = int(words[2])
     elif key == "cookie":
-        out["cookie"] = {"name": args[0], **{word: True for word in args[1:] if word in _COOKIE_FLAGS},
-                         **{"type": word for word in args[1:] if word in _COOKIE_TYPES}}
+        out["cookie"] = cookie_json(args)
+    elif key == "option forwardfor":
+        out["forwardfor"] = {"enabled": "enabled", **{k: v for k, v in zip(words[2:-1], words[3:]) if k in ("except", "header")},
+                             **({"ifnone": True} if "if-none" in words else {})}
+    elif key == "source":
+        address, port = split_address(args[0])
+        out["source"] = {"address": address, **({"port": port} if port else {})}
 
 
-_COOKIE_FLAGS = ("indirect", "nocache", "postonly", "preserve", "httponly", "secure", "dynamic")
-_COOKIE_TYPES = ("rewrite", "insert", "prefix")
+COOKIE_FLAGS = ("dynamic", "httponly", "indirect", "nocache", "postonly", "preserve", "secure")
+COOKIE_TYPES = ("rewrite", "insert", "prefix")
+
+
+def cookie_json(args: list[str]) -> dict[str, Any]:
+    return {"name": args[0], **{word: True for word in args[1:] if word in COOKIE_FLAGS},
+            **{"type": word for word in args[1:] if word in COOKIE_TYPES}}
+
+
+def cookie_words(cookie: dict[str, Any]) -> list[str]:
+    """The type stands between the other words and `secure`, wherever it stood."""
+    return [cookie["name"], *(flag for flag in COOKIE_FLAGS[:-1] if cookie.get(flag)),
+            *([cookie["type"]] if cookie.get("type") else []), *(["secure"] if cookie.get("secure") else [])]
 
 
 def _read_check(name: str, args: list[str], out: dict[str, Any]) -> None:
@@ -134,6 +151,7 @@ def _read_table(args: list[str]) -> dict[str, Any]:
 def write_backend(section: Section, model: dict[str, Any], play: str) -> None:
     """Replaces the base fields of the section by those of the model; everything else of the section stays."""
     section.from_ = model.get("from", "")
+    section.comment = comment_of(model)
     section.lines = [line for line in section.lines if line.unread or line.keyword not in BASE]
     for words in _base_words(model, play):
         section.put(Line(words))
@@ -170,10 +188,17 @@ def _base_words(model: dict[str, Any], play: str) -> list[list[str]]:
         out.append([*(["no"] if model["redispatch"].get("enabled") == "disabled" else []), "option", "redispatch",
                     *([str(interval)] if interval else [])])
     if model.get("cookie"):
-        cookie = model["cookie"]
-        out.append(["cookie", cookie["name"], *([cookie["type"]] if cookie.get("type") else []),
-                    *(flag for flag in _COOKIE_FLAGS if cookie.get(flag))])
+        out.append(["cookie", *cookie_words(model["cookie"])])
+    if model.get("forwardfor"):
+        out.append(["option", "forwardfor", *_forwardfor_words(model["forwardfor"])])
+    if model.get("source"):
+        out.append(["source", join_address(model["source"]["address"], model["source"].get("port"))])
     return out
+
+
+def _forwardfor_words(model: dict[str, Any]) -> list[str]:
+    out = [word for field in ("except", "header") if model.get(field) for word in (field, model[field])]
+    return out + (["if-none"] if model.get("ifnone") else [])
 
 
 def _check_args(model: dict[str, Any]) -> list[str]:

@@ -1,8 +1,8 @@
 """haproxy.cfg as sections of lines, read and written the way the Data Plane API does.
 
 Any write sorts the sections, names an unnamed defaults, writes each proxy's `from`, indents by two spaces and drops
-blank lines inside a section. Inside a backend the lines stand in a fixed order of keywords (ORDER); the double keeps the
-order of the other sections as found. Lines of other words than these two operations touch stay as they were.
+blank lines inside a section. Inside a section the lines stand in a fixed order of keywords (order.py). Apart from that the
+lines that nobody changes stay as they were.
 """
 
 from __future__ import annotations
@@ -10,31 +10,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
+from .order import LAST, rank
 from .words import split_line
 
 KINDS = ("global", "defaults", "userlist", "peers", "mailers", "resolvers", "cache", "ring", "traces", "log-forward",
          "log-profile", "http-errors", "acme", "crt-store", "fcgi-app", "frontend", "backend", "listen")
 PROXIES = ("frontend", "backend", "listen")
 DISCLAIMER = ["Dataplaneapi managed File", "changing file directly can cause a conflict if dataplaneapi is running"]
-
-# The order of a backend's lines on writing; an entry of two words is looked for first. What is not here goes last.
-ORDER = ["id", "description", "enabled", "disabled", "mode", "hash-type", "balance", "acl", "force-persist", "ignore-persist",
-         "option httpclose", "option http-buffer-request", "option http-server-close", "option http-keep-alive",
-         "option http-pretend-keepalive", "option http-no-delay", "option forwardfor", "option ssl-hello-chk",
-         "option smtpchk", "option ldap-check", "option mysql-check", "option abortonclose", "option pgsql-check",
-         "option redis-check", "option redispatch", "option external-check", "option splice-auto",
-         "option splice-request", "option splice-response", "option log-health-checks", "log-tag", "option tcpka",
-         "option srvtcpka", "option allbackups", "option tcp-check", "option checkcache", "option independent-streams",
-         "option nolinger", "option persist", "option prefer-last-server", "option tcp-smart-connect",
-         "option transparent", "tcp-check", "option httpchk", "http-check", "external-check", "log", "email-alert",
-         "timeout http-request", "timeout queue", "timeout http-keep-alive", "timeout check", "timeout tunnel",
-         "timeout server", "timeout server-fin", "timeout connect", "timeout tarpit", "default-server", "stick", "filter",
-         "compression", "tcp-request", "stats", "http-reuse", "http-request", "redirect", "cookie", "dynamic-cookie-key",
-         "use-server", "stick-table", "errorfile", "server", "retries", "tcp-response", "http-response",
-         "http-after-response", "http-error", "server-template", "load-server-state-from-file", "use-fcgi-app",
-         "server-state-file-name", "fullconn", "max-keep-alive-queue", "retry-on", "source", "persist",
-         "hash-balance-factor", "guid"]
-_RANK = {key: i for i, key in enumerate(ORDER)}
 
 
 class Line:
@@ -84,18 +66,16 @@ class Section:
         return [line for line in self.lines if line.keyword == keyword and not line.unread]
 
     def put(self, line: Line) -> None:
-        """Adds a line; a backend's place for it is found on writing."""
+        """Adds a line; its place is found on writing."""
         self.lines.append(line)
 
     def _groups(self) -> list[list[Line]]:
-        """In a backend the lines of one keyword stand together, under all the comments that stood above any of them."""
-        if self.kind != "backend":
-            return [[line] for line in self.lines]
+        """The lines of one keyword stand together, under all the comments that stood above any of them."""
         groups: dict[int, dict[str, list[Line]]] = {}
         for line in self.lines:
-            rank = len(_RANK) if line.unread else _RANK.get(line.keyword, len(_RANK))
-            groups.setdefault(rank, {}).setdefault(line.keyword if rank < len(_RANK) else "", []).append(line)
-        return [group for rank in sorted(groups) for group in groups[rank].values()]
+            place = LAST if line.unread else rank(self.kind, line.keyword)
+            groups.setdefault(place, {}).setdefault(line.keyword if place < LAST else "", []).append(line)
+        return [group for place in sorted(groups) for group in groups[place].values()]
 
     def drop(self, line: Line) -> None:
         """Removes a line; the comments above it belong to all lines of its keyword and stay as long as there is one."""
@@ -182,10 +162,10 @@ def parse(text: str, imply_from: bool = True) -> Config:
         if not words:
             if comment is None:
                 continue
-            if section is None and not raw[:1].isspace():
+            if section is None and raw[:1] != " ":
                 _header(config, comment, above_section)
-            else:
-                (above if raw[:1].isspace() else above_section).append(comment)
+            else:  # by its first character: after a tab it is not seen as part of the section, and moves to the next one
+                (above if raw[:1] == " " else above_section).append(comment)
             continue
         if words[0] in KINDS:
             if section is not None:

@@ -24,7 +24,8 @@ BASE_FIELDS: dict[str, type] = {
     **dict.fromkeys(("name", "from", "http_connection_mode", "adv_check", *fields.OPTIONS.values(), *fields.STRINGS.values()),
                     str),
     **dict.fromkeys(("httpchk_params", "smtpchk_params", "mysql_check_params", "pgsql_check_params", "balance", "hash_type",
-                     "default_server", "stick_table", "redispatch", "cookie", "servers", "server_templates"), dict),
+                     "default_server", "stick_table", "redispatch", "cookie", "forwardfor", "source", "metadata", "servers",
+                     "server_templates"), dict),
     **dict.fromkeys((*fields.TIMES.values(), *fields.NUMBERS.values()), int),
     **dict.fromkeys(fields.FLAGS.values(), bool),
 }

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .cfgfile import Config, Line
+from .cfgfile import Line
 from .words import format_time, parse_time
 
 # (word on the line, field in the JSON, kind); kinds: flag, bool, str, int, time, list
@@ -87,7 +87,7 @@ WORDS = {play: _words_of(play) for play in ("3.0", "3.4")}
 
 def server_json(line: Line, play: str) -> dict[str, Any]:
     address, port = split_address(line.words[2])
-    model = {"name": line.words[1], "address": address, **params_json(line.words[3:], play), **_metadata(line)}
+    model = {"name": line.words[1], "address": address, **params_json(line.words[3:], play), **comment_json(line.comment)}
     if port is not None:
         model["port"] = port
     return model
@@ -101,19 +101,19 @@ def template_json(line: Line, play: str) -> dict[str, Any]:
     return model
 
 
-def _metadata(line: Line) -> dict[str, Any]:
-    """A comment beside a server: JSON of the API's own, or somebody's words."""
-    if line.comment is None:
+def comment_json(comment: str | None) -> dict[str, Any]:
+    """A comment beside a server or a backend's name: JSON of the API's own, or somebody's words."""
+    if comment is None:
         return {}
     try:
-        found = json.loads(line.comment)
+        found = json.loads(comment)
     except ValueError:
         found = None
-    return {"metadata": found if isinstance(found, dict) else {"comment": line.comment}}
+    return {"metadata": found if isinstance(found, dict) else {"comment": comment}}
 
 
 def comment_of(model: dict[str, Any]) -> str | None:
-    """What a server's metadata becomes on its line."""
+    """What metadata become on the line."""
     return json.dumps(model["metadata"], separators=(",", ":"), sort_keys=True) if model.get("metadata") else None
 
 
@@ -128,7 +128,7 @@ def params_json(words: list[str], play: str) -> dict[str, Any]:
             i += 1
             continue
         field, kind, value = known[words[i]]
-        size = _size(words, i, kind, value)
+        size = word_count(words, i, kind, value)
         if kind == "source":
             value = " ".join(words[i + 1:i + size])
         elif size == 2:
@@ -141,7 +141,7 @@ def params_json(words: list[str], play: str) -> dict[str, Any]:
     return out
 
 
-def _size(words: list[str], i: int, kind: str, value: Any) -> int:
+def word_count(words: list[str], i: int, kind: str, value: Any) -> int:
     """How many words one option takes."""
     if value is not None:
         return 1
@@ -189,37 +189,6 @@ def params_words(model: dict[str, Any], play: str) -> list[str]:
             out += [word, ",".join(value)]
         else:
             out += [word, str(value)]
-    return out
-
-
-def mark(config: Config, play: str) -> Config:
-    """What reading a file does to servers with a word that the version does not know: see above."""
-    for section in config.kind("backend"):
-        for line in section.lines:
-            start = {"server": 3, "server-template": 4, "default-server": 1}.get(line.keyword)
-            if start and play == "3.0":
-                line.words = line.words[:start] + _known_words(line.words[start:])
-            elif start:
-                line.unread = _unknown(line.words[start:], play)
-    return config
-
-
-def _unknown(words: list[str], play: str) -> bool:
-    try:
-        params_json(words, play)
-    except UnknownWord:
-        return True
-    return False
-
-
-def _known_words(words: list[str]) -> list[str]:
-    out: list[str] = []
-    i = 0
-    while i < len(words):
-        found = WORDS["3.0"].get(words[i])
-        size = _size(words, i, *found[1:]) if found else 1
-        out += words[i:i + size] if found else []
-        i += size
     return out
 
 

@@ -8,10 +8,11 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from . import lane, servers
-from .cfgfile import Config, managed, parse
+from . import lane
+from .cfgfile import Config, managed
 from .errors import ApiError
 from .haproxy import Checker
+from .reading import read
 from .reloaders import Reloader
 from .reloads import Reloads
 from .runtime import DeafRuntime, NoRuntime, Runtime
@@ -47,7 +48,7 @@ class Service:
             self.look_at_file()
 
     def _read(self) -> Config:
-        return servers.mark(parse(self.file.read_text()), self.play)
+        return read(self.file.read_text(), self.play)
 
     # the file behind our back
 
@@ -155,7 +156,7 @@ class Service:
             self.checker.check_text(text)
             return
         own = self.transactions.begin(self.config, self.config.version if skip_version else self._need(version))
-        given = servers.mark(parse(text, imply_from=False), self.play)
+        given = read(text, self.play, imply_from=False)
         if not skip_version:
             given.version = self.config.version
         self.transactions.open[own] = given
@@ -197,5 +198,5 @@ class _Reloaded(Reloader):
     def reload(self) -> str:
         output = self.inner.reload()
         if self.service.offline:
-            self.service.offline.load(parse(self.service.file.read_text()))
+            self.service.offline.load(read(self.service.file.read_text(), self.service.play))
         return output

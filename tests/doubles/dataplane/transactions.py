@@ -6,9 +6,9 @@ import os
 import pathlib
 import uuid
 
-from .cfgfile import Config, parse
+from .cfgfile import Config
 from .errors import ApiError, mismatch, no_transaction
-from .servers import mark
+from .reading import read
 
 LIMIT = 20
 
@@ -21,7 +21,7 @@ class Transactions:
         self.open: dict[str, Config] = {}
         for path in sorted(self.dir.iterdir()):
             if path.is_file() and path.name.startswith(self.prefix):
-                self.open[path.name[len(self.prefix):]] = mark(parse(path.read_text(), imply_from=False), play)
+                self.open[path.name[len(self.prefix):]] = read(path.read_text(), play, imply_from=False)
 
     def path(self, tid: str, status: str = "") -> pathlib.Path:
         return self.dir / status / (self.prefix + tid)
