@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -601,6 +602,55 @@ START_TEST(forbidden_is_told_and_kept_asking)
 }
 END_TEST
 
+START_TEST(an_endless_refusal_is_a_refusal)
+{
+    cleanup(mem_free_ptr) char *page = mem_alloc(100001);
+    memset(page, 'x', 100000);
+    const struct step steps[] = {{.expect = "sendInitialEvents=true",
+                                  .status = "403 Forbidden\r\nContent-Type: text/plain",
+                                  .body = page,
+                                  .after = END}};
+    start(steps, array_len(steps), NULL);
+    UNTIL(status().denied == INFORMER_FORBIDDEN);
+    ck_assert_ptr_nonnull(strstr(status().problem, "HTTP 403: xxx"));
+}
+END_TEST
+
+static void write_token(const char *path, const char *token)
+{
+    const struct timespec old[2] = {{.tv_sec = 1000000}, {.tv_sec = 1000000}};
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    ck_assert_int_eq(write(fd, token, strlen(token)), (ssize_t)strlen(token));
+    close(fd);
+    utimensat(AT_FDCWD, path, old, 0);
+}
+
+/* The file looks the same: only a 401 makes us read it again. */
+START_TEST(a_refused_token_is_read_again)
+{
+    struct error err = {0};
+    cleanup(mem_free_ptr) char *path = mem_printf("%s.token", log_path);
+    struct kube_access access = {.server = url, .token_path = path, .source = (char[]){"test"}};
+    write_token(path, "first");
+    kube_client_free(client);
+    client = kube_client_new(http, &access, &log_to_file, &err);
+    ck_assert_msg(client != NULL, "%s", err.message);
+    write_token(path, "other");
+    START({.expect = "sendInitialEvents=true",
+           .status = REFUSED("401 Unauthorized"),
+           .body = STATUS("401", "no"),
+           .after = END},
+          SYNCED);
+    UNTIL(status().synced);
+    unlink(path);
+    ck_assert_uint_eq(times_told("requested: 401"), 1);
+    const char *first = strstr(buf_str(&peer.requests), "Authorization: Bearer first");
+    ck_assert_ptr_nonnull(first);
+    ck_assert_ptr_nonnull(strstr(first, "Authorization: Bearer other"));
+    ck_assert_uint_eq(times_logged("level=warn"), 0); /* tokens rotate: nothing is wrong */
+}
+END_TEST
+
 START_TEST(a_resource_that_is_not_served)
 {
     START({.expect = "sendInitialEvents=true",
@@ -723,6 +773,7 @@ START_TEST(stop_leaves_nothing_behind)
     UNTIL(was_told("requested: 200"));
     informer_stop(informer);
     UNTIL(peer.last == NULL); /* the connection is closed */
+    ck_assert(!cache_replace_end(cache, CACHE_NODES));
     ck_assert_uint_eq(cache_count(cache, CACHE_NODES), 0);
     ck_assert(!was_told("changed:"));
     informer_start(informer);
@@ -786,6 +837,8 @@ int main(void)
     tcase_add_test(t, an_object_that_cannot_be_used_stops_nobody);
     tcase_add_test(t, an_event_of_a_newer_api_is_passed_over);
     tcase_add_test(t, forbidden_is_told_and_kept_asking);
+    tcase_add_test(t, an_endless_refusal_is_a_refusal);
+    tcase_add_test(t, a_refused_token_is_read_again);
     tcase_add_test(t, a_resource_that_is_not_served);
     tcase_add_test(t, html_is_no_answer_and_a_redirect_is_not_followed);
     tcase_add_test(t, an_empty_or_truncated_list_is_none);
