@@ -86,9 +86,10 @@ $B/fuzz/%: tests/fuzz/%.c $(SRC) $(HDR)
 fuzz:
 	@scripts/deps build check
 	@$(MAKE) $(FUZZ:%=$B/fuzz/%)
-	@for t in $(FUZZ:fuzz_%=%); do mkdir -p $B/corpus/$$t; echo "fuzz $$t, $(TIME) s"; \
-		$B/fuzz/fuzz_$$t -max_total_time=$(TIME) -timeout=10 -rss_limit_mb=2048 -print_final_stats=0 -verbosity=0 \
-		-artifact_prefix=$B/fuzz/ $B/corpus/$$t tests/fuzz/corpus/$$t || exit 1; done
+	@for t in $(FUZZ:fuzz_%=%); do mkdir -p $B/corpus/$$t; \
+		$B/fuzz/fuzz_$$t -max_total_time=$(TIME) -timeout=10 -rss_limit_mb=2048 -artifact_prefix=$B/fuzz/ \
+		$B/corpus/$$t tests/fuzz/corpus/$$t >$B/fuzz/$$t.log 2>&1 || { tail -n 60 $B/fuzz/$$t.log; exit 1; }; \
+		echo "fuzz $$t: $(TIME) s, $$(grep -o 'Done [0-9]* runs' $B/fuzz/$$t.log | tail -n 1), no finding"; done
 
 test: deps-test
 	@$(MAKE) --no-print-directory $B/haproxy-k8s-sync $B/san/haproxy-k8s-sync $(UNIT) $(FUZZ:%=$B/replay/%)
