@@ -96,8 +96,8 @@ def shared_plane(target: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
 def _running(plane: DataPlane) -> list[list[str]]:
     """What HAProxy runs with, apart from health and time."""
     assert plane.haproxy is not None
-    return [[row[c] for c in ("be_name", "srv_id", "srv_name", "srv_addr", "srv_port", "srv_admin_state", "srv_uweight")]
-            for row in plane.haproxy.all_servers()]
+    columns = ("be_name", "srv_id", "srv_name", "srv_addr", "srv_port", "srv_admin_state", "srv_uweight")
+    return [[row[c] for c in columns] for row in plane.haproxy.all_servers()]
 
 
 def _as_at_first(plane: DataPlane, start: str, running: list[list[str]]) -> bool:
@@ -107,7 +107,7 @@ def _as_at_first(plane: DataPlane, start: str, running: list[list[str]]) -> bool
 
 @pytest.fixture
 def plane(shared_plane: DataPlane) -> Iterator[DataPlane]:
-    """One instance for all tests of a target, as it was at first: no transactions, the first file, the first servers."""
+    """One instance for all tests of a target, as it was at first: no transactions, the first file and servers."""
     start = getattr(shared_plane, "first", None)
     if start is None:
         start = shared_plane.first = shared_plane.file(), _running(shared_plane)  # type: ignore[attr-defined]

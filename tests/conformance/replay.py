@@ -1,10 +1,12 @@
 """Recorded requests sent again to the double, and how a true answer and the double's are compared.
 
-Values that no two runs share (ids, times, ports, folders, health at that moment) are compared by form, all others as they are.
+Values that no two runs share (ids, times, ports, folders, health at that moment) are compared by form, all others as
+they are.
 """
 
 from __future__ import annotations
 
+import difflib
 import json
 import pathlib
 import re
@@ -31,8 +33,8 @@ def load(name: str) -> list[dict[str, Any]]:
 class Replay:
     """One group of a recording against a freshly started HAProxy and double."""
 
-    def __init__(self, lines: list[tuple[int, dict[str, Any]]], haproxy: HAProxy, double: DoubleDataPlane, differs: dict[str, str],
-                 same_haproxy: bool):
+    def __init__(self, lines: list[tuple[int, dict[str, Any]]], haproxy: HAProxy, double: DoubleDataPlane,
+                 differs: dict[str, str], same_haproxy: bool):
         self.lines = lines
         self.haproxy = haproxy
         self.double = double
@@ -128,7 +130,8 @@ class Replay:
     def _learn(self, line: dict[str, Any], got: Any) -> None:
         if line["step"] == "version":
             self.names["{V}"] = str(got)
-        if line["method"] == "POST" and line["path"].partition("?")[0].endswith("/transactions") and line["status"] == 201:
+        begins = line["method"] == "POST" and line["path"].partition("?")[0].endswith("/transactions")
+        if begins and line["status"] == 201:
             count = sum(1 for name in self.names if name.startswith("{T"))
             self.names[f"{{T{count + 1}}}"] = got["id"]
             self.recorded_ids[line["response"]["id"]] = got["id"]
@@ -175,7 +178,7 @@ class Replay:
             self.fail(f"{at} is {got!r}, recorded {recorded!r}")
 
     def _validation(self, message: str) -> str:
-        """HAProxy's words are those of its version: all of them where it is the same, else only what the API puts before."""
+        """HAProxy's words are those of its version: all where it is the same, else only what the API puts before."""
         message = re.sub(r"/tmp/onlyvalidate\w+", "/tmp/onlyvalidate", message)
         return message if self.same_haproxy else re.split(r"(line=|msg=)", message)[0]
 
@@ -190,8 +193,8 @@ class Replay:
 
 
 def _diff(expected: str, actual: str) -> str:
-    import difflib
-    return "\n".join(difflib.unified_diff(expected.splitlines(), actual.splitlines(), "recorded", "double", lineterm="", n=1))
+    lines = difflib.unified_diff(expected.splitlines(), actual.splitlines(), "recorded", "double", lineterm="", n=1)
+    return "\n".join(lines)
 
 
 def names() -> list[str]:

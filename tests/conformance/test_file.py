@@ -50,14 +50,15 @@ def test_the_first_write_sorts_names_and_marks(fresh: Callable[..., DataPlane]) 
     lines = text.splitlines()
     assert lines[0].startswith("# _md5hash=") and lines[1] == "# _version=2"
     heads = [line for line in lines if line and not line.startswith((" ", "#"))]
-    assert heads == ["global", "defaults unnamed_defaults_1", "userlist dataplaneapi", "frontend fe from unnamed_defaults_1",
+    assert heads == ["global", "defaults unnamed_defaults_1", "userlist dataplaneapi",
+                     "frontend fe from unnamed_defaults_1",
                      *(f"backend {name} from unnamed_defaults_1" for name in ("bare", "be", "other", "slots"))]
     assert backend_lines(text, "other") == backend_lines(before, "other")
     assert backend_lines(text, "slots") == backend_lines(before, "slots")
 
 
 def test_what_a_write_does_to_a_file_that_grew_by_hand(fresh: Callable[..., DataPlane]) -> None:
-    """rich.cfg becomes rich.written.cfg: lines in the API's order, words as they were, comments after a tab gone astray."""
+    """rich.cfg becomes rich.written.cfg: lines in the API's order, words as they were, comments after a tab astray."""
     here = pathlib.Path(__file__).parent
     stats = str(free_port())
     plane = fresh((here / "rich.cfg").read_text().replace("{stats}", stats))
@@ -92,7 +93,8 @@ def test_a_second_empty_commit_changes_only_the_head(plane: DataPlane) -> None:
 ODD = "  server odd 127.0.9.6:30443 {} weight 3"
 
 
-@pytest.mark.parametrize("words", ["source 127.0.0.1 interface lo", "socks4 127.0.0.1:1080", "no-tlsv10", "agent-inter 2s"])
+@pytest.mark.parametrize("words", ["source 127.0.0.1 interface lo", "socks4 127.0.0.1:1080", "no-tlsv10",
+                                   "agent-inter 2s"])
 def test_rarer_words_of_a_server_survive(fresh: Callable[..., DataPlane], words: str) -> None:
     plane = fresh(CONFIG.replace("  server one 127.0.9.5", ODD.format(words) + "\n  server one 127.0.9.5"))
     assert plane.get("/configuration/backends/bare/servers/odd").json()["weight"] == 3
@@ -172,7 +174,8 @@ def test_raw_post(plane: DataPlane) -> None:
     answer = post_raw(plane, text)
     rid = reload_id(answer)
     assert answer.headers["Configuration-Version"] == str(version + 1)
-    assert answer.text == plane.file() and "timeout server 78s" in answer.text and f"# _version={version + 1}\n" in answer.text
+    assert answer.text == plane.file()
+    assert "timeout server 78s" in answer.text and f"# _version={version + 1}\n" in answer.text
     assert plane.follow(rid)["status"] == "succeeded"
 
 
@@ -217,7 +220,7 @@ def test_raw_post_with_runtime_actions(plane: DataPlane) -> None:
 
 
 def test_a_posted_proxy_without_from_keeps_none(plane: DataPlane) -> None:
-    """The API adds `from` when it reads the file at its start or after an edit by hand, not to a text that is posted."""
+    """The API adds `from` when it reads the file at its start or after an edit by hand, not to a posted text."""
     text = plane.raw() + "\nbackend zz\n  mode tcp\n  server a 127.0.0.1:9\n"
     answer = post_raw(plane, text, "&skip_reload=true")
     if answer.status == 400:

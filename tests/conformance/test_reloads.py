@@ -76,20 +76,21 @@ def test_an_unknown_id_is_404_and_an_older_one_a_success_unseen(fresh: Callable[
 
 
 def occupied(plane: DataPlane) -> socket.socket:
-    """Makes the next reload fail, and only the reload: a frontend's port is somebody else's until the socket is closed."""
+    """Makes reloads fail, and only them: a frontend's port is somebody else's until the socket is closed."""
     taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     taken.bind(("127.0.0.1", 0))
     taken.listen()
-    edit_and_wait(plane, "  default_backend be\n", "  default_backend be\n  bind 127.0.0.1:%d\n" % taken.getsockname()[1])
+    bind = f"  bind 127.0.0.1:{taken.getsockname()[1]}\n"
+    edit_and_wait(plane, "  default_backend be\n", "  default_backend be\n" + bind)
     return taken
 
 
 def impossible(plane: DataPlane) -> None:
-    """The same for good, and at once: HAProxy tries a taken port for two seconds, a folder that is not there only once."""
+    """The same for good, and at once: HAProxy tries a taken port for two seconds, a missing folder only once."""
     edit_and_wait(plane, "  default_backend be\n", "  default_backend be\n  bind /nowhere/at/all.sock\n")
 
 
-def test_after_a_failed_reload_the_file_and_the_api_disagree_until_a_commit_works(fresh: Callable[..., DataPlane]) -> None:
+def test_a_failed_reload_parts_the_file_and_the_api_until_a_commit_works(fresh: Callable[..., DataPlane]) -> None:
     plane = fresh()
     assert plane.haproxy is not None
     plane.follow(commit_with(plane, "n0"))

@@ -58,7 +58,7 @@ def test_failed_and_outdated_ones_are_still_there(fresh: Callable[..., DataPlane
     assert plane.delete(f"/transactions/{failed}").status == plane.delete(f"/transactions/{outdated}").status == 204
 
 
-def test_a_commit_before_the_end_is_in_the_file_and_not_yet_live(fresh: Callable[..., DataPlane], end: Callable) -> None:
+def test_a_commit_before_the_end_is_in_the_file_not_live(fresh: Callable[..., DataPlane], end: Callable) -> None:
     plane = fresh(reload_delay=30)
     assert plane.haproxy is not None
     tid = plane.begin()

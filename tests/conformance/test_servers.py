@@ -112,8 +112,8 @@ def test_fields_keep_their_names(plane: DataPlane) -> None:
     reload_id(plane.commit(tid))
     assert plane.get(f"{SERVERS}/f").json() == full
     line = next(line for line in backend_lines(plane.file(), "be") if " f " in line)
-    for words in ("weight 0", "disabled", "send-proxy-v2", "init-addr last,libc,none", "proxy-v2-options crc32c,unique-id",
-                  "inter 7s", "slowstart 1m", "port 81"):
+    for words in ("weight 0", "disabled", "send-proxy-v2", "init-addr last,libc,none",
+                  "proxy-v2-options crc32c,unique-id", "inter 7s", "slowstart 1m", "port 81"):
         assert words in line, line
 
 

@@ -21,7 +21,8 @@ PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.execu
 
 def haproxy_binary() -> str | None:
     """$HAPROXY, else the one on the path or where Debian puts it."""
-    return os.environ.get("HAPROXY") or shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin:/usr/local/sbin")
+    found = os.environ.get("HAPROXY") or shutil.which("haproxy")
+    return found or shutil.which("haproxy", path="/usr/sbin:/usr/local/sbin")
 
 
 def haproxy_version(binary: str) -> tuple[int, int]:
@@ -68,8 +69,8 @@ class HAProxy:
         return haproxy_version(self.binary) >= (2, 7)
 
     def start(self) -> "HAProxy":
-        self.process = Process([self.binary, "-W", "-S", f"{self.master_socket},level,admin", "-p", str(self.pid_file), "-f",
-                                str(self.config)], self.log_file, name="haproxy")
+        self.process = Process([self.binary, "-W", "-S", f"{self.master_socket},level,admin", "-p", str(self.pid_file),
+                                "-f", str(self.config)], self.log_file, name="haproxy")
         wait_until(self._up, 10, f"haproxy's stats socket {self.socket}; its log: {self.log_file}")
         return self
 
@@ -215,7 +216,7 @@ class DataPlane:
 
     def follow(self, rid: str, timeout: float = 20.0) -> dict[str, Any]:
         """Waits for the end of a reload and returns its record."""
-        wait_until(lambda: self.reload_status(rid) in ("succeeded", "failed"), timeout, f"the end of reload {rid}", 0.05)
+        wait_until(lambda: self.reload_status(rid) in ("succeeded", "failed"), timeout, f"the end of {rid}", 0.05)
         return dict(self.get(f"/reloads/{rid}").json())
 
 
@@ -231,8 +232,9 @@ class DoubleDataPlane(DataPlane):
         self.control = f"http://127.0.0.1:{self.control_port}"
 
     def command(self) -> list[str]:
-        out = [PYTHON, "-m", "tests.doubles.dataplane", "--config", str(self.config), "--listen", f"127.0.0.1:{self.port}",
-               "--play", self.play, "--reload-delay", str(self.reload_delay), "--state-dir", str(self.state),
+        out = [PYTHON, "-m", "tests.doubles.dataplane", "--config", str(self.config),
+               "--listen", f"127.0.0.1:{self.port}", "--play", self.play,
+               "--reload-delay", str(self.reload_delay), "--state-dir", str(self.state),
                "--control", f"127.0.0.1:{self.control_port}", "--log", str(self.dir / "access.log"),
                "--haproxy", self.haproxy.binary if self.haproxy else "none", *self.more]
         if self.haproxy and self.haproxy.can_reload_by_socket:
@@ -277,10 +279,11 @@ class RealDataPlane(DataPlane):
             settings.write_text("config_version: 2\nname: test\n")
         out = [self.binary, "-f", str(settings), "--host", "127.0.0.1", "--port", str(self.port), "--scheme", "http",
                "--haproxy-bin", self.haproxy.binary, "--config-file", str(self.config), "--userlist", "dataplaneapi",
-               "--transaction-dir", str(self.state), "--maps-dir", str(own / "maps"), "--ssl-certs-dir", str(own / "ssl"),
-               "--general-storage-dir", str(own / "general"), "--spoe-dir", str(own / "spoe"),
-               "--spoe-transaction-dir", str(own / "spoe-transactions"), "--dataplane-storage-dir", str(own / "storage"),
-               "--reload-delay", str(max(1, int(self.reload_delay))), "--restart-cmd", "/bin/true", "--log-level", "info"]
+               "--transaction-dir", str(self.state), "--maps-dir", str(own / "maps"),
+               "--ssl-certs-dir", str(own / "ssl"), "--general-storage-dir", str(own / "general"),
+               "--spoe-dir", str(own / "spoe"), "--spoe-transaction-dir", str(own / "spoe-transactions"),
+               "--dataplane-storage-dir", str(own / "storage"), "--restart-cmd", "/bin/true", "--log-level", "info",
+               "--reload-delay", str(max(1, int(self.reload_delay)))]
         if self.haproxy.can_reload_by_socket:
             # it wants a command in any case; one that would show, should it be used
             return [*out, "--master-worker-mode", "--master-runtime", str(self.haproxy.master_socket),

@@ -1,6 +1,7 @@
 """A reload command for a Data Plane API beside an HAProxy that has no `reload` on its master socket (before 2.7).
 
-`python3 reload_haproxy.py PIDFILE LOG`: signals the master, waits for the outcome, exits 1 with HAProxy's words if it failed.
+`python3 reload_haproxy.py PIDFILE LOG` signals the master, waits for the outcome, and exits 1 with HAProxy's words if
+it failed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A double of HAProxy's Data Plane API v3: edits a real haproxy.cfg, checks it with the real `haproxy -c`, reloads a real HAProxy.
+"""A double of HAProxy's Data Plane API v3 over a real haproxy.cfg, the real `haproxy -c` and a real HAProxy to reload.
 
 cfgfile, words      haproxy.cfg <-> sections and lines, the header with version and checksum
 order, reading      what any write, and already reading, does to lines that nobody touches

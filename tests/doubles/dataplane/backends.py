@@ -13,28 +13,33 @@ from .servers import comment_json, comment_of, join_address, params_json, params
 from .words import format_size, format_time, parse_size, parse_time
 
 TIMES = {f"timeout {word}": field for word, field in [
-    ("http-request", "http_request_timeout"), ("queue", "queue_timeout"), ("http-keep-alive", "http_keep_alive_timeout"),
+    ("http-request", "http_request_timeout"), ("queue", "queue_timeout"),
+    ("http-keep-alive", "http_keep_alive_timeout"),
     ("check", "check_timeout"), ("tunnel", "tunnel_timeout"), ("server", "server_timeout"),
     ("server-fin", "server_fin_timeout"), ("connect", "connect_timeout"), ("tarpit", "tarpit_timeout")]}
 OPTIONS = {f"option {word}": field for word, field in [
     ("abortonclose", "abortonclose"), ("allbackups", "allbackups"), ("checkcache", "checkcache"),
     ("external-check", "external_check"), ("http-buffer-request", "http-buffer-request"),
     ("http-no-delay", "http-no-delay"), ("http-pretend-keepalive", "http_pretend_keepalive"),
-    ("independent-streams", "independent_streams"), ("log-health-checks", "log_health_checks"), ("nolinger", "nolinger"),
+    ("independent-streams", "independent_streams"), ("log-health-checks", "log_health_checks"),
+    ("nolinger", "nolinger"),
     ("persist", "persist"), ("prefer-last-server", "prefer_last_server"), ("splice-auto", "splice_auto"),
     ("splice-request", "splice_request"), ("splice-response", "splice_response"), ("srvtcpka", "srvtcpka"),
     ("tcp-smart-connect", "tcp_smart_connect"), ("tcpka", "tcpka"), ("transparent", "transparent")]}
 NUMBERS = {"id": "id", "retries": "retries", "fullconn": "fullconn", "max-keep-alive-queue": "max_keep_alive_queue",
            "hash-balance-factor": "hash_balance_factor"}
-STRINGS = {"mode": "mode", "description": "description", "log-tag": "log_tag", "dynamic-cookie-key": "dynamic_cookie_key",
-           "http-reuse": "http_reuse", "server-state-file-name": "server_state_file_name", "retry-on": "retry_on",
+STRINGS = {"mode": "mode", "description": "description", "log-tag": "log_tag",
+           "dynamic-cookie-key": "dynamic_cookie_key", "http-reuse": "http_reuse",
+           "server-state-file-name": "server_state_file_name", "retry-on": "retry_on",
            "guid": "guid", "load-server-state-from-file": "load_server_state_from_file"}
 FLAGS = {"disabled": "disabled", "enabled": "enabled"}
 CHECKS = ["ssl-hello-chk", "smtpchk", "ldap-check", "mysql-check", "pgsql-check", "redis-check", "tcp-check", "httpchk"]
 CONNECTION = {"option httpclose": "httpclose", "option http-server-close": "http-server-close",
               "option http-keep-alive": "http-keep-alive"}
-STRUCTURED = ["balance", "hash-type", "default-server", "stick-table", "option redispatch", "cookie", "option forwardfor", "source"]
-BASE = {*TIMES, *OPTIONS, *NUMBERS, *STRINGS, *FLAGS, *CONNECTION, *STRUCTURED, *(f"option {check}" for check in CHECKS)}
+STRUCTURED = ["balance", "hash-type", "default-server", "stick-table", "option redispatch", "cookie",
+              "option forwardfor", "source"]
+BASE = {*TIMES, *OPTIONS, *NUMBERS, *STRINGS, *FLAGS, *CONNECTION, *STRUCTURED,
+        *(f"option {check}" for check in CHECKS)}
 TABLE_WORDS = {"type": "type", "len": "keylen", "size": "size", "expire": "expire", "peers": "peers", "store": "store",
                "srvkey": "srvkey", "write-to": "write_to"}
 
@@ -83,7 +88,8 @@ def _read(line: Line, out: dict[str, Any], play: str) -> None:
     elif key == "cookie":
         out["cookie"] = cookie_json(args)
     elif key == "option forwardfor":
-        out["forwardfor"] = {"enabled": "enabled", **{k: v for k, v in zip(words[2:-1], words[3:]) if k in ("except", "header")},
+        named = {k: v for k, v in zip(words[2:-1], words[3:]) if k in ("except", "header")}
+        out["forwardfor"] = {"enabled": "enabled", **named,
                              **({"ifnone": True} if "if-none" in words else {})}
     elif key == "source":
         address, port = split_address(args[0])

@@ -1,8 +1,8 @@
 """haproxy.cfg as sections of lines, read and written the way the Data Plane API does.
 
 Any write sorts the sections, names an unnamed defaults, writes each proxy's `from`, indents by two spaces and drops
-blank lines inside a section. Inside a section the lines stand in a fixed order of keywords (order.py). Apart from that the
-lines that nobody changes stay as they were.
+blank lines inside a section. Inside a section the lines stand in a fixed order of keywords (order.py). Apart from that
+the lines that nobody changes stay as they were.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class Line:
 
 
 class Section:
-    def __init__(self, kind: str, name: str = "", from_: str = "", comment: str | None = None, above: Iterable[str] = ()):
+    def __init__(self, kind: str, name: str = "", from_: str = "", comment: str | None = None,
+                 above: Iterable[str] = ()):
         self.kind = kind
         self.name = name
         self.from_ = from_
@@ -133,7 +134,8 @@ class Config:
         defaults = [s for s in ordered if s.kind == "defaults"]
         by_need: list[Section] = []
         while defaults:  # one that another is derived from comes before it
-            ready = next((s for s in defaults if not any(o.name == s.from_ for o in defaults if o is not s)), defaults[0])
+            needed = {s.name for s in defaults}
+            ready = next((s for s in defaults if s.from_ not in needed - {s.name}), defaults[0])
             defaults.remove(ready)
             by_need.append(ready)
         return ([s for s in ordered if s.kind == "global"] + by_need
@@ -151,7 +153,7 @@ def managed(text: str) -> bool:
 
 
 def parse(text: str, imply_from: bool = True) -> Config:
-    """imply_from: a proxy without `from` gets the name of the defaults above it; so it is when the API reads its file."""
+    """imply_from: a proxy without `from` gets the name of the defaults above it, as when the API reads its file."""
     config = Config()
     section: Section | None = None
     above: list[str] = []
@@ -164,7 +166,7 @@ def parse(text: str, imply_from: bool = True) -> Config:
                 continue
             if section is None and raw[:1] != " ":
                 _header(config, comment, above_section)
-            else:  # by its first character: after a tab it is not seen as part of the section, and moves to the next one
+            else:  # by its first character: after a tab it is not seen as part of the section and moves to the next
                 (above if raw[:1] == " " else above_section).append(comment)
             continue
         if words[0] in KINDS:

@@ -20,7 +20,7 @@ def arguments() -> argparse.Namespace:
     p = argparse.ArgumentParser(prog="python3 -m tests.doubles.dataplane",
                                 description="A double of HAProxy's Data Plane API v3 over a real haproxy.cfg.")
     p.add_argument("--config", required=True, help="the haproxy.cfg to edit")
-    p.add_argument("--haproxy", default="/usr/sbin/haproxy", help="binary for `haproxy -c`; none: structural checks only")
+    p.add_argument("--haproxy", default="/usr/sbin/haproxy", help="for `haproxy -c`; none: few checks of our own")
     p.add_argument("--listen", action="append", required=True, metavar="HOST:PORT|unix:PATH", help="may be repeated")
     p.add_argument("--play", choices=["3.0", "3.4"], default="3.4", help="the version whose answers to give")
     p.add_argument("--reload-delay", type=float, default=5.0, metavar="SECONDS")
@@ -34,7 +34,7 @@ def arguments() -> argparse.Namespace:
     p.add_argument("--token", help="a bearer token that is taken too, as a proxy in front would")
     p.add_argument("--control", metavar="HOST:PORT", help="the port for faults; see control.py")
     p.add_argument("--log", help="file for a line about each request")
-    p.add_argument("--deaf-runtime", action="store_true", help="the runtime cannot be read, as through 2.6's master socket")
+    p.add_argument("--deaf-runtime", action="store_true", help="it cannot be read, as through 2.6's master socket")
     p.add_argument("--tls-cert")
     p.add_argument("--tls-key")
     p.add_argument("--tls-ca", help="clients must show a certificate of this authority")

@@ -21,11 +21,11 @@ RULES = ("acl_list", "filter_list", "http_after_response_rule_list", "http_check
          "http_request_rule_list", "http_response_rule_list", "log_target_list", "server_switching_rule_list",
          "stick_rule_list", "tcp_check_rule_list", "tcp_request_rule_list", "tcp_response_rule_list")
 BASE_FIELDS: dict[str, type] = {
-    **dict.fromkeys(("name", "from", "http_connection_mode", "adv_check", *fields.OPTIONS.values(), *fields.STRINGS.values()),
-                    str),
-    **dict.fromkeys(("httpchk_params", "smtpchk_params", "mysql_check_params", "pgsql_check_params", "balance", "hash_type",
-                     "default_server", "stick_table", "redispatch", "cookie", "forwardfor", "source", "metadata", "servers",
-                     "server_templates"), dict),
+    **dict.fromkeys(("name", "from", "http_connection_mode", "adv_check", *fields.OPTIONS.values(),
+                     *fields.STRINGS.values()), str),
+    **dict.fromkeys(("httpchk_params", "smtpchk_params", "mysql_check_params", "pgsql_check_params", "balance",
+                     "hash_type", "default_server", "stick_table", "redispatch", "cookie", "forwardfor", "source",
+                     "metadata", "servers", "server_templates"), dict),
     **dict.fromkeys((*fields.TIMES.values(), *fields.NUMBERS.values()), int),
     **dict.fromkeys(fields.FLAGS.values(), bool),
 }
@@ -70,8 +70,8 @@ def _need(config: Config, name: str, word: str) -> Section:
 
 def backends(service: Service, request: Request) -> Answer:
     with service.lock:
-        config = service.view(request.tid)
-        return Answer(200, [_backend_json(s, service.play, request.flag("full_section")) for s in config.kind("backend")])
+        found = service.view(request.tid).kind("backend")
+        return Answer(200, [_backend_json(s, service.play, request.flag("full_section")) for s in found])
 
 
 def backend(service: Service, request: Request) -> Answer:
@@ -187,7 +187,7 @@ def create_member(service: Service, request: Request) -> Answer:
 
 
 def _add_live(service: Service, parent: str, model: dict[str, Any]) -> bool:
-    """A new server goes into the running HAProxy only where no default-server says anything; it stays in maintenance."""
+    """A new server is live only where no default-server says anything; and it stays in maintenance."""
     config = service.config
     sections = [config.section("backend", parent), *config.kind("defaults")]
     if any(section and section.find("default-server") for section in sections):

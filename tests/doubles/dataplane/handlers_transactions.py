@@ -25,7 +25,8 @@ def version(service: Service, request: Request) -> Answer:
 def all_transactions(service: Service, request: Request) -> Answer:
     status = request.query.get("status", "")
     if status not in ("", "failed", "in_progress"):
-        raise ApiError(422, "status in query should be one of [failed in_progress]", 606 if service.play == "3.0" else 422)
+        raise ApiError(422, "status in query should be one of [failed in_progress]",
+                       606 if service.play == "3.0" else 422)
     with service.lock:
         return Answer(200, service.transactions.list(status))
 

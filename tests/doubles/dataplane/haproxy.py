@@ -79,7 +79,7 @@ def structural(text: str) -> list[str]:
             names.append(words[1])
             weight = words[words.index("weight") + 1] if "weight" in words[:-1] else "1"
             if not weight.isdigit() or int(weight) > 256:
-                errors.append(f"config 'server {section.name}/{words[1]}' weight of server is not within 0 and 256 ({weight})")
+                errors.append(f"config 'server {section.name}/{words[1]}' weight {weight} is not within 0 and 256")
     return [*errors, "config Fatal errors found in configuration."] if errors else []
 
 

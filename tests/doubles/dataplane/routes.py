@@ -45,7 +45,8 @@ ROUTES: list[tuple[str, str, Handler]] = [
 
 
 class Api:
-    def __init__(self, service: Service, extra_users: dict[str, str], token: str | None = None, open_to_all: bool = False):
+    def __init__(self, service: Service, extra_users: dict[str, str], token: str | None = None,
+                 open_to_all: bool = False):
         self.service = service
         self.extra_users = extra_users
         self.token = token

@@ -33,7 +33,7 @@ class Runtime:
 
     def do(self, command: str) -> None:
         answer = self.ask(command)
-        if answer and "IP changed from" not in answer and "no need to change" not in answer and "changed from" not in answer:
+        if answer and "changed from" not in answer and "no need to change" not in answer:
             raise RuntimeRefused(answer)
 
     def servers(self, backend: str) -> list[dict[str, str]]:
@@ -88,8 +88,9 @@ class NoRuntime(Runtime):
         for number, (name, address, words) in enumerate(_members(section) if section else [], 1):
             host, port = split_address(address)
             weight = words[words.index("weight") + 1] if "weight" in words else "1"
-            row = {"srv_id": str(number), "srv_name": name, "srv_addr": host, "srv_port": str(port or 0), "srv_op_state": "2",
-                   "srv_admin_state": "1" if "disabled" in words else "0", "srv_uweight": weight, "srv_iweight": weight,
+            row = {"srv_id": str(number), "srv_name": name, "srv_addr": host, "srv_port": str(port or 0),
+                   "srv_op_state": "2", "srv_admin_state": "1" if "disabled" in words else "0",
+                   "srv_uweight": weight, "srv_iweight": weight,
                    "be_name": backend, "be_id": "1"}
             rows.append({**row, **self.changed.get((backend, name), {})})
         return rows
@@ -133,7 +134,8 @@ def server_json(row: dict[str, str], play: str) -> dict[str, Any]:
     state = "maint" if admin & ADMIN_MAINT else "drain" if admin & ADMIN_DRAIN else "ready"
     operational = {"0": "down", "1": "up", "2": "up", "3": "stopping"}.get(row["srv_op_state"], "up")
     out: dict[str, Any] = {"id": row["srv_id"], "name": row["srv_name"], "address": row["srv_addr"],
-                           "port": int(row.get("srv_port", "0")), "admin_state": state, "operational_state": operational}
+                           "port": int(row.get("srv_port", "0")), "admin_state": state,
+                           "operational_state": operational}
     if play == "3.0":
         return out
     for field, column in (("agent_state", "srv_agent_state"), ("backend_forced_id", "bk_f_forced_id"),

@@ -73,7 +73,8 @@ class Checker:
             raise ApiError(422, f"{self.inside}{field} in {self.where} must be of type {names[kind]}")
 
 
-_KINDS = {"flag": str, "tls": str, "word": str, "source": str, "str": str, "int": int, "time": int, "bool": bool, "list": list}
+_KINDS = {**dict.fromkeys(("flag", "tls", "word", "source", "str"), str), "int": int, "time": int, "bool": bool,
+          "list": list}
 
 
 def clean_params(model: dict[str, Any], check: Checker) -> dict[str, Any]:

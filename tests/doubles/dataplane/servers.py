@@ -21,31 +21,31 @@ FIELDS: list[tuple[str, str, str]] = [
     ("send-proxy", "send-proxy", "flag"), ("send-proxy-v2", "send-proxy-v2", "flag"),
     ("send-proxy-v2-ssl", "send_proxy_v2_ssl", "flag"), ("send-proxy-v2-ssl-cn", "send_proxy_v2_ssl_cn", "flag"),
     ("sslv3", "sslv3", "tls"), ("tlsv10", "tlsv10", "tls"), ("tlsv11", "tlsv11", "tls"), ("tlsv12", "tlsv12", "tls"),
-    ("tlsv13", "tlsv13", "tls"), ("ssl", "ssl", "flag"), ("ssl-reuse", "ssl_reuse", "flag"), ("tls-tickets", "tls_tickets", "flag"),
-    ("stick", "stick", "flag"), ("tfo", "tfo", "flag"),
+    ("tlsv13", "tlsv13", "tls"), ("ssl", "ssl", "flag"), ("ssl-reuse", "ssl_reuse", "flag"),
+    ("tls-tickets", "tls_tickets", "flag"), ("stick", "stick", "flag"), ("tfo", "tfo", "flag"),
     ("agent-send", "agent-send", "str"), ("agent-inter", "agent-inter", "time"), ("agent-addr", "agent-addr", "str"),
     ("agent-port", "agent-port", "int"), ("alpn", "alpn", "str"), ("ca-file", "ssl_cafile", "str"),
     ("check-alpn", "check_alpn", "str"), ("check-proto", "check_proto", "str"), ("check-sni", "check-sni", "str"),
     ("ciphers", "ciphers", "str"), ("ciphersuites", "ciphersuites", "str"),
     ("client-sigalgs", "client_sigalgs", "str"), ("cookie", "cookie", "str"), ("crl-file", "crl_file", "str"),
     ("curves", "curves", "str"), ("crt", "ssl_certificate", "str"), ("error-limit", "error_limit", "int"),
-    ("guid", "guid", "str"), ("fall", "fall", "int"), ("init-addr", "init-addr", "str"),
-    ("inter", "inter", "time"), ("fastinter", "fastinter", "time"), ("downinter", "downinter", "time"),
-    ("log-bufsize", "log-bufsize", "int"), ("log-proto", "log_proto", "str"), ("maxconn", "maxconn", "int"), ("maxqueue", "maxqueue", "int"),
+    ("guid", "guid", "str"), ("fall", "fall", "int"), ("init-addr", "init-addr", "str"), ("inter", "inter", "time"),
+    ("fastinter", "fastinter", "time"), ("downinter", "downinter", "time"), ("log-bufsize", "log-bufsize", "int"),
+    ("log-proto", "log_proto", "str"), ("maxconn", "maxconn", "int"), ("maxqueue", "maxqueue", "int"),
     ("max-reuse", "max_reuse", "int"), ("minconn", "minconn", "int"), ("namespace", "namespace", "str"),
-    ("npn", "npn", "str"),
-    ("observe", "observe", "str"), ("on-error", "on-error", "str"), ("on-marked-down", "on-marked-down", "str"),
-    ("on-marked-up", "on-marked-up", "str"), ("pool-low-conn", "pool_low_conn", "int"),
-    ("pool-max-conn", "pool_max_conn", "int"), ("pool-purge-delay", "pool_purge_delay", "time"),
-    ("addr", "health_check_address", "str"), ("port", "health_check_port", "int"), ("proto", "proto", "str"),
-    ("redir", "redir", "str"), ("rise", "rise", "int"), ("resolve-opts", "resolve_opts", "str"),
-    ("resolve-prefer", "resolve-prefer", "str"), ("resolve-net", "resolve-net", "str"), ("resolvers", "resolvers", "str"),
-    ("proxy-v2-options", "proxy-v2-options", "list"), ("shard", "shard", "int"), ("sigalgs", "sigalgs", "str"), ("slowstart", "slowstart", "time"),
-    ("sni", "sni", "str"), ("source", "source", "source"),
+    ("npn", "npn", "str"), ("observe", "observe", "str"), ("on-error", "on-error", "str"),
+    ("on-marked-down", "on-marked-down", "str"), ("on-marked-up", "on-marked-up", "str"),
+    ("pool-low-conn", "pool_low_conn", "int"), ("pool-max-conn", "pool_max_conn", "int"),
+    ("pool-purge-delay", "pool_purge_delay", "time"), ("addr", "health_check_address", "str"),
+    ("port", "health_check_port", "int"), ("proto", "proto", "str"), ("redir", "redir", "str"),
+    ("rise", "rise", "int"), ("resolve-opts", "resolve_opts", "str"), ("resolve-prefer", "resolve-prefer", "str"),
+    ("resolve-net", "resolve-net", "str"), ("resolvers", "resolvers", "str"),
+    ("proxy-v2-options", "proxy-v2-options", "list"), ("shard", "shard", "int"), ("sigalgs", "sigalgs", "str"),
+    ("slowstart", "slowstart", "time"), ("sni", "sni", "str"), ("source", "source", "source"),
     ("ssl-max-ver", "ssl_max_ver", "str"), ("ssl-min-ver", "ssl_min_ver", "str"), ("socks4", "socks4", "str"),
     ("tcp-ut", "tcp_ut", "time"), ("track", "track", "str"), ("verify", "verify", "str"),
-    ("verifyhost", "verifyhost", "str"), ("no-verifyhost", "no_verifyhost", "word"), ("weight", "weight", "int"), ("ws", "ws", "str"),
-    ("pool-conn-name", "pool_conn_name", "str"), ("id", "id", "int"),
+    ("verifyhost", "verifyhost", "str"), ("no-verifyhost", "no_verifyhost", "word"), ("weight", "weight", "int"),
+    ("ws", "ws", "str"), ("pool-conn-name", "pool_conn_name", "str"), ("id", "id", "int"),
 ]
 # Words that the 3.4 line knows and 3.0 does not.
 NEW = [("check-reuse-pool", "check-reuse-pool", "flag"), ("renegotiate", "renegotiate", "flag"),
@@ -87,7 +87,8 @@ WORDS = {play: _words_of(play) for play in ("3.0", "3.4")}
 
 def server_json(line: Line, play: str) -> dict[str, Any]:
     address, port = split_address(line.words[2])
-    model = {"name": line.words[1], "address": address, **params_json(line.words[3:], play), **comment_json(line.comment)}
+    model = {"name": line.words[1], "address": address, **params_json(line.words[3:], play),
+             **comment_json(line.comment)}
     if port is not None:
         model["port"] = port
     return model

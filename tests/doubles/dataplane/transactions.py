@@ -1,4 +1,4 @@
-"""Transactions on disk, as the API keeps them: DIR/<file>.<id> in progress, DIR/failed/... and DIR/outdated/... after that."""
+"""Transactions on disk as the API keeps them: DIR/<file>.<id> in progress, then below DIR/failed or DIR/outdated."""
 
 from __future__ import annotations
 

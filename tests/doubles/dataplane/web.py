@@ -57,7 +57,8 @@ class Request:
                            else f'header Content-Type has unexpected value "{kind}"')
         try:
             text = self.body.decode()
-            return json.JSONDecoder().raw_decode(text.lstrip())[0] if old else json.loads(text)  # old: blind to what follows
+            # the old decoder is blind to what follows the first value
+            return json.JSONDecoder().raw_decode(text.lstrip())[0] if old else json.loads(text)
         except (ValueError, RecursionError) as e:
             raise ApiError(400, f'parsing data body from "" failed, because {e}' if old else
                            f"failed to decode request body: {e}") from e
