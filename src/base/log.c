@@ -151,18 +151,18 @@ int log_format_parse(const char *s, enum log_format *ret)
     return 0;
 }
 
+#define HASH_START 2166136261u
+
 /* FNV-1a: only to tell one repeated message from another. */
-static uint32_t hash(const char *s)
+static uint32_t hash(uint32_t h, const char *s, size_t len)
 {
-    uint32_t h = 2166136261u;
-    for (; *s != '\0'; s++)
-        h = (h ^ (unsigned char)*s) * 16777619u;
+    for (size_t i = 0; i < len; i++)
+        h = (h ^ (unsigned char)s[i]) * 16777619u;
     return h;
 }
 
-bool log_limit_pass(struct log_limit *l, uint64_t now_ms, const char *key, unsigned *ret_held_back)
+static bool pass(struct log_limit *l, uint64_t now_ms, uint32_t h, unsigned *ret_held_back)
 {
-    uint32_t h = hash(key);
     if (h == l->key_hash && now_ms < l->next_ms) {
         l->held_back++;
         return false;
@@ -172,6 +172,24 @@ bool log_limit_pass(struct log_limit *l, uint64_t now_ms, const char *key, unsig
     l->key_hash = h;
     l->next_ms = now_ms + l->period_ms;
     return true;
+}
+
+bool log_limit_pass(struct log_limit *l, uint64_t now_ms, const char *key, unsigned *ret_held_back)
+{
+    return pass(l, now_ms, hash(HASH_START, key, strlen(key)), ret_held_back);
+}
+
+bool log_limit_pass_message(struct log_limit *l, uint64_t now_ms, const char *message, unsigned *ret_held_back)
+{
+    uint32_t h = HASH_START;
+    for (const char *word = message; *word != '\0';) {
+        size_t len = strcspn(word, " "), letters = strcspn(word, " 0123456789");
+        if (letters == len)
+            h = hash(h, word, len);
+        word += len;
+        word += strspn(word, " ");
+    }
+    return pass(l, now_ms, h, ret_held_back);
 }
 
 void log_limit_reset(struct log_limit *l)

@@ -68,6 +68,9 @@ struct log_limit {
 
 bool log_limit_pass(struct log_limit *l, uint64_t now_ms, const char *key, unsigned *ret_held_back);
 
+/* The same, for a key that is a message: words with a digit (times, ids, line numbers) do not make it a different one. */
+bool log_limit_pass_message(struct log_limit *l, uint64_t now_ms, const char *message, unsigned *ret_held_back);
+
 /* The trouble is over: the next line of this kind passes at once again. */
 void log_limit_reset(struct log_limit *l);
 

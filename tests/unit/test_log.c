@@ -112,6 +112,19 @@ START_TEST(limit_holds_back_and_counts)
 }
 END_TEST
 
+START_TEST(limit_of_messages_looks_at_their_words)
+{
+    unsigned held = 7;
+    struct log_limit l = {.period_ms = 1000};
+    ck_assert(log_limit_pass_message(&l, 1, "commit 1-a2: HTTP 500: after 3 ms", &held) && held == 0);
+    ck_assert(!log_limit_pass_message(&l, 2, "commit f-9e: HTTP 503: after 14 ms", &held));
+    ck_assert(log_limit_pass_message(&l, 3, "begin 1-a2: HTTP 500: after 3 ms", &held) && held == 1);
+    ck_assert(log_limit_pass_message(&l, 4, "begin 1-a2: HTTP 500: after 3 s", &held) && held == 0);
+    ck_assert(log_limit_pass_message(&l, 5, "", &held));
+    ck_assert(!log_limit_pass_message(&l, 6, "12", &held));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("log");
@@ -123,6 +136,7 @@ int main(void)
     tcase_add_test(t, below_the_threshold_nothing);
     tcase_add_test(t, names_are_parsed);
     tcase_add_test(t, limit_holds_back_and_counts);
+    tcase_add_test(t, limit_of_messages_looks_at_their_words);
     suite_add_tcase(suite, t);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
