@@ -157,6 +157,20 @@ static enum http_progress progress_of(struct http_request *q, CURLcode code)
     return pretransfer > 0 ? HTTP_SENT : HTTP_NOT_SENT;
 }
 
+/* libcurl names neither the reason nor, for a unix socket, the place. */
+static void explain_no_connection(struct http_request *q, const char *text, struct error *err)
+{
+    long os_error = 0;
+    curl_easy_getinfo(q->easy, CURLINFO_OS_ERRNO, &os_error);
+    const char *why = os_error != 0 ? strerror((int)os_error) : "no reason given";
+    if (q->unix_socket != NULL)
+        error_set(err, ERROR_RETRY, "%s %s: cannot connect to unix socket %s: %s", q->method, q->url, q->unix_socket,
+                  why);
+    else
+        error_set(err, ERROR_RETRY, "%s %s: %s%s%s%s", q->method, q->url, text, os_error != 0 ? " (" : "",
+                  os_error != 0 ? why : "", os_error != 0 ? ")" : "");
+}
+
 static void explain(struct http_request *q, CURLcode code, struct error *err)
 {
     const char *text = q->error_text[0] != '\0' ? q->error_text : curl_easy_strerror(code);
@@ -167,6 +181,8 @@ static void explain(struct http_request *q, CURLcode code, struct error *err)
         error_set(err, ERROR_INVALID, "%s %s: stopped reading the answer", q->method, q->url);
     else if (is_tls_refusal(code))
         error_set(err, ERROR_INVALID, "%s %s: TLS: %s", q->method, q->url, text);
+    else if (code == CURLE_COULDNT_CONNECT)
+        explain_no_connection(q, text, err);
     else
         error_set(err, ERROR_RETRY, "%s %s: %s", q->method, q->url, text);
 }
@@ -195,6 +211,7 @@ void http_request_free(struct http_request *q)
     mem_wipe_free(q->basic);
     free(q->send_body);
     free(q->url);
+    free(q->unix_socket);
     buf_fini(&q->body);
     free(q);
 }
@@ -355,6 +372,7 @@ struct http_request *http_start(struct http *http, const struct http_endpoint *e
     q->arg = arg;
     q->started_us = clock_mono_us();
     q->url = mem_printf("%s%s", endpoint->base_url, options->path);
+    q->unix_socket = mem_strdup(endpoint->unix_socket);
     snprintf(q->method, sizeof(q->method), "%s", options->method);
     buf_init(&q->body, options->max_body_bytes != 0 ? options->max_body_bytes : DEFAULT_MAX_BODY_BYTES);
     LIST_INSERT_HEAD(&http->requests, q, entry);

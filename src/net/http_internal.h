@@ -26,6 +26,7 @@ struct http_request {
     void *arg;
     char method[12];
     char *url;
+    char *unix_socket; /* NULL: none */
     char *send_body;
     char *basic; /* "user:password" while the request lives */
     struct curl_slist *headers, *connect_to;
