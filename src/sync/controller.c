@@ -62,13 +62,14 @@ static void log_skips(struct controller *c, const struct desired *wish)
         log_warn(c->log, "endpoints left out", log_int("count", count), log_str("endpoints", buf_str(&text)));
 }
 
+/* Said again once a minute for as long as it lasts. */
 static void log_wait(struct controller *c, const struct desired *wish)
 {
     unsigned held_back;
     if (wish->state != DESIRED_UNDECIDED || !log_limit_pass(&c->wait_limit, clock_mono_ms(), wish->problem, &held_back))
         return;
     log_error(c->log, "cannot decide which servers HAProxy should have; nothing is written",
-              log_str("why", wish->problem), log_if(held_back > 0, log_int("times_before", held_back)));
+              log_str("why", wish->problem));
 }
 
 static void take_up(void *arg)
@@ -138,6 +139,8 @@ static void beat(void *arg)
     struct controller *c = arg;
     c->beat_ms = clock_mono_ms();
     timer_set(&c->heartbeat, HEARTBEAT_MS);
+    if (!c->stopping)
+        log_wait(c, &c->last_wish);
 }
 
 static void on_scrape(void *arg)
@@ -279,6 +282,7 @@ void controller_start(struct controller *c)
 void controller_compare(struct controller *c)
 {
     log_info(c->log, "SIGHUP: comparing now");
+    log_limit_reset(&c->wait_limit);
     sources_poke(c->sources);
     target_compare(c->target);
 }

@@ -77,15 +77,19 @@ static int check_status(struct observe *o, const struct dataplane_answer *a, str
         *err = *a->error;
         return -1;
     }
+    bool wants_one = a->status / 100 <= 3 || a->status == 404; /* what else a proxy or an API that is ill may say */
+    if (wants_one && a->version < 0)
+        return error_set(err, ERROR_INVALID,
+                         "%s answers HTTP %d without a configuration version to " DATAPLANE_API
+                         "/...: is this a Data Plane API of version 3?%s%s",
+                         dataplane_client_url(o->client), a->status, a->excerpt[0] != '\0' ? " It says: " : "",
+                         a->excerpt);
     if (a->status == 200)
         return 0;
-    if (a->status == 404 && a->version < 0)
-        return error_set(err, ERROR_INVALID,
-                         "%s answers 404 to " DATAPLANE_API "/...: is this a Data Plane API of version 3? (%s)",
-                         dataplane_client_url(o->client), a->excerpt);
     if (a->status == 404 && o->step == OBSERVE_BACKEND)
         return 0;
-    return error_set_http(err, a->status, "HTTP %d: %s", a->status, a->excerpt);
+    return error_set_http(err, a->status, "HTTP %d: %s", a->status,
+                          a->excerpt[0] != '\0' ? a->excerpt : "(no message)");
 }
 
 /* After a failed reload the API puts the last good file back, but goes on answering with what failed. */

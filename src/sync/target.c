@@ -38,7 +38,7 @@ void target_problem(struct target *t, const char *what, const struct error *err)
     set_in_step(t, false);
     t->problem = *err;
     error_prefix(&t->problem, "%s", what);
-    if (!log_limit_pass(&t->problem_limit, clock_mono_ms(), t->problem.message, &held_back))
+    if (!log_limit_pass_message(&t->problem_limit, clock_mono_ms(), t->problem.message, &held_back))
         return;
     log_error(t->options.log, what, log_str("target", dataplane_client_url(t->options.client)),
               log_str("backend", t->options.backend_name), log_str("kind", error_kind_name(err->kind)),
@@ -65,7 +65,9 @@ static void look(struct target *t)
 static void observe_failed(struct target *t, const struct error *err)
 {
     target_count_reconcile(t, error_kind_name(err->kind));
-    target_problem(t, "cannot read HAProxy's configuration", err);
+    target_problem(
+        t, err->http_status != 0 && err->kind == ERROR_AUTH ? TARGET_REFUSED : "cannot read HAProxy's configuration",
+        err);
     if (err->kind == ERROR_AUTH && dataplane_credentials_refused(t->options.client))
         return; /* other credentials: at once */
     t->wait_until_ms = clock_mono_ms() + backoff_next_ms(&t->backoff);
@@ -103,7 +105,8 @@ static void on_observed(void *arg, struct backend *found, const struct error *er
         backend_init(found);
         t->seen = true;
         see_split(t);
-        backoff_reset(&t->backoff);
+        if (!t->write_failing)
+            backoff_reset(&t->backoff);
         if (!t->have_wish)
             problem_over(t);
     }
@@ -130,6 +133,7 @@ static void reload_ended(struct target *t)
     } else {
         uint64_t wait_ms = backoff_next_ms(&t->reload_backoff);
         t->dirty = true;
+        t->committed_version = -1; /* that the file is not what we committed has this reason */
         t->write_wait_until_ms = clock_mono_ms() + wait_ms;
         target_problem(t, "HAProxy was not reloaded; it still runs what it ran before, an empty commit will try again",
                        &r->error);
@@ -205,6 +209,7 @@ static void in_step(struct target *t)
     metric_set(t->options.telemetry->servers_actual, (double)t->plan.diff.ours_count, NULL);
     t->conflicts = 0;
     t->took_over = true;
+    t->write_failing = false;
     t->event_us = 0; /* whatever the event was, nothing was left to write for it */
     if (t->reload.state == RELOAD_PENDING)
         return;
@@ -212,6 +217,10 @@ static void in_step(struct target *t)
     backoff_reset(&t->reject_backoff);
     problem_over(t);
     set_in_step(t, true);
+    if (t->asked)
+        log_info(t->options.log, "HAProxy is in step", log_str("backend", t->options.backend_name),
+                 log_int("servers", t->plan.diff.ours_count), log_int("version", t->actual.version));
+    t->asked = false;
 }
 
 static void hold(struct target *t)
@@ -222,10 +231,13 @@ static void hold(struct target *t)
         target_count_reconcile(t, "hold");
     problem_over(t);
     t->holding = true;
+    t->asked = t->write_failing = false;
+    t->event_us = 0; /* its answer was to hold */
     set_in_step(t, false);
     if (log_limit_pass(&t->hold_limit, clock_mono_ms(), t->plan.why, &held_back))
         log_warn(t->options.log, "holding the last good servers", log_str("backend", t->options.backend_name),
-                 log_str("why", t->plan.why), log_int("servers", t->plan.diff.ours_count));
+                 log_str("why", t->plan.why), log_int("servers", t->plan.diff.ours_count),
+                 log_if(held_back > 0, log_int("times_before", held_back)));
 }
 
 static void refuse(struct target *t)
@@ -273,6 +285,7 @@ static void decide(struct target *t)
     switch (t->plan.verdict) {
     case PLAN_WAIT:
         problem_over(t); /* what is missing is Kubernetes' or the user's part, and said there */
+        t->event_us = 0;
         set_in_step(t, false);
         break;
     case PLAN_IN_STEP:
@@ -373,6 +386,7 @@ struct target *target_new(struct event_base *base, const struct target_options *
     backoff_init(&t->reject_backoff, 10000, 300000, 5000, seed + 1);
     backoff_init(&t->reload_backoff, 2000, 60000, 1000, seed + 2);
     t->committed_version = t->rejected_version = t->split_version = -1;
+    t->asked = true;
     t->problem_limit.period_ms = t->skip_limit.period_ms = t->hold_limit.period_ms = REPEAT_LOG_MS;
     return t;
 }
@@ -424,6 +438,9 @@ void target_compare(struct target *t)
     t->seen = false;
     t->wait_until_ms = 0;
     t->write_wait_until_ms = 0;
+    t->asked = true;
+    log_limit_reset(&t->problem_limit);
+    log_limit_reset(&t->hold_limit);
     target_step(t);
 }
 
@@ -448,15 +465,16 @@ bool target_ready(const struct target *t, struct buf *body)
     if (t->problem.kind != ERROR_NONE)
         buf_printf(body, "[-]target %s backend %s: %s\n", url, backend, t->problem.message);
     else if (t->holding)
-        buf_printf(body, "[+]target %s backend %s: holding the last good servers: no usable endpoint\n", url, backend);
+        buf_printf(body, "[+]target %s backend %s: holding the last good servers: %s\n", url, backend, t->plan.why);
     else if (t->in_step)
         buf_printf(body, "[+]target %s backend %s: in step\n", url, backend);
     else if (t->reload.state == RELOAD_PENDING)
         buf_printf(body, "[+]target %s backend %s: committed, waiting for reload %s\n", url, backend, t->reload.id);
     else
         buf_printf(body, "[-]target %s backend %s: %s\n", url, backend,
-                   !t->have_wish ? "waiting for Kubernetes"
-                   : !t->seen    ? "not compared yet"
-                                 : "changing");
+                   !t->have_wish                        ? "waiting for Kubernetes"
+                   : t->wish.state == DESIRED_UNDECIDED ? "nothing is written until the mapping is decided"
+                   : !t->seen                           ? "not compared yet"
+                                                        : "changing");
     return t->problem.kind == ERROR_NONE && (t->holding || t->in_step || t->reload.state == RELOAD_PENDING);
 }

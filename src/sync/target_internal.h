@@ -57,6 +57,8 @@ struct target {
     int64_t rejected_version;
 
     bool in_step, holding;
+    bool asked;           /* somebody waits for an answer (our start, SIGHUP): "in step" is worth a line */
+    bool write_failing;   /* a look that succeeds in between must not make the pauses between writes short again */
     struct error problem; /* kind NONE: none; for /readyz */
     struct log_limit problem_limit, skip_limit, hold_limit;
 
@@ -64,6 +66,11 @@ struct target {
     void (*stopped)(void *arg);
     void *stopped_arg;
 };
+
+#define TARGET_REFUSED                                                                                              \
+    "the Data Plane API refused the credentials; HAPROXY_DATAPLANE_USERNAME and _PASSWORD must be in the userlist " \
+    "that it "                                                                                                      \
+    "uses (_TOKEN: what a proxy in front of it wants)"
 
 /* Decides what to do next; call it after anything changed. */
 void target_step(struct target *t);

@@ -30,6 +30,7 @@ static void committed(struct target *t)
     t->committed_wish_number = t->write_wish_number;
     t->rejected_version = -1;
     t->write_wait_until_ms = 0;
+    t->write_failing = false;
     t->conflicts = 0;
     backoff_reset(&t->backoff);
     if (t->txn.reload_id != NULL)
@@ -52,6 +53,7 @@ static void conflicted(struct target *t)
         return;
     }
     target_problem(t, "somebody else keeps changing HAProxy's configuration", &t->txn.error);
+    t->write_failing = true;
     t->wait_until_ms = clock_mono_ms() + backoff_next_ms(&t->backoff);
 }
 
@@ -69,6 +71,7 @@ static void wait_after(struct target *t, const char *what)
     if (t->txn.retry_after_ms > (int64_t)wait_ms)
         wait_ms = (uint64_t)t->txn.retry_after_ms;
     t->wait_until_ms = clock_mono_ms() + wait_ms;
+    t->write_failing = true;
     target_problem(t, what, &t->txn.error);
 }
 
@@ -89,7 +92,7 @@ static void failed(struct target *t)
         if (dataplane_credentials_refused(t->options.client))
             target_problem(t, "the Data Plane API refused the credentials; trying the new ones", &t->txn.error);
         else
-            wait_after(t, "the Data Plane API refused the credentials");
+            wait_after(t, TARGET_REFUSED);
         break;
     case TXN_UNKNOWN:
         t->dirty = true; /* the file will tell what was committed, nobody tells whether it was loaded */
@@ -101,7 +104,8 @@ static void failed(struct target *t)
     case TXN_UNAVAILABLE:
     case TXN_COMMITTED:
     case TXN_CLEANED:
-        wait_after(t, "the Data Plane API is not available");
+        wait_after(t,
+                   t->txn.error.http_status != 0 ? "the Data Plane API fails" : "the Data Plane API is not available");
         break;
     }
 }

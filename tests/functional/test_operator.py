@@ -1,0 +1,152 @@
+"""What somebody at the load balancer reads when a setting or a part is wrong: what, where and what to do; said once, not over and over;
+and over by itself when it is mended."""
+
+from __future__ import annotations
+
+import datetime
+import http.server
+import re
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.harness.process import wait_until
+
+from .rig import PORT, Rig
+
+PASSWORD = "hunter2-and-more"
+
+
+def count(rig: Rig, pattern: str) -> int:
+    assert rig.daemon
+    return len(re.findall(pattern, rig.daemon.log()))
+
+
+@pytest.fixture
+def page() -> Iterator[str]:
+    """The URL of something that answers 200 and HTML to everything, as HAProxy's statistics page does."""
+    class Page(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = b"<html><style>b{}</style><h1>Statistics Report for HAProxy</h1></html>"
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+# --- the Data Plane API
+
+def test_wrong_password_names_the_settings_and_never_the_password(rig: Rig) -> None:
+    rig.start(HAPROXY_DATAPLANE_PASSWORD=PASSWORD)
+    body = rig.daemon.wait_not_ready("refused the credentials")
+    assert "HAPROXY_DATAPLANE_USERNAME" in body and "userlist" in body and "HTTP 401" in body
+    rig.daemon.wait_metric("requests_total", 4, target="dataplane", code="401")
+    assert count(rig, 'level=error msg="the Data Plane API refused the credentials') == 1
+    assert PASSWORD not in rig.daemon.log() + body
+
+
+def test_url_of_something_else_asks_whether_it_is_the_api(rig: Rig, page: str) -> None:
+    rig.start(HAPROXY_DATAPLANE_URL=page)
+    body = rig.daemon.wait_not_ready(r"is this a Data Plane API of version 3\?")
+    assert page in body and "HTTP 200" in body and "It says: Statistics Report for HAProxy" in body
+
+
+def test_nobody_at_the_url_says_why(rig: Rig) -> None:
+    rig.dataplane.stop()
+    rig.start()
+    body = rig.daemon.wait_not_ready("Connection refused")
+    assert rig.dataplane.url in body
+    rig.dataplane.start()
+    rig.wait_in_sync(30)
+    rig.daemon.wait_log("trouble is over")
+
+
+def test_missing_unix_socket_is_named(rig: Rig) -> None:
+    path = rig.home / "none.sock"
+    rig.start(HAPROXY_DATAPLANE_URL=f"unix:{path}")
+    rig.daemon.wait_not_ready(f"cannot connect to unix socket {path}: No such file or directory")
+
+
+def test_commits_that_fail_again_and_again_are_few_and_one_line(rig: Rig) -> None:
+    rig.start()
+    rig.wait_in_sync()
+    rig.dataplane.fault({"action": "answer", "method": "PUT", "path": "/transactions/", "status": 500,
+                         "body": {"code": 500, "message": "no space left on device"}})
+    rig.pods(1, 2)
+    rig.daemon.wait_not_ready("the Data Plane API fails: commit transaction .*no space left on device")
+    rig.daemon.wait_metric("transactions_total", 4, result="unavailable")
+    assert count(rig, 'msg="the Data Plane API fails"') == 1
+
+    def longest_pause() -> float:
+        times = [datetime.datetime.fromisoformat(at) for at in re.findall(
+            r'^time=(\S+)Z .*msg="Data Plane API request" method=PUT path=/transactions/', rig.daemon.log(), re.M)]
+        return max((b - a).total_seconds() for a, b in zip(times, times[1:]))
+
+    # The first pause is half a second at most; they must not begin anew because reading works in between.
+    wait_until(lambda: longest_pause() > 1, 90, "a pause of more than a second between two tries", interval=0.5)
+    rig.dataplane.clear_faults()
+    rig.daemon.process.signal(1)
+    rig.wait_servers(1, 2)
+    rig.wait_in_sync()
+
+
+# --- what is asked by SIGHUP is answered
+
+def test_sighup_is_answered_by_the_state(rig: Rig) -> None:
+    rig.start()
+    rig.daemon.wait_log('msg="HAProxy is in step" backend=be servers=1')
+    rig.daemon.process.signal(1)
+    wait_until(lambda: count(rig, 'msg="HAProxy is in step"') == 2, 10, "the answer to SIGHUP")
+
+
+def test_sighup_says_again_what_is_wrong(rig: Rig) -> None:
+    rig.start(HAPROXY_BACKEND_NAME="missing")
+    rig.daemon.wait_log("HAProxy has no backend missing")
+    rig.daemon.process.signal(1)
+    wait_until(lambda: count(rig, "level=error .*HAProxy has no backend missing") == 2, 10, "the answer to SIGHUP")
+
+
+# --- Kubernetes
+
+def test_service_that_is_not_there_is_in_readyz(rig: Rig) -> None:
+    rig.start(INGRESS_SERVICE_NAME="wbe")
+    rig.daemon.wait_log("holding the last good servers")
+    status, body = rig.daemon.get("/readyz")
+    assert status == 200
+    assert "are INGRESS_NAMESPACE and INGRESS_SERVICE_NAME right?" in body and "ALLOW_EMPTY" in body
+
+
+def test_latency_of_a_change_does_not_count_the_time_without_endpoints(rig: Rig) -> None:
+    rig.start(RESYNC_PERIOD="1s")
+    rig.wait_in_sync()
+    rig.pods()
+    rig.daemon.wait_log("holding the last good servers")
+    held_since = time.monotonic()
+    asked = rig.daemon.metrics().sum("requests_total", target="dataplane")
+    rig.daemon.wait_metric("requests_total", asked + 12, target="dataplane")  # three resyncs
+    held_ms = (time.monotonic() - held_since) * 1000
+    rig.pods(2)
+    rig.wait_servers(2)
+    rig.wait_in_sync()
+    found = re.findall(r"event_to_commit_ms=([0-9.]+)", rig.daemon.log())
+    assert len(found) == 1 and float(found[0]) < held_ms
+
+
+def test_port_to_be_decided_is_not_called_changing(rig: Rig) -> None:
+    rig.start(HAPROXY_BACKEND_PORT="")
+    body = rig.daemon.wait_not_ready("nothing is written until the mapping is decided")
+    assert "changing" not in body and str(PORT) not in body
