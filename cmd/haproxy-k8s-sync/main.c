@@ -47,6 +47,12 @@ static int check_config(struct config *config, const struct config_report *repor
     print_findings(report);
     if (!ok)
         return CONFIG_EXIT_CODE;
+    struct error err = {0};
+    cleanup(kube_access_fini) struct kube_access access = {0};
+    if (config->kubeconfig != NULL && kube_access_from_kubeconfig(config->kubeconfig, &access, &err) != 0) {
+        fprintf(stderr, "error: %s\n", err.message);
+        return CONFIG_EXIT_CODE;
+    }
     config_print(config, &out);
     return fputs(buf_str(&out), stdout) < 0 || fflush(stdout) != 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
@@ -60,14 +66,27 @@ static void on_signal(evutil_socket_t signum, short what, void *arg)
         controller_stop(arg);
 }
 
+static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
+
+/* Held back until the loop can handle them: one that comes while we start must not kill us. */
+static void hold_signals(int how)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < array_len(signals); i++)
+        sigaddset(&set, signals[i]);
+    sigprocmask(how, &set, NULL);
+}
+
 static void loop(struct event_base *base, struct controller *controller)
 {
-    static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
     struct event *events[array_len(signals)];
     for (size_t i = 0; i < array_len(signals); i++) {
         events[i] = evsignal_new(base, signals[i], on_signal, controller);
-        event_add(events[i], NULL);
+        if (events[i] == NULL || event_add(events[i], NULL) != 0)
+            abort(); /* out of memory */
     }
+    hold_signals(SIG_UNBLOCK);
     controller_start(controller);
     event_base_dispatch(base);
     for (size_t i = 0; i < array_len(signals); i++)
@@ -124,6 +143,7 @@ int main(int argc, char **argv, char **environ_)
         return 64; /* EX_USAGE */
     }
     signal(SIGPIPE, SIG_IGN);
+    hold_signals(SIG_BLOCK);
     cleanup(config_fini) struct config config = {0};
     cleanup(config_report_fini) struct config_report report = {0};
     bool ok = config_parse(environ_, &config, &report) == 0;

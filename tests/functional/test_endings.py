@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pathlib
+import re
 from typing import Any
 
 import pytest
@@ -81,6 +83,17 @@ def test_connection_lost_at_every_step(rig: Rig, step: str, applied: bool) -> No
     # One whose begin was applied and whose id never reached us may be left: nobody but a commit can end it.
     left = [t for t in rig.transactions() if t["status"] == "in_progress"]
     assert not left, left
+
+
+def test_a_commit_that_libcurl_sent_twice_is_not_taken_for_loaded(rig: Rig) -> None:
+    in_step(rig)
+    # The connection that was kept dies after the commit was carried out: libcurl sends it again, and the answer is a 404.
+    rig.dataplane.fault({"action": "close", **COMMIT, "times": 1, "apply": True},
+                        {"action": "fail-reload", "message": "[ALERT] no room for the new worker"})
+    move(rig)
+    rig.daemon.wait_metric("transactions_total", 1, result="conflict")
+    settled(rig)
+    rig.daemon.wait_log("empty commit")
 
 
 @pytest.mark.parametrize("step", ["begin", "add", "remove", "commit"])
@@ -275,3 +288,17 @@ def test_strangers_failed_reload_is_seen_and_repeated(rig: Rig) -> None:
     rig.daemon.wait_metric("reloads_total", 1, result="succeeded")
     rig.wait_in_sync()
     assert f"# _version={rig.dataplane.version()}\n" in rig.dataplane.file()
+
+
+def test_signals_while_starting_do_no_harm(rig: Rig) -> None:
+    """As early as main() can answer for them: SIGHUP is no reason to end, SIGTERM ends in good order."""
+    def holds_or_handles_sighup(pid: int) -> bool:
+        status = pathlib.Path(f"/proc/{pid}/status").read_text()
+        masks = [int(re.search(rf"^{name}:\s+(\w+)$", status, re.M)[1], 16) for name in ("SigBlk", "SigCgt")]
+        return any(mask & 1 for mask in masks)
+
+    for _ in range(10):
+        pid = rig.start().pid
+        wait_until(lambda: holds_or_handles_sighup(pid), 10, "main() to hold signals back", interval=0.0005)
+        rig.daemon.process.signal(1)
+        rig.daemon.stop()
