@@ -114,6 +114,7 @@ static int run(struct config *config, char **environ_, const struct log *log)
         return EXIT_FAILURE;
     }
     struct controller *controller = controller_new(base, config, &access, PROJECT_VERSION, log, &err);
+    int status = controller != NULL ? EXIT_SUCCESS : EXIT_FAILURE;
     if (controller != NULL) {
         log_info(log, "started", log_str("version", PROJECT_VERSION), log_str("kubernetes", access.server),
                  log_str("access", access.source), log_str("namespace", config->ingress_namespace),
@@ -126,7 +127,7 @@ static int run(struct config *config, char **environ_, const struct log *log)
     }
     controller_free(controller);
     event_base_free(base);
-    return controller != NULL ? EXIT_SUCCESS : EXIT_FAILURE;
+    return status;
 }
 
 int main(int argc, char **argv, char **environ_)

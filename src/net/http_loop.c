@@ -66,7 +66,7 @@ static int want_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *
         flags |= what & CURL_POLL_OUT ? EV_WRITE : 0;
         event = event_new(http->base, fd, flags, on_event, http);
         if (event == NULL || event_add(event, NULL) != 0)
-            return -1;
+            abort(); /* out of memory; a socket that nobody waits for would hang its request for ever */
     }
     curl_multi_assign(http->multi, fd, event);
     return 0;
