@@ -281,6 +281,8 @@ void controller_start(struct controller *c)
 
 void controller_compare(struct controller *c)
 {
+    if (c->stopping)
+        return;
     log_info(c->log, "SIGHUP: comparing now");
     log_limit_reset(&c->wait_limit);
     sources_poke(c->sources);

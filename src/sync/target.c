@@ -16,6 +16,7 @@
 #define SPLIT_LOOK_MS 1000
 #define HISTORY_POLL_MS 500
 #define HISTORY_POLLS_MAX 240
+#define HISTORY_FAILURES_MAX 8
 
 static void on_observed(void *arg, struct backend *found, const struct error *err);
 
@@ -54,6 +55,12 @@ static void problem_over(struct target *t)
     log_limit_reset(&t->problem_limit);
 }
 
+static void write_not_before(struct target *t, uint64_t when_ms)
+{
+    if (t->write_wait_until_ms < when_ms)
+        t->write_wait_until_ms = when_ms;
+}
+
 /* ---- observing ---- */
 
 static void look(struct target *t)
@@ -62,14 +69,21 @@ static void look(struct target *t)
     observe_start(&t->observe);
 }
 
+bool target_renew_credentials(struct target *t)
+{
+    bool renewed = dataplane_credentials_refused(t->options.client) && !t->renewed;
+    t->renewed = t->renewed || renewed;
+    return renewed;
+}
+
 static void observe_failed(struct target *t, const struct error *err)
 {
     target_count_reconcile(t, error_kind_name(err->kind));
     target_problem(
         t, err->http_status != 0 && err->kind == ERROR_AUTH ? TARGET_REFUSED : "cannot read HAProxy's configuration",
         err);
-    if (err->kind == ERROR_AUTH && dataplane_credentials_refused(t->options.client))
-        return; /* other credentials: at once */
+    if (err->kind == ERROR_AUTH && target_renew_credentials(t))
+        return;
     t->wait_until_ms = clock_mono_ms() + backoff_next_ms(&t->backoff);
 }
 
@@ -87,6 +101,7 @@ static void see_split(struct target *t)
         return;
     }
     t->dirty = true;
+    write_not_before(t, clock_mono_ms() + backoff_next_ms(&t->reload_backoff));
     log_warn(t->options.log,
              "haproxy.cfg is older than what the Data Plane API answers: a reload failed; "
              "an empty commit will apply it again",
@@ -128,13 +143,10 @@ static void reload_ended(struct target *t)
     if (done) {
         log_info(t->options.log, "HAProxy reloaded", log_str("backend", t->options.backend_name),
                  log_str("reload_id", r->id), log_us_as_ms("after_ms", took_us));
-        t->dirty = false;
-        backoff_reset(&t->reload_backoff);
     } else {
-        uint64_t wait_ms = backoff_next_ms(&t->reload_backoff);
         t->dirty = true;
         t->committed_version = -1; /* that the file is not what we committed has this reason */
-        t->write_wait_until_ms = clock_mono_ms() + wait_ms;
+        write_not_before(t, clock_mono_ms() + backoff_next_ms(&t->reload_backoff));
         target_problem(t, "HAProxy was not reloaded; it still runs what it ran before, an empty commit will try again",
                        &r->error);
     }
@@ -146,8 +158,6 @@ static void on_reload_answer(void *arg, const struct dataplane_answer *a)
 {
     struct target *t = arg;
     t->phase = TARGET_IDLE;
-    if (a->status == 401 || a->status == 403)
-        dataplane_credentials_refused(t->options.client);
     reload_answer(&t->reload, a, clock_mono_ms());
     if (t->reload.state == RELOAD_DONE || t->reload.state == RELOAD_BROKEN)
         reload_ended(t);
@@ -165,34 +175,51 @@ static void poll_reload(struct target *t)
 /* ---- what an earlier run left behind ---- */
 
 /* A reload that failed while nobody of us was there: the file (and every GET) says one thing, HAProxy runs another. */
-static void judge_history(struct target *t, const struct dataplane_answer *a)
+static void judge_history(struct target *t, const struct codec_reload_history *history)
 {
-    struct codec_reload_history history = {0};
-    struct error err = {0};
-    if (a->status != 200 || codec_read_reloads(a->body, a->body_len, &history, &err) != 0) {
-        log_debug(t->options.log, "the list of reloads cannot be read; taking the last one for good",
-                  log_int("status", a->status), log_str("error", err.message));
-    } else if (history.pending && ++t->history_polls < HISTORY_POLLS_MAX) {
-        t->wait_until_ms = clock_mono_ms() + HISTORY_POLL_MS;
-        codec_reload_history_fini(&history);
-        return; /* asked again: how it ends decides */
-    } else if (history.last_failed) {
-        log_warn(t->options.log, "the last reload failed before this daemon started; an empty commit will repeat it",
-                 log_str("haproxy", history.response));
-        t->dirty = true;
-    }
+    t->history_next_ms = clock_mono_ms() + HISTORY_POLL_MS;
+    if (history->pending && ++t->history_polls < HISTORY_POLLS_MAX)
+        return; /* how it ends decides; what there is to write need not wait for that */
     t->history_known = true;
-    codec_reload_history_fini(&history);
+    if (!history->last_failed)
+        return;
+    log_warn(t->options.log, "the last reload failed before this daemon started; an empty commit will repeat it",
+             log_str("haproxy", history->response));
+    t->dirty = true;
+}
+
+/* What may be over soon is asked again; a list that this API does not have keeps nothing up. */
+static void history_failed(struct target *t, const struct error *err)
+{
+    bool may_pass = err->kind == ERROR_RETRY || err->kind == ERROR_AUTH;
+    if (may_pass && ++t->history_failures < HISTORY_FAILURES_MAX) {
+        target_problem(t, "cannot read the list of reloads", err);
+        t->wait_until_ms = clock_mono_ms() + backoff_next_ms(&t->backoff);
+        return;
+    }
+    log_warn(t->options.log, "the list of reloads cannot be read; taking the last one for good",
+             log_str("backend", t->options.backend_name), log_str("error", err->message));
+    t->history_known = true;
 }
 
 static void on_history(void *arg, const struct dataplane_answer *a)
 {
     struct target *t = arg;
+    struct codec_reload_history history = {0};
+    struct error err = {0};
+    int status = 0;
     t->phase = TARGET_IDLE;
     if (a->error != NULL)
-        t->wait_until_ms = clock_mono_ms() + backoff_next_ms(&t->backoff);
+        err = *a->error;
+    else if (a->status != 200)
+        status = error_set_http(&err, a->status, "HTTP %d: %s", a->status, a->excerpt);
     else
-        judge_history(t, a);
+        status = codec_read_reloads(a->body, a->body_len, &history, &err);
+    if (a->error != NULL || status != 0)
+        history_failed(t, &err);
+    else
+        judge_history(t, &history);
+    codec_reload_history_fini(&history);
     target_step(t);
 }
 
@@ -204,17 +231,28 @@ static void ask_history(struct target *t)
 
 /* ---- deciding ---- */
 
+/* Whatever brought the wish about, nothing is left to write for it. */
+static void wish_is_done(struct target *t)
+{
+    t->event_us = 0;
+    free(t->cause);
+    t->cause = NULL;
+}
+
 static void in_step(struct target *t)
 {
     metric_set(t->options.telemetry->servers_actual, (double)t->plan.diff.ours_count, NULL);
     t->conflicts = 0;
     t->took_over = true;
     t->write_failing = false;
-    t->event_us = 0; /* whatever the event was, nothing was left to write for it */
-    if (t->reload.state == RELOAD_PENDING)
+    t->committed_version = -1; /* it stuck; what differs from now on is somebody else's doing */
+    wish_is_done(t);
+    if (t->reload.state == RELOAD_PENDING || !t->history_known)
         return;
     target_count_reconcile(t, "in_step");
+    t->renewed = false;
     backoff_reset(&t->reject_backoff);
+    backoff_reset(&t->reload_backoff);
     problem_over(t);
     set_in_step(t, true);
     if (t->asked)
@@ -232,7 +270,7 @@ static void hold(struct target *t)
     problem_over(t);
     t->holding = true;
     t->asked = t->write_failing = false;
-    t->event_us = 0; /* its answer was to hold */
+    wish_is_done(t); /* its answer was to hold */
     set_in_step(t, false);
     if (log_limit_pass(&t->hold_limit, clock_mono_ms(), t->plan.why, &held_back))
         log_warn(t->options.log, "holding the last good servers", log_str("backend", t->options.backend_name),
@@ -244,7 +282,8 @@ static void refuse(struct target *t)
 {
     struct error err = {0};
     error_set(&err, ERROR_INVALID, "%s", t->plan.why);
-    target_count_reconcile(t, "refuse");
+    if (t->reload.state != RELOAD_PENDING) /* its polls come by here, too */
+        target_count_reconcile(t, "refuse");
     target_problem(t, "not writing to HAProxy", &err);
 }
 
@@ -261,7 +300,7 @@ static bool does_not_stick(struct target *t)
     target_problem(t, "a change does not stick in HAProxy's configuration", &err);
     t->committed_version = -1;
     t->rejected_version = t->actual.version;
-    t->write_wait_until_ms = clock_mono_ms() + backoff_next_ms(&t->reject_backoff);
+    write_not_before(t, clock_mono_ms() + backoff_next_ms(&t->reject_backoff));
     return true;
 }
 
@@ -276,7 +315,7 @@ static bool may_write(struct target *t)
 static void decide(struct target *t)
 {
     plan_fini(&t->plan);
-    plan_make(&t->actual, &t->wish, &t->options.rules, t->dirty && t->reload.state != RELOAD_PENDING, &t->plan);
+    plan_make(&t->actual, &t->wish, &t->options.rules, t->dirty, &t->plan);
     if (t->plan.verdict != PLAN_WAIT)
         decision_log_skips(t->options.log, &t->skip_limit, clock_mono_ms(), t->options.backend_name, &t->plan.diff,
                            t->options.rules.proxy_v2 == PROXY_V2_DEFAULT_SERVER);
@@ -285,7 +324,7 @@ static void decide(struct target *t)
     switch (t->plan.verdict) {
     case PLAN_WAIT:
         problem_over(t); /* what is missing is Kubernetes' or the user's part, and said there */
-        t->event_us = 0;
+        wish_is_done(t);
         set_in_step(t, false);
         break;
     case PLAN_IN_STEP:
@@ -311,7 +350,7 @@ static void decide(struct target *t)
 static void arm(struct target *t, uint64_t now)
 {
     uint64_t due = 0;
-    uint64_t times[] = {t->wait_until_ms, t->write_wait_until_ms,
+    uint64_t times[] = {t->wait_until_ms, t->write_wait_until_ms, t->history_known ? 0 : t->history_next_ms,
                         t->reload.state == RELOAD_PENDING ? t->reload.next_ms : 0};
     for (size_t i = 0; i < array_len(times); i++)
         if (times[i] > now && (due == 0 || times[i] < due))
@@ -346,7 +385,7 @@ void target_step(struct target *t)
         poll_reload(t);
     else if (!waiting && !t->seen)
         look(t);
-    else if (!waiting && !t->history_known)
+    else if (!waiting && !t->history_known && now >= t->history_next_ms)
         ask_history(t);
     else if (!waiting && t->have_wish && !t->dead_deleted)
         target_delete_dead(t);
@@ -475,6 +514,7 @@ bool target_ready(const struct target *t, struct buf *body)
                    !t->have_wish                        ? "waiting for Kubernetes"
                    : t->wish.state == DESIRED_UNDECIDED ? "nothing is written until the mapping is decided"
                    : !t->seen                           ? "not compared yet"
+                   : !t->history_known                  ? "waiting for the end of a reload from before the start"
                                                         : "changing");
     return t->problem.kind == ERROR_NONE && (t->holding || t->in_step || t->reload.state == RELOAD_PENDING);
 }

@@ -27,7 +27,7 @@ struct target {
     struct desired wish;
     bool have_wish;
     uint64_t wish_number;
-    char *cause;
+    char *cause;       /* of the wish, until HAProxy has it; NULL: it had it, and something else moved since */
     uint64_t event_us; /* arrival of the oldest event that no write has carried yet; 0: none */
 
     struct backend actual;
@@ -38,8 +38,9 @@ struct target {
     struct plan plan; /* of the write in hand */
     struct txn txn;
     uint64_t write_event_us, write_started_us, write_wish_number;
-    unsigned history_polls;
-    bool history_known;        /* how the last reload before our start ended */
+    bool history_known; /* how the last reload before our start ended */
+    unsigned history_polls, history_failures;
+    uint64_t history_next_ms;
     bool dead_deleted;         /* what earlier runs left behind was looked for */
     bool took_over;            /* it was in step once: what goes from now on goes for a reason that the log has */
     int64_t committed_version; /* of our last commit; -1 */
@@ -55,6 +56,7 @@ struct target {
     uint64_t wait_until_ms;       /* nothing is sent before */
     uint64_t write_wait_until_ms; /* nothing is written before, unless the wish or the version changes */
     int64_t rejected_version;
+    bool renewed; /* other credentials were tried at once, and nothing came of it yet */
 
     bool in_step, holding;
     bool asked;           /* somebody waits for an answer (our start, SIGHUP): "in step" is worth a line */
@@ -74,6 +76,10 @@ struct target {
 
 /* Decides what to do next; call it after anything changed. */
 void target_step(struct target *t);
+
+/* The API refused the credentials. True where there are others, to be tried at once; but only once in a row, so that a file
+ * that never rests does not set the pace. */
+bool target_renew_credentials(struct target *t);
 
 /* Keeps the problem for /readyz and logs it, rate-limited. */
 void target_problem(struct target *t, const char *what, const struct error *err);

@@ -32,21 +32,27 @@ static void committed(struct target *t)
     t->write_wait_until_ms = 0;
     t->write_failing = false;
     t->conflicts = 0;
+    t->renewed = false;
     backoff_reset(&t->backoff);
+    /* Its reload carries whatever was not loaded before; from here on that reload tells. None: applied at once. */
+    t->dirty = false;
+    t->history_known = true;
     if (t->txn.reload_id != NULL)
         reload_follow(&t->reload, t->txn.reload_id, clock_mono_ms());
-    else
-        t->dirty = false; /* applied at once, without a reload */
 }
 
 static void give_event_back(struct target *t)
 {
-    if (t->event_us == 0)
-        t->event_us = t->write_event_us;
+    if (t->write_event_us != 0)
+        t->event_us = t->write_event_us; /* older than any that came since */
 }
 
 static void conflicted(struct target *t)
 {
+    /* Gone at its commit: perhaps committed by it, the answer lost and the request sent again by libcurl, which does that on
+     * a connection that was kept. */
+    if (t->txn.failed_in == TXN_COMMIT && t->txn.error.http_status == 404)
+        t->dirty = true;
     if (++t->conflicts <= CONFLICTS_AT_ONCE) {
         log_info(t->options.log, "somebody else changed HAProxy's configuration; reading it again",
                  log_str("backend", t->options.backend_name), log_str("error", t->txn.error.message));
@@ -89,7 +95,7 @@ static void failed(struct target *t)
         wait_after(t, "the Data Plane API has too many open transactions, none of them ours");
         break;
     case TXN_UNAUTHORIZED:
-        if (dataplane_credentials_refused(t->options.client))
+        if (target_renew_credentials(t))
             target_problem(t, "the Data Plane API refused the credentials; trying the new ones", &t->txn.error);
         else
             wait_after(t, TARGET_REFUSED);

@@ -1,0 +1,723 @@
+/*
+ * A target in a world of one process and virtual time: a small Data Plane API
+ * with the HAProxy behind it, timers that fire when the test lets time pass,
+ * and faults on demand. A trace has one letter for each request:
+ *
+ *     R reading (its first request; s t w, the others, are left out)    H list
+ * of reloads    P one reload (repeats once) L list of transactions   B begin +
+ * - add, remove a server   C commit   D delete a transaction
+ *
+ * Sets of servers are words, "n1 n2"; n<i> has the address 10.0.0.<i>.
+ */
+#ifndef TESTS_TARGET_WORLD_H
+#define TESTS_TARGET_WORLD_H
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "dataplane/client.h"
+#include "net/timer.h"
+#include "sync/target.h"
+#include "sync/telemetry.h"
+
+#define SET_BYTES 64
+#define RELOADS_MAX 4096
+#define AT_ONE_MOMENT_MAX \
+    400 /* requests; more of them without time passing is a loop without a pause \
+       */
+#define RELOAD_DELAY_MS 1000
+#define RESYNC_MS 30000
+
+struct fault {
+    char step;         /* of the trace; 0: none */
+    int status;        /* 0: no answer */
+    int times;         /* 0: always */
+    bool applied;      /* carried out all the same */
+    bool not_sent;     /* with status 0: never got there */
+    bool dead;         /* the answer carries version 0 */
+    bool no_version;   /* the answer carries none */
+    unsigned after_ms; /* Retry-After */
+};
+
+static struct world {
+    uint64_t now_us;
+    struct timer *timers[8];
+
+    bool busy;
+    char method[8], path[256], name[SET_BYTES]; /* name: in the body */
+    void (*on_answer)(void *arg, const struct dataplane_answer *a);
+    void *arg;
+    unsigned at_one_moment;
+
+    int64_t version, file_version, running_version;
+    /* what the API answers; what haproxy.cfg says, which goes back after a failed
+   * reload; what HAProxy runs */
+    char have[SET_BYTES], file[SET_BYTES], running[SET_BYTES];
+    char opened[SET_BYTES]; /* in the transaction that is open */
+    unsigned transaction;   /* the one that is open; 0: none */
+    unsigned transactions;  /* begun ever */
+    unsigned commits;
+    bool stubborn;   /* takes changes and forgets them */
+    bool alien;      /* the file has a line that no write may touch */
+    bool stale_file; /* the file keeps its version whatever is committed */
+    unsigned reload; /* the one that is pending; 0: none */
+    uint64_t reload_due_ms;
+    unsigned reloads;          /* scheduled ever */
+    unsigned forgotten;        /* ids up to this one are not known any more */
+    char outcome[RELOADS_MAX]; /* by id: 0 pending, 's' succeeded, 'f' failed */
+    unsigned fail_reloads;     /* so many will fail */
+    bool held;                 /* none ends */
+    const char *history;       /* instead of the true list of reloads */
+    unsigned renewed;          /* so often the credentials turn out to be others */
+    struct fault faults[4];
+
+    struct buf trace;
+    int log_fd;
+    struct log log;
+    struct telemetry telemetry;
+    struct target *target;
+    unsigned stopped;
+    void (*look)(void); /* called after everything that happens */
+} w;
+
+/* ---- time ---- */
+
+uint64_t clock_mono_us(void)
+{
+    return w.now_us;
+}
+
+uint64_t clock_mono_ms(void)
+{
+    return w.now_us / 1000;
+}
+
+uint64_t clock_wall_ms(void)
+{
+    return w.now_us / 1000;
+}
+
+void timer_init(struct timer *t, struct event_base *base, void (*fn)(void *arg), void *arg)
+{
+    (void)base;
+    *t = (struct timer){.fn = fn, .arg = arg};
+    for (size_t i = 0; i < array_len(w.timers); i++) {
+        if (w.timers[i] == NULL) {
+            w.timers[i] = t;
+            return;
+        }
+    }
+    abort();
+}
+
+void timer_fini(struct timer *t)
+{
+    for (size_t i = 0; i < array_len(w.timers); i++)
+        if (w.timers[i] == t)
+            w.timers[i] = NULL;
+}
+
+void timer_set(struct timer *t, uint64_t in_ms)
+{
+    t->due_ms = clock_mono_ms() + in_ms;
+}
+
+void timer_set_sooner(struct timer *t, uint64_t in_ms)
+{
+    if (t->due_ms == 0 || clock_mono_ms() + in_ms < t->due_ms)
+        timer_set(t, in_ms);
+}
+
+void timer_cancel(struct timer *t)
+{
+    t->due_ms = 0;
+}
+
+bool timer_is_set(const struct timer *t)
+{
+    return t->due_ms != 0;
+}
+
+/* ---- the client ---- */
+
+void dataplane_send(struct dataplane_client *c, const char *method, const char *path, const char *json,
+                    void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
+{
+    (void)c;
+    ck_assert_msg(!w.busy, "two requests at once: %s %s, %s %s", w.method, w.path, method, path);
+    ck_assert_msg(w.stopped == 0, "after the end: %s %s", method, path);
+    w.busy = true;
+    snprintf(w.method, sizeof(w.method), "%s", method);
+    snprintf(w.path, sizeof(w.path), "%s", path);
+    const char *at = json != NULL ? strstr(json, "\"name\":\"") : NULL;
+    snprintf(w.name, sizeof(w.name), "%.*s", at != NULL ? (int)strcspn(at + 8, "\"") : 0, at != NULL ? at + 8 : "");
+    w.on_answer = on_answer;
+    w.arg = arg;
+}
+
+bool dataplane_busy(const struct dataplane_client *c)
+{
+    (void)c;
+    return w.busy;
+}
+
+void dataplane_cancel(struct dataplane_client *c)
+{
+    (void)c;
+    w.busy = false;
+}
+
+bool dataplane_credentials_refused(struct dataplane_client *c)
+{
+    (void)c;
+    if (w.renewed == 0)
+        return false;
+    w.renewed--;
+    return true;
+}
+
+const char *dataplane_client_url(const struct dataplane_client *c)
+{
+    (void)c;
+    return "http://api";
+}
+
+/* ---- sets of servers ---- */
+
+static void set_copy(char *to, const char *from)
+{
+    snprintf(to, SET_BYTES, "%s", from);
+}
+
+static bool set_has(const char *set, const char *name)
+{
+    size_t len = strlen(name);
+    for (const char *at = set; (at = strstr(at, name)) != NULL; at += len)
+        if ((at == set || at[-1] == ' ') && (at[len] == ' ' || at[len] == '\0'))
+            return true;
+    return false;
+}
+
+static void set_remove(char *set, const char *name)
+{
+    char old[SET_BYTES], *rest = old;
+    set_copy(old, set);
+    set[0] = '\0';
+    for (char *word; (word = strsep(&rest, " ")) != NULL;)
+        if (strcmp(word, name) != 0 && word[0] != '\0')
+            snprintf(set + strlen(set), SET_BYTES - strlen(set), "%s%s", set[0] != '\0' ? " " : "", word);
+}
+
+static bool set_eq(const char *a, const char *b)
+{
+    char copy[SET_BYTES], *rest = copy;
+    size_t words = 0, others = b[0] != '\0';
+    set_copy(copy, a);
+    for (char *word; (word = strsep(&rest, " ")) != NULL;) {
+        if (word[0] == '\0')
+            continue;
+        words++;
+        if (!set_has(b, word))
+            return false;
+    }
+    for (const char *s = b; *s != '\0'; s++)
+        others += *s == ' ';
+    return words == others;
+}
+
+/* ---- the API ---- */
+
+static char step_of(void)
+{
+    bool transaction = str_has_prefix(w.path, "/transactions");
+    if (strcmp(w.method, "GET") == 0)
+        return strcmp(w.path, "/configuration/backends/be") == 0 ? 'R'
+               : str_has_suffix(w.path, "/servers")              ? 's'
+               : str_has_suffix(w.path, "/server_templates")     ? 't'
+               : str_has_suffix(w.path, "/raw")                  ? 'w'
+               : strcmp(w.path, "/reloads") == 0                 ? 'H'
+               : transaction                                     ? 'L'
+                                                                 : 'P';
+    if (strcmp(w.method, "POST") == 0)
+        return transaction ? 'B' : '+';
+    if (strcmp(w.method, "PUT") == 0)
+        return transaction ? 'C' : '~';
+    return transaction ? 'D' : '-';
+}
+
+static void tick_reload(void)
+{
+    if (w.reload == 0 || w.held || clock_mono_ms() < w.reload_due_ms)
+        return;
+    bool failed = w.fail_reloads > 0;
+    w.outcome[w.reload] = failed ? 'f' : 's';
+    w.reload = 0;
+    if (failed) {
+        w.fail_reloads--;
+        set_copy(w.file, w.running);
+        w.file_version = w.running_version;
+        return;
+    }
+    set_copy(w.running, w.file);
+    w.running_version = w.file_version;
+}
+
+static unsigned schedule_reload(void)
+{
+    if (w.reload == 0) {
+        w.reload = ++w.reloads;
+        ck_assert_uint_lt(w.reload, RELOADS_MAX);
+        w.reload_due_ms = clock_mono_ms() + RELOAD_DELAY_MS;
+    }
+    return w.reload;
+}
+
+/* A restart of the Data Plane API: it knows no reload any more, and what was
+ * scheduled never comes. */
+static inline void restart_api(void)
+{
+    w.forgotten = w.reloads;
+    w.reload = w.transaction = 0;
+}
+
+/* Somebody else writes, and HAProxy loads it at once. */
+static inline void stranger(const char *set)
+{
+    set_copy(w.have, set);
+    set_copy(w.file, set);
+    set_copy(w.running, set);
+    w.running_version = w.file_version = ++w.version;
+    w.transaction = 0;
+}
+
+static void put_servers(struct buf *b)
+{
+    char copy[SET_BYTES], *rest = copy;
+    const char *comma = "";
+    set_copy(copy, w.have);
+    buf_add(b, "[");
+    for (char *word; (word = strsep(&rest, " ")) != NULL;) {
+        if (word[0] == '\0')
+            continue;
+        buf_printf(b,
+                   "%s{\"name\":\"%s\",\"address\":\"10.0.0.%s\",\"port\":80,"
+                   "\"check\":\"enabled\",\"weight\":100}",
+                   comma, word, word + 1);
+        comma = ",";
+    }
+    buf_add(b, "]");
+}
+
+static void put_file(struct buf *b)
+{
+    char copy[SET_BYTES], *rest = copy;
+    set_copy(copy, w.file);
+    buf_printf(b, "# _version=%lld\nglobal\n\nbackend be\n  mode tcp\n", (long long)w.file_version);
+    for (char *word; (word = strsep(&rest, " ")) != NULL;)
+        if (word[0] != '\0')
+            buf_printf(b, "  server %s 10.0.0.%s:80 check weight 100\n", word, word + 1);
+    if (w.alien)
+        buf_add(b, "  server odd 10.0.0.9:80 no-such-word\n");
+}
+
+static void put_reloads(struct buf *b)
+{
+    buf_add(b, "[");
+    for (unsigned i = w.forgotten + 1; i <= w.reloads; i++)
+        buf_printf(b, "%s{\"id\":\"r-%u\",\"status\":\"%s\",\"reload_timestamp\":%u}", i > w.forgotten + 1 ? "," : "",
+                   i,
+                   w.outcome[i] == 's'   ? "succeeded"
+                   : w.outcome[i] == 'f' ? "failed"
+                                         : "in_progress",
+                   i);
+    buf_add(b, "]");
+}
+
+static int poll(struct buf *b)
+{
+    unsigned id = (unsigned)strtoul(strrchr(w.path, '-') + 1, NULL, 10);
+    if (id <= w.forgotten)
+        return 404;
+    buf_printf(b, "{\"id\":\"r-%u\",\"status\":\"%s\",\"response\":\"words of HAProxy\"}", id,
+               w.outcome[id] == 's'   ? "succeeded"
+               : w.outcome[id] == 'f' ? "failed"
+                                      : "in_progress");
+    return 200;
+}
+
+static int begin(struct buf *b)
+{
+    if (strtoll(strchr(w.path, '=') + 1, NULL, 10) != w.version)
+        return 409;
+    w.transaction = ++w.transactions;
+    set_copy(w.opened, w.have);
+    buf_printf(b, "{\"id\":\"t-%u\",\"status\":\"in_progress\"}", w.transaction);
+    return 201;
+}
+
+static int commit(struct buf *b, char *reload_id)
+{
+    if (w.transaction == 0 || w.transaction != strtoul(strrchr(w.path, '-') + 1, NULL, 10))
+        return 404;
+    if (!w.stubborn)
+        set_copy(w.have, w.opened);
+    w.version++;
+    set_copy(w.file, w.have);
+    if (!w.stale_file)
+        w.file_version = w.version;
+    w.commits++;
+    buf_printf(b, "{\"id\":\"t-%u\",\"status\":\"success\"}", w.transaction);
+    w.transaction = 0;
+    sprintf(reload_id, "r-%u", schedule_reload());
+    return 202;
+}
+
+static int change(char step)
+{
+    const char *last = strrchr(w.path, '/') + 1;
+    char name[SET_BYTES];
+    if (w.transaction == 0)
+        return 400;
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(last, "?"), last);
+    if (step == '-')
+        set_remove(w.opened, name);
+    else if (step == '+')
+        snprintf(w.opened + strlen(w.opened), SET_BYTES - strlen(w.opened), "%s%s", w.opened[0] != '\0' ? " " : "",
+                 w.name);
+    return 202;
+}
+
+static int carry_out(char step, struct buf *b, char *reload_id)
+{
+    switch (step) {
+    case 'R':
+        buf_add(b, "{\"name\":\"be\",\"mode\":\"tcp\"}");
+        return 200;
+    case 's':
+        put_servers(b);
+        return 200;
+    case 't':
+    case 'L':
+        buf_add(b, "[]");
+        return 200;
+    case 'w':
+        put_file(b);
+        return 200;
+    case 'H':
+        if (w.history != NULL)
+            buf_add(b, w.history);
+        else
+            put_reloads(b);
+        return 200;
+    case 'P':
+        return poll(b);
+    case 'B':
+        return begin(b);
+    case 'C':
+        return commit(b, reload_id);
+    case 'D':
+        if (w.transaction == 0)
+            return 404;
+        w.transaction = 0;
+        return 204;
+    default:
+        return change(step);
+    }
+}
+
+/* ---- faults ---- */
+
+static inline void fault(struct fault f)
+{
+    for (size_t i = 0; i < array_len(w.faults); i++) {
+        if (w.faults[i].step == 0) {
+            w.faults[i] = f;
+            return;
+        }
+    }
+    abort();
+}
+
+static inline void mend(void)
+{
+    memset(w.faults, 0, sizeof(w.faults));
+}
+
+static bool take_fault(char step, struct fault *ret)
+{
+    for (size_t i = 0; i < array_len(w.faults); i++) {
+        struct fault *f = &w.faults[i];
+        if (f->step != step)
+            continue;
+        *ret = *f;
+        if (f->times > 0 && --f->times == 0)
+            *f = (struct fault){0};
+        return true;
+    }
+    return false;
+}
+
+static void trace(char step)
+{
+    if (strchr("stw", step) != NULL)
+        return;
+    size_t len = w.trace.len;
+    if (step == 'P' && len > 0 && w.trace.data[len - 1] == 'P')
+        return;
+    buf_printf(&w.trace, "%c", step);
+}
+
+static void look(void)
+{
+    if (w.look != NULL)
+        w.look();
+}
+
+/* Answers the request in hand. */
+static void answer(void)
+{
+    char step = step_of(), reload_id[24] = "";
+    struct fault f = {0};
+    struct error err = {0};
+    cleanup(buf_fini) struct buf body;
+    buf_init(&body, 0);
+    ck_assert_msg(++w.at_one_moment < AT_ONE_MOMENT_MAX, "a loop without a pause: %s", buf_str(&w.trace));
+    trace(step);
+    tick_reload();
+    struct dataplane_answer a = {.progress = HTTP_ANSWERED, .retry_after_ms = -1, .duration_us = 1000};
+    bool faulty = take_fault(step, &f);
+    if (!faulty || f.applied)
+        a.status = carry_out(step, &body, reload_id);
+    a.version = w.version;
+    if (faulty) {
+        a.status = f.status;
+        a.version = f.dead ? 0 : f.no_version ? -1 : w.version;
+        a.retry_after_ms = f.after_ms != 0 ? (int64_t)f.after_ms : -1;
+        if (!f.applied || f.status >= 400) {
+            buf_clear(&body);
+            buf_add(&body, "{}");
+        }
+        reload_id[0] = '\0';
+    }
+    if (a.status == 0) {
+        error_set(&err, ERROR_RETRY, "no answer");
+        a.error = &err;
+        a.version = -1;
+        a.progress = f.not_sent ? HTTP_NOT_SENT : HTTP_SENT;
+    }
+    if (a.status >= 400)
+        snprintf(a.excerpt, sizeof(a.excerpt), "message of %d", a.status);
+    a.reload_id = reload_id[0] != '\0' ? reload_id : NULL;
+    a.body = buf_str(&body);
+    a.body_len = body.len;
+    w.busy = false;
+    w.now_us += 100;
+    w.on_answer(w.arg, &a);
+    look();
+}
+
+/* ---- what a test does ---- */
+
+/* Answers until nothing is asked any more, without time passing. */
+static inline void settle(void)
+{
+    while (w.busy)
+        answer();
+}
+
+/* Answers until the request in hand is of this step, letting time pass where
+ * nothing is asked. */
+static inline void until(char step);
+
+static struct timer *next_timer(uint64_t until_ms)
+{
+    struct timer *first = NULL;
+    for (size_t i = 0; i < array_len(w.timers); i++) {
+        struct timer *t = w.timers[i];
+        if (t != NULL && t->due_ms != 0 && t->due_ms <= until_ms && (first == NULL || t->due_ms < first->due_ms))
+            first = t;
+    }
+    return first;
+}
+
+static void fire(struct timer *t)
+{
+    if (t->due_ms > clock_mono_ms()) {
+        w.now_us = t->due_ms * 1000;
+        w.at_one_moment = 0;
+    }
+    tick_reload();
+    t->due_ms = 0;
+    t->fn(t->arg);
+    look();
+}
+
+static inline void pass(uint64_t ms)
+{
+    uint64_t end = clock_mono_ms() + ms;
+    settle();
+    for (struct timer *t; (t = next_timer(end)) != NULL;) {
+        fire(t);
+        settle();
+    }
+    if (clock_mono_ms() < end)
+        w.now_us = end * 1000;
+    w.at_one_moment = 0;
+    tick_reload();
+}
+
+static inline void until(char step)
+{
+    while (!w.busy || step_of() != step) {
+        if (w.busy) {
+            answer();
+            continue;
+        }
+        struct timer *t = next_timer(clock_mono_ms() + 600000);
+        ck_assert_msg(t != NULL, "nothing will ever ask %c: %s", step, buf_str(&w.trace));
+        fire(t);
+    }
+}
+
+/* "": no usable endpoint; "?": undecided. n<i> has to be in the order of the
+ * names. */
+static inline void wish(const char *set, const char *cause)
+{
+    struct desired d;
+    char copy[SET_BYTES], *rest = copy;
+    desired_init(&d);
+    set_copy(copy, set);
+    d.state = strcmp(set, "?") == 0 ? DESIRED_UNDECIDED : set[0] == '\0' ? DESIRED_EMPTY : DESIRED_OK;
+    if (d.state != DESIRED_OK)
+        d.problem = mem_strdup("no usable endpoint");
+    for (char *word; d.state == DESIRED_OK && (word = strsep(&rest, " ")) != NULL;) {
+        d.servers = mem_resize(d.servers, d.server_count + 1, sizeof(d.servers[0]));
+        d.servers[d.server_count++] = (struct desired_server){mem_strdup(word), mem_printf("10.0.0.%s", word + 1), 80};
+    }
+    target_wish(w.target, &d, cause, clock_mono_us());
+    desired_fini(&d);
+    look();
+}
+
+static void on_stopped(void *arg)
+{
+    (void)arg;
+    w.stopped++;
+}
+
+static inline void stop(void)
+{
+    target_stop(w.target, on_stopped, NULL);
+}
+
+static inline bool in_sync(void)
+{
+    return metric_value(w.telemetry.in_sync, NULL) == 1;
+}
+
+static inline bool ready(struct buf *body)
+{
+    buf_clear(body);
+    return target_ready(w.target, body);
+}
+
+static inline void assert_ready(bool expected, const char *saying)
+{
+    cleanup(buf_fini) struct buf body;
+    buf_init(&body, 0);
+    bool is = ready(&body);
+    ck_assert_msg(is == expected && strstr(buf_str(&body), saying) != NULL, "expected %s \"%s\": %s",
+                  expected ? "ready" : "not ready", saying, buf_str(&body));
+}
+
+/* The trace since the last call. */
+static inline void assert_trace(const char *expected)
+{
+    ck_assert_str_eq(buf_str(&w.trace), expected);
+    buf_clear(&w.trace);
+}
+
+static inline unsigned count(char step)
+{
+    unsigned n = 0;
+    for (const char *s = buf_str(&w.trace); *s != '\0'; s++)
+        n += *s == step;
+    return n;
+}
+
+static inline bool logged(const char *text)
+{
+    cleanup(buf_fini) struct buf all;
+    char piece[4096];
+    ssize_t n;
+    buf_init(&all, 0);
+    for (off_t at = 0; (n = pread(w.log_fd, piece, sizeof(piece), at)) > 0; at += n)
+        buf_addn(&all, piece, (size_t)n);
+    return strstr(buf_str(&all), text) != NULL;
+}
+
+static inline void forget_log(void)
+{
+    ck_assert_int_eq(ftruncate(w.log_fd, 0), 0);
+    ck_assert_int_eq(lseek(w.log_fd, 0, SEEK_SET), 0);
+}
+
+static inline void assert_settled(const char *set)
+{
+    ck_assert_msg(in_sync(), "not in sync: %s", buf_str(&w.trace));
+    ck_assert_msg(set_eq(w.have, set), "configured \"%s\", not \"%s\": %s", w.have, set, buf_str(&w.trace));
+    ck_assert_msg(set_eq(w.running, set), "running \"%s\", not \"%s\": %s", w.running, set, buf_str(&w.trace));
+    assert_ready(true, "in step");
+}
+
+/* ---- life ---- */
+
+/* HAProxy runs n1; nothing is wished yet, nothing asked. */
+static inline void world_make(void)
+{
+    static struct log log;
+    memset(&w, 0, sizeof(w));
+    w.now_us = 1000000000;
+    w.version = w.file_version = w.running_version = 5;
+    set_copy(w.have, "n1");
+    set_copy(w.file, "n1");
+    set_copy(w.running, "n1");
+    buf_init(&w.trace, 0);
+    w.log_fd = memfd_create("log", 0);
+    log = (struct log){.level = LOG_LEVEL_DEBUG, .fd = w.log_fd};
+    telemetry_init(&w.telemetry, "0");
+    struct target_options options = {.backend_name = "be",
+                                     .rules = {.proxy_v2 = PROXY_V2_OFF},
+                                     .resync_period_ms = RESYNC_MS,
+                                     .telemetry = &w.telemetry,
+                                     .log = &log};
+    w.target = target_new(NULL, &options);
+}
+
+static inline void world_end(void)
+{
+    target_free(w.target);
+    telemetry_fini(&w.telemetry);
+    buf_fini(&w.trace);
+    close(w.log_fd);
+}
+
+/* In step with n1, the trace empty. */
+static inline void world_in_step(void)
+{
+    target_start(w.target);
+    wish("n1", "the first list");
+    pass(0);
+    assert_settled("n1");
+    buf_clear(&w.trace);
+}
+
+#endif
