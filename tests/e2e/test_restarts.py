@@ -30,7 +30,7 @@ def test_api_server_away_at_our_start(world: World) -> None:
     world.kube.stop_apiserver()
     try:
         before = world.dataplane.file()
-        daemon = world.start_daemon(RESYNC_PERIOD="1s")
+        daemon = world.start_daemon(RESYNC_PERIOD="1s", ALLOW_EMPTY="true")
         daemon.wait_not_ready()
         daemon.wait_log("(?i)refused|connect")
         # Nothing may be written, however long it takes: HAProxy has been compared and Kubernetes been tried again by then.
