@@ -1,4 +1,5 @@
-/* The state of a target, shared by target.c (what to do next) and target_write.c (what a transaction's ending means). */
+/* The state of a target, shared by target.c (what to do next), target_write.c (what a transaction's ending means) and
+ * target_reload.c (what a reload's means). */
 #ifndef SYNC_TARGET_INTERNAL_H
 #define SYNC_TARGET_INTERNAL_H
 
@@ -84,7 +85,12 @@ bool target_renew_credentials(struct target *t);
 /* Keeps the problem for /readyz and logs it, rate-limited. */
 void target_problem(struct target *t, const char *what, const struct error *err);
 
-void target_write(struct target *t); /* t->plan, which is a PLAN_WRITE or PLAN_RELOAD_AGAIN */
+/* Unless it waits for longer already. */
+void target_write_not_before(struct target *t, uint64_t when_ms);
+
+void target_poll_reload(struct target *t); /* t->reload, which is pending */
+void target_ask_history(struct target *t); /* until history_known */
+void target_write(struct target *t);       /* t->plan, which is a PLAN_WRITE or PLAN_RELOAD_AGAIN */
 void target_delete_dead(struct target *t);
 void target_count_reconcile(struct target *t, const char *result);
 

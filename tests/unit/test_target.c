@@ -299,6 +299,20 @@ START_TEST(other_credentials_are_tried_at_once_but_once)
 }
 END_TEST
 
+START_TEST(other_credentials_are_tried_at_once_each_time_that_they_are_changed)
+{
+    world_in_step();
+    for (int i = 0; i < 3; i++) {
+        w.renewed = 1;
+        fault((struct fault){.step = 'R', .status = 401, .times = 1});
+        target_compare(w.target);
+        settle();
+        assert_settled("n1");
+        assert_trace("RR");
+    }
+}
+END_TEST
+
 START_TEST(credentials_that_change_all_the_time_are_no_loop)
 {
     static const char steps[] = "RBH";
@@ -849,6 +863,20 @@ START_TEST(what_was_refused_is_tried_again_when_something_changed)
 }
 END_TEST
 
+START_TEST(what_was_refused_is_tried_again_when_the_file_changed)
+{
+    world_in_step();
+    pass(RESYNC_MS - 1000);
+    fault((struct fault){.step = '+', .status = 422});
+    wish("n2", "one");
+    settle();
+    stranger("n1 n4");
+    assert_trace("B+DR");
+    pass(1500); /* the resync; the wait is longer */
+    assert_trace("RB+DR");
+}
+END_TEST
+
 START_TEST(conflicts_are_tried_at_once_but_not_for_ever)
 {
     world_in_step();
@@ -1035,6 +1063,7 @@ int main(void)
     tcase_add_test(tc, reading_that_fails_backs_off);
     tcase_add_test(tc, an_answer_without_a_version_is_none_of_a_data_plane_api);
     tcase_add_loop_test(tc, other_credentials_are_tried_at_once_but_once, 0, 3);
+    tcase_add_test(tc, other_credentials_are_tried_at_once_each_time_that_they_are_changed);
     tcase_add_loop_test(tc, credentials_that_change_all_the_time_are_no_loop, 0, 3);
     tcase_add_test(tc, a_failed_reload_is_repeated);
     tcase_add_test(tc, a_forgotten_reload_is_repeated);
@@ -1070,6 +1099,7 @@ int main(void)
     tcase_add_loop_test(tc, a_comparison_in_each_step, 0, 11);
     tcase_add_test(tc, a_comparison_ends_every_wait);
     tcase_add_test(tc, what_was_refused_is_tried_again_when_something_changed);
+    tcase_add_test(tc, what_was_refused_is_tried_again_when_the_file_changed);
     tcase_add_test(tc, conflicts_are_tried_at_once_but_not_for_ever);
     tcase_add_loop_test(tc, stop_while_nothing_is_written, 0, 6);
     tcase_add_loop_test(tc, stop_in_each_step_of_a_transaction, 0, 6);
