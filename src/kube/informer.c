@@ -431,6 +431,11 @@ void informer_poke(struct informer *i)
     feed_type(i, WATCH_EVENT_POKE, NULL);
 }
 
+void informer_set_quiet(struct informer *i, bool quiet)
+{
+    i->log.quiet = quiet;
+}
+
 struct informer *informer_new(struct event_base *base, struct kube_client *client, struct cache *cache,
                               const struct log *log, const struct informer_options *options,
                               const struct informer_callbacks *callbacks, void *arg)

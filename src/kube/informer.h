@@ -62,6 +62,8 @@ void informer_start(struct informer *i);
 void informer_stop(struct informer *i);
 /* Ask again now instead of after the backoff (SIGHUP; a periodic probe of a forbidden resource). */
 void informer_poke(struct informer *i);
+/* Whether that it has no list is known and lived with, so that the log need not repeat it. */
+void informer_set_quiet(struct informer *i, bool quiet);
 void informer_get_status(const struct informer *i, struct informer_status *ret);
 
 #endif

@@ -44,6 +44,10 @@ static void log_lost(struct informer_log *l, const struct watch *w, uint64_t now
     const char *key = key_of(w->reason);
     if (l->lost_ms == 0)
         l->lost_ms = now_ms;
+    if (l->quiet && !w->synced) {
+        log_debug(l->log, "still no list", log_str("resource", l->resource), log_str("error", w->detail));
+        return;
+    }
     if (!log_limit_pass(&l->trouble, now_ms, key, &held_back))
         return;
     if (!str_eq(key, l->last_key))
@@ -54,6 +58,7 @@ static void log_lost(struct informer_log *l, const struct watch *w, uint64_t now
              w->synced ? "no contact with the Kubernetes API; the last good state stays in use"
                        : "the Kubernetes API gave no complete list yet; HAProxy stays as it is",
              log_str("resource", l->resource), log_str("reason", w->reason), log_str("error", w->detail),
+             log_if(str_eq(w->reason, "forbidden"), log_str("cure", "deploy/rbac.yaml grants it")),
              log_if(w->state == WATCH_WAITING, log_us_as_ms("retry_ms", (w->wait_until_ms - now_ms) * 1000)),
              log_if(held_back > 0, log_int("times_before", held_back)));
 }

@@ -17,6 +17,7 @@ struct informer_log {
     const char *last_key;
     uint64_t lost_ms;   /* contact was lost then; 0: it is there, or never was */
     bool loss_was_said; /* so its end is said, too */
+    bool quiet;         /* its trouble is known and lived with: debug level */
     bool warned;        /* the API server's warning was passed on */
 };
 

@@ -59,10 +59,12 @@ static void settle(void *arg)
                  "EndpointSlices are denied; using the Service's Endpoints instead (1,000 addresses at most, "
                  "no draining state)",
                  log_str("why", slices.problem));
+        informer_set_quiet(s->informers[SLICES], true);
         informer_start(s->informers[ENDPOINTS]);
         timer_set(&s->probe, PROBE_MS);
     } else if (slices.denied == INFORMER_ALLOWED && slices.synced && !slices.stale && s->fallback) {
         s->fallback = false;
+        informer_set_quiet(s->informers[SLICES], false);
         log_info(s->log, "EndpointSlices are served again; Endpoints are not used any more");
         informer_stop(s->informers[ENDPOINTS]);
         cache_forget(s->cache, CACHE_ENDPOINTS);
@@ -211,8 +213,9 @@ bool sources_ready(const struct sources *s, struct buf *body)
         if (ok)
             buf_printf(body, "synced, %zu objects\n", cache_count(s->cache, kinds[i]));
         else
-            buf_printf(body, "%s%s\n", status.synced ? "stale, the last good state is in use: " : "not synced: ",
-                       status.problem[0] != '\0' ? status.problem : "waiting for the first answer");
+            buf_printf(body, "%s%s%s\n", status.synced ? "stale, the last good state is in use: " : "not synced: ",
+                       status.problem[0] != '\0' ? status.problem : "waiting for the first answer",
+                       status.denied == INFORMER_FORBIDDEN ? "; deploy/rbac.yaml grants it" : "");
         all = all && ok;
     }
     return all;

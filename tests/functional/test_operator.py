@@ -6,15 +6,18 @@ from __future__ import annotations
 import datetime
 import http.server
 import re
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
 
 import pytest
 
+from tests.harness import objects
+from tests.harness.daemon import clean_env
 from tests.harness.process import wait_until
 
-from .rig import PORT, Rig
+from .rig import NAMESPACE, PORT, SERVICE, Rig, program
 
 PASSWORD = "hunter2-and-more"
 
@@ -150,3 +153,42 @@ def test_port_to_be_decided_is_not_called_changing(rig: Rig) -> None:
     rig.start(HAPROXY_BACKEND_PORT="")
     body = rig.daemon.wait_not_ready("nothing is written until the mapping is decided")
     assert "changing" not in body and str(PORT) not in body
+
+
+def test_forbidden_slices_are_not_complained_about_while_endpoints_do(rig: Rig) -> None:
+    rig.kube.forbid("endpointslices")
+    rig.kube.put(objects.endpoints(SERVICE, [("10.244.2.7", "n2")], namespace=NAMESPACE))
+    rig.start()
+    rig.wait_servers(2)
+    said = count(rig, "level=warn .*resource=endpointslices reason=forbidden")
+    for _ in range(2):
+        seen = len(rig.kube.requests("endpointslices"))
+        rig.daemon.process.signal(1)  # asks for slices at once
+        wait_until(lambda: len(rig.kube.requests("endpointslices")) > seen, 10, "another try with slices")
+    rig.wait_in_sync()
+    assert said == 1 and count(rig, "level=warn .*resource=endpointslices reason=forbidden") == 1
+    rig.kube.forbid()
+    rig.daemon.process.signal(1)
+    rig.daemon.wait_log("EndpointSlices are served again")
+
+
+def test_forbidden_nodes_name_the_cure(rig: Rig) -> None:
+    rig.kube.forbid("nodes")
+    rig.start()
+    body = rig.daemon.wait_not_ready("watch nodes: not synced: .*403")
+    assert "deploy/rbac.yaml grants it" in body
+    rig.daemon.wait_log('level=warn .*resource=nodes reason=forbidden .*cure="deploy/rbac.yaml grants it"')
+    assert not rig.writes()
+
+
+# --- check-config
+
+def test_check_config_reads_the_kubeconfig_too(rig: Rig) -> None:
+    def check(**settings: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([program(), "check-config"], env=clean_env(**rig.settings(**settings)), capture_output=True, text=True)
+
+    good = check()
+    assert good.returncode == 0 and "HAPROXY_BACKEND_NAME=be " in good.stdout and "adminpwd" not in good.stdout + good.stderr
+    bad = check(KUBECONFIG=str(rig.home / "none"))
+    assert bad.returncode == 78 and bad.stdout == ""
+    assert bad.stderr == f"error: KUBECONFIG: no such file: {rig.home / 'none'}\n"
