@@ -53,29 +53,6 @@ int64_t http_response_retry_after_ms(const struct http_response *r)
     return (int64_t)(seconds > 3600 ? 3600 : seconds) * 1000;
 }
 
-void http_response_excerpt(const struct http_response *r, char *ret, size_t max)
-{
-    size_t n = 0;
-    bool tag = false, space = true;
-    for (const char *s = buf_str(r->body); *s != '\0' && n + 1 < max; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '<')
-            tag = true;
-        else if (tag)
-            tag = c != '>';
-        else if (c > ' ' && c < 0x7f)
-            ret[n++] = (char)c;
-        if (c != '>' && (tag || c <= ' ' || c >= 0x7f)) {
-            if (!space && n + 1 < max)
-                ret[n++] = ' ';
-        }
-        space = n == 0 || ret[n - 1] == ' ';
-    }
-    if (n > 0 && ret[n - 1] == ' ')
-        n--;
-    ret[n] = '\0';
-}
-
 /* ---- libcurl's callbacks ---- */
 
 static void fill_response(struct http_request *q, struct http_response *r)
@@ -208,7 +185,6 @@ void http_request_free(struct http_request *q)
         explicit_bzero(h->data, strlen(h->data)); /* the bearer token is among them */
     curl_slist_free_all(q->headers);
     curl_slist_free_all(q->connect_to);
-    mem_wipe_free(q->basic);
     free(q->send_body);
     free(q->url);
     free(q->unix_socket);
@@ -295,7 +271,6 @@ static void set_headers(struct http_request *q, const struct http_request_option
         add_header(q, "Authorization", value);
         mem_wipe_free(value);
     } else if (o->basic_user != NULL) {
-        q->basic = mem_printf("%s:%s", o->basic_user, o->basic_password != NULL ? o->basic_password : "");
         curl_easy_setopt(q->easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
         curl_easy_setopt(q->easy, CURLOPT_USERNAME, o->basic_user);
         curl_easy_setopt(q->easy, CURLOPT_PASSWORD, o->basic_password != NULL ? o->basic_password : "");

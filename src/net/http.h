@@ -65,9 +65,6 @@ const char *http_response_header(const struct http_response *r, const char *name
 /* Retry-After in ms (seconds form, RFC 9110 10.2.3; capped at an hour); -1 where absent or of another form. */
 int64_t http_response_retry_after_ms(const struct http_response *r);
 
-/* First line of the body for a message: without markup and control characters, at most `max` characters. */
-void http_response_excerpt(const struct http_response *r, char *ret, size_t max);
-
 /* on_head and on_data run inside libcurl: from there no request may be started or cancelled (return not 0 to end the own
  * one); set a timer and do it from there. on_done may do both, except cancel its own request. */
 struct http_callbacks {

@@ -28,7 +28,6 @@ struct http_request {
     char *url;
     char *unix_socket; /* NULL: none */
     char *send_body;
-    char *basic; /* "user:password" while the request lives */
     struct curl_slist *headers, *connect_to;
     struct buf body;
     uint64_t started_us;

@@ -49,6 +49,7 @@ struct fault {
 
 static struct world {
     uint64_t now_us;
+    uint64_t slow_us; /* so much passes whenever somebody looks at the clock: a machine that is busy elsewhere */
     struct timer *timers[8];
 
     bool busy;
@@ -92,12 +93,12 @@ static struct world {
 
 uint64_t clock_mono_us(void)
 {
-    return w.now_us;
+    return w.now_us += w.slow_us;
 }
 
 uint64_t clock_mono_ms(void)
 {
-    return w.now_us / 1000;
+    return clock_mono_us() / 1000;
 }
 
 uint64_t clock_wall_ms(void)

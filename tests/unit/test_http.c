@@ -38,7 +38,6 @@ struct seen {
     enum http_progress progress;
     struct buf body, stream;
     char header[64];
-    char excerpt[64];
     int64_t retry_after_ms;
     int stop_head, stop_data; /* what on_head and on_data return */
 };
@@ -163,7 +162,6 @@ static void on_done(void *arg, const struct http_response *r, const struct error
     const char *value = http_response_header(r, "x-test");
     snprintf(s->header, sizeof(s->header), "%s", value != NULL ? value : "(none)");
     s->retry_after_ms = http_response_retry_after_ms(r);
-    http_response_excerpt(r, s->excerpt, sizeof(s->excerpt));
     event_base_loopbreak(s->base);
 }
 
@@ -358,15 +356,6 @@ START_TEST(silence_ends_by_the_total_timeout)
 }
 END_TEST
 
-START_TEST(excerpt_is_plain)
-{
-    peer.answer = "HTTP/1.1 502 Bad\r\nContent-Length: 64\r\n\r\n"
-                  "<html><body>\n<h1>502 \x1b[2J Bad</h1>   <p>gateway</p></body></html>\n";
-    get(&collect);
-    ck_assert_str_eq(seen.excerpt, "502 [2J Bad gateway");
-}
-END_TEST
-
 START_TEST(connection_is_kept_unless_asked)
 {
     peer.answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
@@ -465,7 +454,6 @@ int main(void)
     tcase_add_test(t, garbage_is_an_error);
     tcase_add_test(t, nobody_listens);
     tcase_add_test(t, silence_ends_by_the_total_timeout);
-    tcase_add_test(t, excerpt_is_plain);
     tcase_add_test(t, connection_is_kept_unless_asked);
     tcase_add_test(t, cancelled_says_nothing);
     tcase_add_test(t, bad_server_name_is_named);

@@ -66,6 +66,22 @@ START_TEST(a_change_is_one_transaction_and_its_reload_is_followed)
 }
 END_TEST
 
+/* What falls due while a step is at work is neither lost nor left to the next comparison. */
+START_TEST(a_slow_machine_misses_nothing)
+{
+    static const unsigned slow_us[] = {100, 1000, 10000, 60000, 130000};
+    target_start(w.target);
+    w.slow_us = slow_us[_i];
+    w.fail_reloads = 1;
+    wish("n2", "event");
+    pass(RESYNC_MS - 10000);
+    w.slow_us = 0;
+    settle();
+    assert_settled("n2");
+    ck_assert_uint_eq(w.commits, 2);
+}
+END_TEST
+
 START_TEST(a_takeover_names_what_it_removes)
 {
     target_start(w.target);
@@ -1057,6 +1073,7 @@ int main(void)
     tcase_add_test(tc, nothing_is_written_before_the_first_wish);
     tcase_add_test(tc, in_step_from_the_start);
     tcase_add_test(tc, a_change_is_one_transaction_and_its_reload_is_followed);
+    tcase_add_loop_test(tc, a_slow_machine_misses_nothing, 0, 5);
     tcase_add_test(tc, a_takeover_names_what_it_removes);
     tcase_add_loop_test(tc, each_ending, 0, array_len(endings));
     tcase_add_loop_test(tc, each_ending_again_and_again, 0, array_len(endings));
