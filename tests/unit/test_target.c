@@ -420,6 +420,31 @@ END_TEST
 
 /* The answer to the second commit is lost while the reload of the first is
  * still to come: that one's success says nothing about the second. */
+/* Once in step again, the pauses are short again. */
+START_TEST(pauses_begin_anew_after_success)
+{
+    static const struct fault refusal = {.step = '+', .status = 422};
+    world_in_step();
+    w.fail_reloads = 8;
+    fault(refusal);
+    wish("n2", "event");
+    pass(20 * MINUTES_MS);
+    mend();
+    pass(20 * MINUTES_MS);
+    assert_settled("n2");
+    w.fail_reloads = 1;
+    wish("n3", "event");
+    pass(2 * RELOAD_DELAY_MS + 2000 + 2000);
+    assert_settled("n3");
+    fault(refusal);
+    wish("n4", "event");
+    settle();
+    mend();
+    pass(10000 + RELOAD_DELAY_MS + 1000);
+    assert_settled("n4");
+}
+END_TEST
+
 START_TEST(an_older_reload_does_not_vouch_for_a_lost_commit)
 {
     world_in_step();
@@ -744,6 +769,19 @@ START_TEST(latency_is_that_of_the_oldest_event_that_waits)
     assert_settled("n3");
     ck_assert_uint_eq(metric_value(w.telemetry.event_to_commit, NULL), 1);
     ck_assert_double_gt(sum_of_latencies(), 20);
+}
+END_TEST
+
+START_TEST(latency_is_that_of_the_oldest_event_that_a_pause_held_up)
+{
+    world_in_step();
+    fault((struct fault){.step = 'B', .status = 503, .after_ms = 20000, .times = 1});
+    wish("n2", "one");
+    pass(15000);
+    wish("n3", "two");
+    pass(15000);
+    assert_settled("n3");
+    ck_assert_double_ge(sum_of_latencies(), 20);
 }
 END_TEST
 
@@ -1087,6 +1125,7 @@ int main(void)
     tcase_add_test(tc, a_reload_that_never_ends_is_repeated);
     tcase_add_loop_test(tc, polls_without_an_answer_are_asked_again, 0, 5);
     tcase_add_test(tc, reloads_that_always_fail_become_rare);
+    tcase_add_test(tc, pauses_begin_anew_after_success);
     tcase_add_test(tc, an_older_reload_does_not_vouch_for_a_lost_commit);
     tcase_add_test(tc, a_wish_does_not_wait_for_a_reload);
     tcase_add_test(tc, a_wish_that_reverts_during_a_reload);
@@ -1108,6 +1147,7 @@ int main(void)
     tcase_add_test(tc, hold_is_not_ready_while_the_api_is_away);
     tcase_add_loop_test(tc, latency_is_that_of_what_was_written, 0, 3);
     tcase_add_test(tc, latency_is_that_of_the_oldest_event_that_waits);
+    tcase_add_test(tc, latency_is_that_of_the_oldest_event_that_a_pause_held_up);
     tcase_add_test(tc, refuse_writes_nothing_until_it_is_mended);
     tcase_add_test(tc, refuse_follows_the_reload_that_is_pending);
     tcase_add_test(tc, undecided_writes_nothing);
