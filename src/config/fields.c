@@ -32,7 +32,8 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .expected = "http://host:port, https://host:port, or a unix socket as unix:/path",
             .help =
                 "Where HAProxy's Data Plane API (version 3) listens. IPv6 addresses in brackets; a path only where a "
-                "proxy in front of the API wants one. User name and password have variables of their own.",
+                "proxy in front of the API wants one. User name and password have variables of their own. With https, "
+                "its certificate must be of a CA that this machine (or image) trusts.",
             .example = "https://[2001:db8::5]:5555",
             .parse = value_dataplane_url,
         },

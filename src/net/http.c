@@ -158,6 +158,8 @@ static void explain(struct http_request *q, CURLcode code, struct error *err)
         error_set(err, ERROR_INVALID, "%s %s: stopped reading the answer", q->method, q->url);
     else if (is_tls_refusal(code))
         error_set(err, ERROR_INVALID, "%s %s: TLS: %s", q->method, q->url, text);
+    else if (code == CURLE_SSL_CONNECT_ERROR)
+        error_set(err, ERROR_RETRY, "%s %s: no TLS connection, is this an https port? (%s)", q->method, q->url, text);
     else if (code == CURLE_COULDNT_CONNECT)
         explain_no_connection(q, text, err);
     else

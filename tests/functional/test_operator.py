@@ -78,6 +78,11 @@ def test_nobody_at_the_url_says_why(rig: Rig) -> None:
     rig.daemon.wait_log("trouble is over")
 
 
+def test_https_to_a_http_port_says_so(rig: Rig) -> None:
+    rig.start(HAPROXY_DATAPLANE_URL=rig.dataplane.url.replace("http:", "https:"))
+    rig.daemon.wait_not_ready("no TLS connection, is this an https port")
+
+
 def test_missing_unix_socket_is_named(rig: Rig) -> None:
     path = rig.home / "none.sock"
     rig.start(HAPROXY_DATAPLANE_URL=f"unix:{path}")
