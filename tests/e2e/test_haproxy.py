@@ -39,8 +39,9 @@ def test_hand_edit_of_a_weight_is_the_operators_to_make(world: World) -> None:
     in_step(world, RESYNC_PERIOD="1s")
     line = f"server node-a {world.ours()['node-a']}"
     assert " weight 100" in line
+    version = world.version() + 1
     world.hand_edit((line, line.replace(" weight 100", " weight 7")))
-    version = world.version()
+    wait_until(lambda: world.version() == version, 10, "the Data Plane API to notice the edit, which counts as one")
     world.put_nodes("node-c")
     world.put_slice("node-a", "node-b", "node-c")
     world.expect("node-a", "node-b", "node-c")
