@@ -420,6 +420,19 @@ END_TEST
 
 /* The answer to the second commit is lost while the reload of the first is
  * still to come: that one's success says nothing about the second. */
+/* A refusal before does not make the pauses between failing reloads short. */
+START_TEST(reloads_that_fail_after_a_refusal_become_rare_too)
+{
+    world_in_step();
+    w.fail_reloads = 1000000;
+    fault((struct fault){.step = '+', .status = 422, .times = 1});
+    wish("n2", "event");
+    pass(10 * MINUTES_MS);
+    ck_assert_uint_ge(w.commits, 8);
+    ck_assert_uint_le(w.commits, 60);
+}
+END_TEST
+
 /* Once in step again, the pauses are short again. */
 START_TEST(pauses_begin_anew_after_success)
 {
@@ -610,6 +623,9 @@ START_TEST(dead_transactions_are_looked_for_but_need_not_be_found)
     fault((struct fault){.step = 'L', .status = statuses[_i]});
     target_start(w.target);
     wish("n2", "list");
+    settle();
+    bool away = statuses[_i] != 404 && statuses[_i] != 429; /* 200: but no list */
+    ck_assert_uint_eq(count('B'), away ? 0 : 1);
     pass(MINUTES_MS);
     assert_settled("n2");
     ck_assert_uint_eq(count('L'), 1);
@@ -633,6 +649,18 @@ START_TEST(a_change_that_does_not_stick_is_not_hammered)
     w.stubborn = false;
     pass(6 * MINUTES_MS);
     assert_settled("n2");
+}
+END_TEST
+
+START_TEST(a_wish_while_our_commit_is_read_back_is_written_at_once)
+{
+    world_in_step();
+    wish("n2", "one");
+    until('R');
+    wish("n3", "two");
+    settle();
+    assert_trace("B+-CRB+-CR");
+    ck_assert(!logged("does not stick"));
 }
 END_TEST
 
@@ -782,6 +810,20 @@ START_TEST(latency_is_that_of_the_oldest_event_that_a_pause_held_up)
     pass(15000);
     assert_settled("n3");
     ck_assert_double_ge(sum_of_latencies(), 20);
+}
+END_TEST
+
+START_TEST(latency_of_an_event_during_a_write_is_its_own)
+{
+    world_in_step();
+    wish("n2", "one");
+    until('+');
+    w.now_us += 20000000;
+    wish("n3", "two");
+    pass(5000);
+    assert_settled("n3");
+    ck_assert_uint_eq(metric_value(w.telemetry.event_to_commit, NULL), 2);
+    ck_assert_double_lt(sum_of_latencies(), 21);
 }
 END_TEST
 
@@ -1125,6 +1167,7 @@ int main(void)
     tcase_add_test(tc, a_reload_that_never_ends_is_repeated);
     tcase_add_loop_test(tc, polls_without_an_answer_are_asked_again, 0, 5);
     tcase_add_test(tc, reloads_that_always_fail_become_rare);
+    tcase_add_test(tc, reloads_that_fail_after_a_refusal_become_rare_too);
     tcase_add_test(tc, pauses_begin_anew_after_success);
     tcase_add_test(tc, an_older_reload_does_not_vouch_for_a_lost_commit);
     tcase_add_test(tc, a_wish_does_not_wait_for_a_reload);
@@ -1139,6 +1182,7 @@ int main(void)
     tcase_add_loop_test(tc, history_that_this_api_does_not_have_keeps_nothing_up, 0, 4);
     tcase_add_loop_test(tc, dead_transactions_are_looked_for_but_need_not_be_found, 0, 6);
     tcase_add_test(tc, a_change_that_does_not_stick_is_not_hammered);
+    tcase_add_test(tc, a_wish_while_our_commit_is_read_back_is_written_at_once);
     tcase_add_test(tc, drift_at_the_version_of_our_own_commit_is_repaired_at_once);
     tcase_add_test(tc, drift_is_repaired_and_not_put_down_to_an_old_event);
     tcase_add_loop_test(tc, a_stranger_in_each_step, 0, 8);
@@ -1148,6 +1192,7 @@ int main(void)
     tcase_add_loop_test(tc, latency_is_that_of_what_was_written, 0, 3);
     tcase_add_test(tc, latency_is_that_of_the_oldest_event_that_waits);
     tcase_add_test(tc, latency_is_that_of_the_oldest_event_that_a_pause_held_up);
+    tcase_add_test(tc, latency_of_an_event_during_a_write_is_its_own);
     tcase_add_test(tc, refuse_writes_nothing_until_it_is_mended);
     tcase_add_test(tc, refuse_follows_the_reload_that_is_pending);
     tcase_add_test(tc, undecided_writes_nothing);
