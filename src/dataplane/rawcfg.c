@@ -253,11 +253,15 @@ static void look_at_line(struct walk *w)
 
 static void look_for_missing(struct walk *w)
 {
-    for (size_t i = 0; i < w->b->server_count; i++)
-        if (w->shown[i].line == 0)
-            add_alien(w, w->header, mem_printf("backend %s", w->b->name),
-                      mem_printf("the Data Plane API shows server %.64s, which no line of the file makes",
-                                 w->shown[i].server->name));
+    for (size_t i = 0; i < w->b->server_count; i++) {
+        if (w->shown[i].line != 0)
+            continue;
+        add_alien(w, w->header, mem_printf("backend %s", w->b->name),
+                  mem_printf("the Data Plane API shows server %.64s, which no line of the file makes",
+                             w->shown[i].server->name));
+        if (w->alien_count == w->b->alien_count) /* not past the cap */
+            w->b->aliens[w->b->alien_count - 1].only_shown = true;
+    }
 }
 
 static void forget_aliens(struct backend *b)

@@ -35,6 +35,7 @@ struct backend_alien_line {
     unsigned line; /* number in haproxy.cfg, from 1 */
     char *text;
     char *reason;
+    bool only_shown; /* no line at all: the API shows a server that the file lacks; a write damages nothing there */
 };
 
 struct backend {

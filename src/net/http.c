@@ -139,7 +139,8 @@ static void explain_no_connection(struct http_request *q, const char *text, stru
 {
     long os_error = 0;
     curl_easy_getinfo(q->easy, CURLINFO_OS_ERRNO, &os_error);
-    const char *why = os_error != 0 ? strerror((int)os_error) : "no reason given";
+    char buffer[128];
+    const char *why = os_error != 0 ? strerror_r((int)os_error, buffer, sizeof(buffer)) : "no reason given";
     if (q->unix_socket != NULL)
         error_set(err, ERROR_RETRY, "%s %s: cannot connect to unix socket %s: %s", q->method, q->url, q->unix_socket,
                   why);

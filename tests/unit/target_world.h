@@ -47,6 +47,8 @@ struct fault {
     unsigned after_ms; /* Retry-After */
 };
 
+#define RELOAD_ID_BYTES 24
+
 static struct world {
     uint64_t now_us;
     uint64_t slow_us; /* so much passes whenever somebody looks at the clock: a machine that is busy elsewhere */
@@ -377,7 +379,7 @@ static int commit(struct buf *b, char *reload_id)
     w.commits++;
     buf_printf(b, "{\"id\":\"t-%u\",\"status\":\"success\"}", w.transaction);
     w.transaction = 0;
-    sprintf(reload_id, "r-%u", schedule_reload());
+    snprintf(reload_id, RELOAD_ID_BYTES, "r-%u", schedule_reload());
     return 202;
 }
 
@@ -485,7 +487,7 @@ static void look(void)
 /* Answers the request in hand. */
 static void answer(void)
 {
-    char step = step_of(), reload_id[24] = "";
+    char step = step_of(), reload_id[RELOAD_ID_BYTES] = "";
     struct fault f = {0};
     struct error err = {0};
     cleanup(buf_fini) struct buf body;

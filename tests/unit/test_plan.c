@@ -89,11 +89,54 @@ START_TEST(verdicts)
 }
 END_TEST
 
+/* What the file lacks, or has more than the API shows, and what that means for a write. */
+static const struct {
+    const char *text;
+    bool only_shown, dirty;
+    enum plan_verdict verdict;
+} strange[] = {
+    {"backend be", true, false, PLAN_REFUSE},
+    {"backend be", true, true, PLAN_RELOAD_AGAIN},
+    {"server x 10.0.0.9:1 check odd", false, false, PLAN_REFUSE},
+    {"server x 10.0.0.9:1 check odd", false, true, PLAN_REFUSE},
+    {"server n2 10.0.0.2:30443 check weight 100", false, false, PLAN_WRITE},
+    {"server n2 10.0.0.2:30443 check weight 100 send-proxy-v2", false, false, PLAN_WRITE},
+    {"server n2 10.0.0.2:30443", false, false, PLAN_WRITE},
+    {"server n2 10.0.0.2:304430 check", false, false, PLAN_REFUSE},
+    {"server n2 10.0.0.2:30443 check inter 5s", false, false, PLAN_REFUSE},
+    {"server n2 10.0.0.2:30443 checks", false, false, PLAN_REFUSE},
+    {"server n2 10.0.0.3:30443 check", false, false, PLAN_REFUSE},
+    {"server n1 10.0.0.1:30443 check", false, false, PLAN_REFUSE}, /* shown: then it is here for another reason */
+};
+
+START_TEST(strange_lines)
+{
+    const struct diff_rules rules = {.balance = "roundrobin", .adv_check = "tcp-check"};
+    struct backend actual = make_backend(true, "n1", "10.0.0.1");
+    struct desired wish = make_wish(DESIRED_OK, "n1", "10.0.0.1");
+    wish.servers = mem_resize(wish.servers, 2, sizeof(*wish.servers));
+    wish.servers[wish.server_count++] =
+        (struct desired_server){.name = mem_strdup("n2"), .address = mem_strdup("10.0.0.2"), .port = 30443};
+    actual.aliens = mem_array(1, sizeof(*actual.aliens));
+    actual.aliens[actual.alien_count++] = (struct backend_alien_line){.line = 9,
+                                                                      .text = mem_strdup(strange[_i].text),
+                                                                      .reason = mem_strdup("because"),
+                                                                      .only_shown = strange[_i].only_shown};
+    struct plan plan;
+    plan_make(&actual, &wish, &rules, strange[_i].dirty, &plan);
+    ck_assert_msg(plan.verdict == strange[_i].verdict, "%s: %d", strange[_i].text, plan.verdict);
+    plan_fini(&plan);
+    backend_fini(&actual);
+    desired_fini(&wish);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("plan");
     TCase *t = tcase_create("plan");
     tcase_add_loop_test(t, verdicts, 0, (int)array_len(rows));
+    tcase_add_loop_test(t, strange_lines, 0, (int)array_len(strange));
     suite_add_tcase(suite, t);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

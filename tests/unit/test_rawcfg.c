@@ -183,6 +183,23 @@ START_TEST(without_an_object_of_the_backend_default_servers_are_only_read)
 }
 END_TEST
 
+START_TEST(what_only_the_api_has_is_told_from_a_line)
+{
+    static const char file[] = "# _version=3\nbackend be\n  server hidden 10.0.0.1:1 check\n";
+    struct error err = {0};
+    cleanup(backend_fini) struct backend b;
+    backend_init(&b);
+    b.name = mem_strdup("be");
+    b.version = 3;
+    b.servers = mem_array(1, sizeof(*b.servers));
+    b.servers[b.server_count++] = (struct backend_server){.name = mem_strdup("ghost"), .weight = -1};
+    ck_assert_int_eq(rawcfg_find_aliens(file, strlen(file), &b, &err), 0);
+    ck_assert_uint_eq(b.alien_count, 2);
+    ck_assert(!b.aliens[0].only_shown && strstr(b.aliens[0].text, "hidden") != NULL);
+    ck_assert(b.aliens[1].only_shown && strstr(b.aliens[1].reason, "ghost") != NULL);
+}
+END_TEST
+
 START_TEST(many_aliens_and_long_lines_are_capped)
 {
     struct backend b;
@@ -327,6 +344,7 @@ int main(void)
     tcase_add_test(t, a_nul_is_no_configuration);
     tcase_add_test(t, without_an_object_of_the_backend_default_servers_are_only_read);
     tcase_add_test(t, many_aliens_and_long_lines_are_capped);
+    tcase_add_test(t, what_only_the_api_has_is_told_from_a_line);
     tcase_add_test(t, version_of_a_file);
     tcase_add_loop_test(t, recorded_files, 0, 3);
     suite_add_tcase(s, t);

@@ -509,7 +509,7 @@ START_TEST(a_strangers_failed_reload_is_repeated)
     world_in_step();
     w.version++;
     w.file_version--;
-    strcpy(w.running, "n4");
+    set_copy(w.running, "n4");
     w.look = NULL; /* nobody can know before the next look */
     pass(RESYNC_MS + 10000);
     assert_settled("n1");
@@ -672,9 +672,9 @@ START_TEST(drift_at_the_version_of_our_own_commit_is_repaired_at_once)
     wish("n2", "event");
     pass(5000);
     assert_settled("n2");
-    strcpy(w.have, "n2 n9");
-    strcpy(w.file, "n2 n9");
-    strcpy(w.running, "n2 n9");
+    set_copy(w.have, "n2 n9");
+    set_copy(w.file, "n2 n9");
+    set_copy(w.running, "n2 n9");
     buf_clear(&w.trace);
     target_compare(w.target);
     settle();
