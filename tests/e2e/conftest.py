@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import pathlib
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -21,6 +22,9 @@ _namespaces = itertools.count(1)
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A run that is ended from outside (a time limit of CI's) goes through the fixtures' ends as after Ctrl-C: what it has started
+    # is in sessions of its own and would live on.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     config.addinivalue_line("markers", "every_combination: runs on every combination of parts, not on the full ones only")
     config.addinivalue_line("markers", "needs_double: breaks the Data Plane API in a way that a real one cannot be told to")
 
