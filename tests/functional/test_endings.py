@@ -85,7 +85,15 @@ def test_connection_lost_at_every_step(rig: Rig, step: str, applied: bool) -> No
     assert not left, left
 
 
+def first_commit(rig: Rig) -> None:
+    """The first commit of all gives the file its version: only from then on does a failed reload split file and API."""
+    answer_ = rig.dataplane.commit(rig.dataplane.begin())
+    assert answer_.status == 202
+    rig.dataplane.follow(answer_.headers["Reload-ID"])
+
+
 def test_a_commit_that_libcurl_sent_twice_is_not_taken_for_loaded(rig: Rig) -> None:
+    first_commit(rig)
     in_step(rig)
     # The connection that was kept dies after the commit was carried out: libcurl sends it again, and the answer is a 404.
     rig.dataplane.fault({"action": "close", **COMMIT, "times": 1, "apply": True},
@@ -279,8 +287,7 @@ def test_reload_that_failed_while_we_were_away_is_repeated_at_start(rig: Rig) ->
 
 def test_strangers_failed_reload_is_seen_and_repeated(rig: Rig) -> None:
     in_step(rig, RESYNC_PERIOD="1s")
-    assert rig.dataplane.commit(rig.dataplane.begin()).status == 202  # the first commit of all gives the file its version
-    rig.dataplane.follow(rig.dataplane.get("/reloads").json()[-1]["id"])
+    first_commit(rig)
     rig.dataplane.fault({"action": "fail-reload", "message": "[ALERT] somebody's mistake"})
     answer_ = rig.dataplane.commit(rig.dataplane.begin())
     rig.dataplane.follow(answer_.headers["Reload-ID"])
