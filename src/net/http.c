@@ -317,8 +317,6 @@ static void set_connection(struct http_request *q, const struct http_endpoint *e
         curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
         curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
     }
-    if (o->gzip)
-        curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "gzip");
     q->tcp_user_timeout_ms =
         (unsigned)(o->tcp_user_timeout_ms != 0 ? o->tcp_user_timeout_ms : DEFAULT_TCP_USER_TIMEOUT_MS);
     http_set_socket_options(q);

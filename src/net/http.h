@@ -89,7 +89,6 @@ struct http_request_options {
     const char *bearer_token; /* copied, wiped after */
     const char *basic_user;   /* with basic_password */
     const char *basic_password;
-    bool gzip;                    /* accept a compressed answer */
     bool own_connection;          /* a connection of its own, not shared and not kept: for watches */
     size_t max_body_bytes;        /* 0: 16 MiB; of collected bodies */
     uint64_t connect_timeout_ms;  /* 0: 10 s; name, TCP and TLS */
