@@ -19,9 +19,47 @@
 
 enum config_proxy_v2 { CONFIG_PROXY_V2_OFF, CONFIG_PROXY_V2_DEFAULT_SERVER, CONFIG_PROXY_V2_SERVER };
 
+enum config_node_mode { CONFIG_NODE_MODE_ENDPOINTS, CONFIG_NODE_MODE_ALL };
+enum config_weights { CONFIG_WEIGHTS_KEEP, CONFIG_WEIGHTS_EQUAL, CONFIG_WEIGHTS_ENDPOINTS };
+enum config_health_check { CONFIG_HEALTH_CHECK_BACKEND, CONFIG_HEALTH_CHECK_NODE_PORT };
+enum config_address_type { CONFIG_INTERNAL_IP, CONFIG_EXTERNAL_IP, CONFIG_HOSTNAME, CONFIG_ADDRESS_TYPES };
+enum config_ip_family {
+    CONFIG_IP_DUAL, /* either, the Service's preferred one first */
+    CONFIG_IP_IPV4,
+    CONFIG_IP_IPV6,
+    CONFIG_IP_IPV4_FIRST,
+    CONFIG_IP_IPV6_FIRST,
+};
+
+/* One backend and the Service's port that it is for. */
+struct config_mapping {
+    char *namespace;
+    char *service;
+    char *port; /* name or number; NULL: the Service's only one */
+    char *backend;
+};
+
+#define CONFIG_MAPPINGS_MAX 64
+
 struct config {
+    /* INGRESS_SERVICES, or the one that the single variables make; at least one, no backend twice, in the order given. */
+    struct config_mapping *mappings;
+    size_t mapping_count;
+    /* The single variables as they were given or by default; where INGRESS_SERVICES is given, of no effect. */
     char *ingress_namespace;
     char *ingress_service;
+    char *ingress_port;     /* NULL: none */
+    char *ingress_services; /* as it was given; NULL: not */
+
+    char *node_selector;                                          /* label selector, checked; NULL: all Nodes */
+    enum config_address_type address_types[CONFIG_ADDRESS_TYPES]; /* no type twice */
+    size_t address_type_count;
+    enum config_ip_family ip_family;
+    enum config_node_mode node_mode;
+    enum config_weights weights;
+    uint64_t drain_timeout_ms;
+    unsigned max_loss_percent; /* 0 to 100 */
+    bool dry_run;
 
     /* "http(s)://host:port[/prefix]" or "unix:/path": validated, no userinfo, no query, no trailing slash, so that it can
      * be shown and that a path can be put behind it. */
@@ -31,11 +69,12 @@ struct config {
     struct secret dataplane_password;
     struct secret dataplane_token;
 
-    char *backend_name;
+    char *backend_name;    /* the single variable, or its default */
     uint16_t backend_port; /* 0: the endpoint's own */
     enum config_proxy_v2 proxy_v2;
-    char *balance;       /* NULL: keep */
-    char *adv_check;     /* NULL: keep */
+    char *balance;   /* NULL: keep */
+    char *adv_check; /* NULL: keep */
+    enum config_health_check health_check;
     char **keep_servers; /* globs */
     size_t keep_server_count;
     bool create_backend;
@@ -49,7 +88,7 @@ struct config {
     enum log_format log_format;
     enum log_level log_level;
 
-    uint32_t given; /* bit n: variable n of config/fields.h was given, in whichever form; the others are defaults */
+    uint64_t given; /* bit n: variable n of config/fields.h was given, in whichever form; the others are defaults */
 };
 
 /* One thing to tell about the environment. */

@@ -26,9 +26,10 @@ int codec_read_templates(const char *json, size_t len, struct backend *ret, stru
 /* The body for POST or PUT of one server: the old object (change->server.json) with only our fields replaced. A
  * weight is always explicit. */
 int codec_write_server(const struct diff_change *change, struct buf *out, struct error *err) must_check;
-/* The body for POST or PUT of the backend's base fields: what is there, with only our fields replaced. */
-int codec_write_backend(const struct backend *actual, const struct diff_rules *rules, struct buf *out,
-                        struct error *err) must_check;
+/* The body for POST or PUT of the backend's base fields: what is there, with only our fields replaced. An httpchk that is
+ * ours (the wish has a check_port) and says nothing about what to ask for gets GET /healthz. */
+int codec_write_backend(const struct backend *actual, const struct diff *d, const struct diff_rules *rules,
+                        struct buf *out, struct error *err) must_check;
 
 /* {"_version":N,"id":"...","status":"..."} */
 struct codec_transaction {

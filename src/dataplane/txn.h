@@ -98,11 +98,12 @@ void txn_abort(struct txn *t);
 const char *txn_result_name(enum txn_result r);
 void txn_steps_free(struct txn_step *steps, size_t count);
 
-/* diff -> steps, in the order: backend (create or change), changes of servers, adds, removals. */
+/* Appends the steps of d to *steps (mem_array'd, or NULL with *count 0): backend (create or change), changes of servers,
+ * adds, removals. Several backends share one transaction so. -1: the list is as it was. */
 struct backend;
 struct diff;
 struct diff_rules;
-int txn_steps_from_diff(const struct backend *actual, const struct diff *d, const struct diff_rules *rules,
-                        struct txn_step **ret, size_t *ret_count, struct error *err) must_check;
+int txn_steps_add(const struct backend *actual, const struct diff *d, const struct diff_rules *rules,
+                  struct txn_step **steps, size_t *count, struct error *err) must_check;
 
 #endif

@@ -33,7 +33,7 @@ enum kube_event_type {
     KUBE_UNKNOWN, /* a type of a newer API: its object is not looked at */
 };
 
-enum kube_object_kind { KUBE_NODE, KUBE_SLICE, KUBE_ENDPOINTS };
+enum kube_object_kind { KUBE_NODE, KUBE_SLICE, KUBE_ENDPOINTS, KUBE_SERVICE };
 
 /* A decoded watch event or list item. Owned members; free with kube_event_fini. */
 struct kube_event {
@@ -46,6 +46,7 @@ struct kube_event {
     bool initial_events_end;  /* BOOKMARK with k8s.io/initial-events-end: "true" */
     struct node *node;        /* KUBE_NODE, ADDED or MODIFIED; NULL where it could not be used */
     struct endpoint_set *set; /* KUBE_SLICE, KUBE_ENDPOINTS, likewise */
+    struct service *service;  /* KUBE_SERVICE, likewise */
     struct error skipped;     /* kind != NONE: the object is not usable, and why */
     struct error partial;     /* kind != NONE: the object is usable, but something in it was left out; for the log */
     /* ERROR events (meta/v1 Status) */

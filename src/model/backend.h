@@ -19,7 +19,8 @@ struct backend_server {
     int weight;    /* -1: the line has none */
     bool check;
     bool backup;
-    bool maintenance; /* `disabled` */
+    bool maintenance;    /* `disabled` */
+    uint16_t check_port; /* `port` of the check ("health_check_port"); 0: that of the server */
     bool send_proxy_v2;
     char *json; /* the whole object as the Data Plane API gave it; NULL for one that is still to be made */
 };
@@ -41,11 +42,12 @@ struct backend_alien_line {
 struct backend {
     char *name;
     bool exists;
-    int64_t version; /* configuration version that all of this was read at */
-    bool split;      /* the file says another version than the API: the last reload failed and the file went back */
-    char *mode;      /* "tcp", "http", "" where not set */
-    char *balance;   /* algorithm, "" where not set */
-    char *adv_check; /* "tcp-check", "httpchk", ..., "" where not set */
+    int64_t version;     /* configuration version that all of this was read at */
+    bool split;          /* the file says another version than the API: the last reload failed and the file went back */
+    char *mode;          /* "tcp", "http", "" where not set */
+    char *balance;       /* algorithm, "" where not set */
+    char *adv_check;     /* "tcp-check", "httpchk", ..., "" where not set */
+    bool httpchk_params; /* the httpchk says what to ask for */
     bool default_send_proxy_v2;     /* in its default-server line */
     char *json;                     /* the backend object (base fields) as the API gave it */
     struct backend_server *servers; /* in the order of the file */

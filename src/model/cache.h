@@ -1,5 +1,6 @@
 /*
  * The local copy of the watched objects, one set for each resource, keyed by name. The only place that knows uthash.
+ * One cache holds the Nodes, one for each Service what belongs to it; names are unique in each.
  *
  * A relist is atomic: between cache_replace_begin and cache_replace_end objects are put aside, and the old ones are what
  * everybody sees; the end swaps and drops what was not listed again; an abort keeps the old ones. What is listed again
@@ -17,7 +18,7 @@
 
 #include "model/objects.h"
 
-enum cache_kind { CACHE_NODES, CACHE_SLICES, CACHE_ENDPOINTS, CACHE_KINDS };
+enum cache_kind { CACHE_NODES, CACHE_SLICES, CACHE_ENDPOINTS, CACHE_SERVICES, CACHE_KINDS };
 
 struct cache;
 
@@ -27,6 +28,7 @@ void cache_free(struct cache *c);
 /* Put takes ownership (and frees n or s: a packed copy is kept). True where what is kept changed (a heartbeat of an
  * unchanged node: false). The name must not be NULL; kind is CACHE_SLICES or CACHE_ENDPOINTS. */
 bool cache_put_node(struct cache *c, struct node *n);
+bool cache_put_service(struct cache *c, struct service *s);
 bool cache_put_set(struct cache *c, enum cache_kind kind, struct endpoint_set *s);
 /* True where it was there. */
 bool cache_delete(struct cache *c, enum cache_kind kind, const char *name);
@@ -45,6 +47,7 @@ size_t cache_count(const struct cache *c, enum cache_kind kind);
 
 /* NULL: not known. Valid until the next change of the nodes. */
 const struct node *cache_node(const struct cache *c, const char *name);
+const struct service *cache_service(const struct cache *c, const char *name);
 
 /* Calls fn for each object of the kind, ordered by name. fn must not change the cache; the pointers it gets are valid until
  * the next change of the kind. */

@@ -1,16 +1,19 @@
 /*
- * The mapping rules: from what Kubernetes says to the servers that HAProxy should have. Pure: the same cache and rules
- * give the same answer, whatever the order of events was.
+ * The mapping rules: from what Kubernetes says to the servers that one HAProxy backend should have. Pure: the same caches,
+ * rules, states and time give the same answer, whatever the order of events was.
  *
- * One server for each node with a usable endpoint: name = node name (the endpoint's IP where it names no node), address =
- * the node's first InternalIP (the endpoint's where it names no node), port = the fixed one, else the endpoint's own.
- * Usable: ready; where no endpoint of the Service is ready, serving and terminating ones (as kube-proxy does). An endpoint
- * that several slices list is ready where one of them says so.
+ * Which nodes: with policy Cluster and NODE_MODE all every eligible node, as long as the Service has a usable endpoint;
+ * otherwise each eligible node with a usable one. Usable: ready; where no eligible node has a ready one, serving and
+ * terminating ones (as kube-proxy does). An endpoint that several slices list is ready where one of them says so; one
+ * without a node is a place of its own, named by its IP.
  *
- * The endpoint's own port is right only where the server's address is the endpoint's own: on host network, or where it
- * names no node. A Service with several ports, or with usable endpoints elsewhere, needs a fixed port: DESIRED_UNDECIDED.
- * In a dual-stack Service the endpoints of the node's own address family speak for the node.
- * Several ports are several names; one name may have another number in each slice, and of two on one node it is the lower.
+ * Address: model/node_rules. Port: model/service_port; the endpoint's own port is right only where the server's address is
+ * the endpoint's own: on host network, or where it names no node; elsewhere DESIRED_UNDECIDED. In a dual-stack Service the
+ * endpoints of the node's own address family speak for the node. One port name may have another number in each slice, and
+ * of two on one node it is the lower.
+ *
+ * State: model/server_state. A node that has no ready endpoint left but a serving, terminating one, while another has ready
+ * ones, drains; never the last one.
  */
 #ifndef MODEL_DESIRED_H
 #define MODEL_DESIRED_H
@@ -21,28 +24,64 @@
 
 #include "base/buf.h"
 #include "base/compiler.h"
+#include "model/node_rules.h"
+#include "model/server_state.h"
 
 struct cache;
 
+enum node_mode { NODE_MODE_ENDPOINTS, NODE_MODE_ALL };
+
+enum server_weights {
+    WEIGHTS_KEEP,      /* an existing weight is kept, a new server gets DESIRED_WEIGHT */
+    WEIGHTS_EQUAL,     /* DESIRED_WEIGHT for all */
+    WEIGHTS_ENDPOINTS, /* the number of ready endpoints on the node, 1..256; with policy Cluster as KEEP */
+};
+
+#define DESIRED_WEIGHT 100
+#define DESIRED_WEIGHT_MAX 256 /* HAProxy's */
+
 struct mapping_rules {
-    uint16_t fixed_port; /* 0: the endpoint's own */
+    const char *namespace; /* of the Service; for messages */
+    const char *service;   /* its name */
+    const char *port;      /* a name or number of its ports; NULL: its only one */
+    uint16_t fixed_port;   /* 0: none */
+    enum node_mode node_mode;
+    struct node_rules nodes;
+    enum server_weights weights;
+    bool node_port_check; /* check the healthCheckNodePort where the Service has one */
+    uint64_t drain_timeout_ms;
+};
+
+/* All borrowed. */
+struct desired_input {
+    const struct cache *nodes;   /* CACHE_NODES */
+    const struct cache *service; /* the other kinds; may be the same cache */
+    bool service_denied;         /* the Service may not be read: what it would say is not known, and not waited for */
+    const struct mapping_rules *rules;
+    struct server_states *states; /* a pass over them; NULL: nothing is remembered, LEAVING drains */
+    uint64_t now_ms;
 };
 
 struct desired_server {
     char *name;    /* safe as a HAProxy server name */
-    char *address; /* IP literal */
+    char *address; /* IP literal; a DNS name where Hostname addresses are asked for */
     uint16_t port;
+    enum server_state state; /* LIVE or DRAINING: no new connections, the open ones live on */
+    int weight;              /* -1: an existing one is kept */
+    char *reason;            /* "2 ready endpoints (slice web-abc12); nodePort 30443 of its port https" */
 };
 
-/* An endpoint or node that gave no server, and why; for logs and, later, `explain`. */
+/* An endpoint or node that gave no server, and why; for logs, `plan` and `explain`. */
 struct desired_skip {
-    char *subject; /* "endpoint 10.244.1.7 of slice web-abc12"; one for each node */
-    char *reason;  /* "its node n7 is not known" */
-    bool ordinary; /* in the normal course of things (not ready): to explain, not to warn about */
+    char *subject;  /* "endpoint 10.244.1.7 of slice web-abc12", "node n7"; one for each place */
+    char *reason;   /* "its node n7 is not known" */
+    char *server;   /* the name that its server has or would have; NULL: none */
+    bool ordinary;  /* in the normal course of things (not ready): to explain, not to warn about */
+    bool announced; /* it was said that it would go: no fault of a control plane */
 };
 
 enum desired_state {
-    DESIRED_OK,         /* servers is the wish, at least one */
+    DESIRED_OK,         /* servers is the wish, at least one of them LIVE */
     DESIRED_EMPTY,      /* synced, but no usable endpoint */
     DESIRED_NOT_SYNCED, /* a cache that is needed has not synced */
     DESIRED_UNDECIDED,  /* a rule needs a decision by the user: `problem` says which */
@@ -55,15 +94,24 @@ struct desired {
     struct desired_skip *skips;
     size_t skip_count;
     size_t endpoint_count; /* all endpoints seen, usable or not; one that is in two slices counts twice */
+    uint16_t check_port;   /* check by HTTP at this port of each node (healthCheckNodePort); 0: as the settings say */
+    bool paused;           /* the Service is annotated: nothing is to be written */
+    uint64_t due_ms;       /* compute again then, though nothing changed (a drain ends); 0: no need */
     char *problem;         /* why state is not OK, for /readyz and the log; NULL where OK */
+    char *note;            /* a setting that has no effect here, and why, for the log; NULL: none */
 };
 
 /* Slices are used where they are synced, otherwise Endpoints (see cache_synced). Fills ret (owned by the caller). */
-void desired_compute(const struct cache *c, const struct mapping_rules *rules, struct desired *ret);
+void desired_compute(const struct desired_input *in, struct desired *ret);
 void desired_init(struct desired *d);
 void desired_fini(struct desired *d);
 void desired_copy(struct desired *to, const struct desired *from); /* deep; not the skips; `to` is initialised */
-bool desired_eq(const struct desired *a, const struct desired *b); /* state, servers and problem; not the skips */
+/* The same for HAProxy: all but skips, reasons, note and due_ms. */
+bool desired_eq(const struct desired *a, const struct desired *b);
+
+/* Why the server of that name is not wished for; NULL: nothing is known of it. */
+const struct desired_skip *desired_why_out(const struct desired *d, const char *server_name);
+const struct desired_server *desired_find(const struct desired *d, const char *server_name); /* NULL: not wished for */
 
 /* Node name -> server name: HAProxy takes letters, digits and "_.:-" ("character 'x' is not permitted in server name");
  * everything else becomes '_'. "" becomes "_". Allocates. */

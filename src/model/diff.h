@@ -2,8 +2,9 @@
  * Actual backend and desired servers -> the exact list of writes. Pure. Nothing to do gives no change at all.
  *
  * All `server` lines are ours except `backup` ones and those whose name matches a keep glob (fnmatch(3)). Of ours, these
- * fields are written: address, port, check, weight where the line has none (an existing one is kept), send-proxy-v2 by
- * rule. A desired name that clashes with a line that is not ours, with a keep glob or with a server-template is skipped,
+ * fields are written: address, port, check, weight (where the wish rules none: only on a line that has none), maintenance
+ * (on for a draining server, off for a live one), send-proxy-v2 by rule, the check's port where own_check_port. A draining
+ * server that has no line gets none. A desired name that clashes with a line that is not ours, with a keep glob or with a server-template is skipped,
  * and both are named. Where a name stands on several lines (HAProxy refuses to start with that) a write could hit any of
  * them: the first is looked after, unless one of them is not ours.
  */
@@ -20,15 +21,14 @@ enum proxy_v2 { PROXY_V2_OFF, PROXY_V2_DEFAULT_SERVER, PROXY_V2_SERVER };
 
 struct diff_rules {
     const char *balance;   /* NULL: keep what is there */
-    const char *adv_check; /* NULL: keep what is there */
+    const char *adv_check; /* NULL: keep what is there; "httpchk" where the wish has a check_port */
     enum proxy_v2 proxy_v2;
     char *const *keep_servers; /* globs */
     size_t keep_count;
     bool allow_empty;
     bool create_backend;
+    bool own_check_port; /* the check's port is ours: that of the wish, or none */
 };
-
-#define DIFF_NEW_WEIGHT 100
 
 enum diff_op { DIFF_ADD, DIFF_CHANGE, DIFF_REMOVE };
 
@@ -36,6 +36,9 @@ struct diff_change {
     enum diff_op op;
     struct backend_server server; /* ADD, CHANGE: as it should be (json: the old object for CHANGE); REMOVE: as it is */
     char *detail;                 /* "address 10.0.0.1 -> 10.0.0.2, check on"; "" for ADD and REMOVE */
+    char *reason;                 /* of the wish: why it is wanted, drains, or is out */
+    bool loss;                    /* it was live (not in maintenance) and will not be */
+    bool announced;               /* with loss: it was said that it would go */
 };
 
 struct diff_skip {
@@ -55,14 +58,17 @@ struct diff {
     char *why;                   /* HOLD, REFUSE; these carry no changes */
     struct diff_change *changes; /* additions, changes, removals; each group ordered by name */
     size_t change_count;
-    bool create_backend;  /* it is missing and may be made, with all the rules say; then backend_change is false */
-    bool backend_change;  /* balance, adv_check or default-server differ */
-    char *backend_detail; /* "balance leastconn -> roundrobin"; NULL without backend_change */
+    bool create_backend;   /* it is missing and may be made, with all the rules say; then backend_change is false */
+    bool backend_change;   /* balance, adv_check or default-server differ */
+    const char *adv_check; /* what it is to be: of the rules, or "httpchk"; borrowed; NULL: as it is */
+    char *backend_detail;  /* "balance leastconn -> roundrobin"; NULL without backend_change */
     struct diff_skip *skips;
     size_t skip_count;
     size_t foreign_count;         /* lines that are not ours: servers and server-templates */
     size_t foreign_inherit_count; /* of these, how many will inherit the send-proxy-v2 that backend_change adds */
     size_t ours_count;            /* lines that are ours, before the change */
+    size_t live_count;            /* of these, not in maintenance */
+    size_t loss_count;            /* changes that are a loss and not announced */
 };
 
 /* PROXY_V2_OFF removes send-proxy-v2 from our own servers only where it stands on the server line, and from
@@ -70,6 +76,9 @@ struct diff {
 void diff_compute(const struct backend *actual, const struct desired *desired, const struct diff_rules *rules,
                   struct diff *ret);
 void diff_fini(struct diff *d); /* a zeroed one is allowed */
+
+/* Takes the losses that were not announced out of d; true where changes are left. For the brake. */
+bool diff_withhold_losses(struct diff *d);
 
 /* The backend as it is once d was written (version is left alone); for the cached copy and for property tests. */
 void diff_apply(const struct diff *d, const struct diff_rules *rules, struct backend *b);

@@ -11,11 +11,50 @@
 
 #include "base/compiler.h"
 
-/* core/v1 Node. */
+enum node_address_type { NODE_INTERNAL_IP, NODE_EXTERNAL_IP, NODE_HOSTNAME, NODE_ADDRESS_TYPES };
+
+/* core/v1 NodeAddress. */
+struct node_address {
+    enum node_address_type type;
+    char *text; /* an IP literal; with NODE_HOSTNAME a DNS name or an IP literal */
+};
+
+/* At most one of each type and family (IPv4, IPv6, name): the first of them. */
+#define NODE_ADDRESSES_MAX 7
+
+/* core/v1 Node. The flags are facts; what they mean is model/node_rules' business. */
 struct node {
     char *name;
-    uint64_t uid_hash; /* 64-bit hash of metadata.uid: the same name with another one is another node */
-    char *internal_ip; /* the first valid InternalIP; NULL: it has none */
+    uint64_t uid_hash;              /* 64-bit hash of metadata.uid: the same name with another one is another node */
+    struct node_address *addresses; /* in the order of the object */
+    size_t address_count;
+    bool excluded; /* label node.kubernetes.io/exclude-from-external-load-balancers, unless its value is a false bool */
+    bool to_be_deleted; /* taint ToBeDeletedByClusterAutoscaler, whatever its effect */
+    bool deleting;      /* metadata.deletionTimestamp */
+    bool cordoned;      /* spec.unschedulable */
+    bool not_ready;     /* condition Ready is there and not "True" */
+};
+
+enum service_type { SERVICE_CLUSTER_IP, SERVICE_NODE_PORT, SERVICE_LOAD_BALANCER, SERVICE_EXTERNAL_NAME };
+
+/* core/v1 ServicePort; TCP only. */
+struct service_port {
+    char *name;         /* "" where it has none */
+    uint16_t number;    /* spec.ports[].port; never 0 */
+    uint16_t node_port; /* 0: none */
+};
+
+/* core/v1 Service. */
+struct service {
+    char *name;
+    uint64_t uid_hash;
+    enum service_type type;
+    bool local;                      /* externalTrafficPolicy Local; otherwise Cluster, or no policy at all */
+    uint16_t health_check_node_port; /* 0: none */
+    bool paused;                     /* annotation haproxy-k8s-sync/paused, unless its value is a false bool */
+    int families[2];                 /* spec.ipFamilies, AF_INET and AF_INET6, preferred first; 0: none */
+    struct service_port *ports;
+    size_t port_count;
 };
 
 /* A port of a slice or of an Endpoints subset. discovery.k8s.io/v1 EndpointPort. */
@@ -50,12 +89,15 @@ struct endpoint_set {
 };
 
 void node_free(struct node *n); /* NULL is allowed */
+void service_free(struct service *s);
 void endpoint_set_free(struct endpoint_set *s);
 void node_free_ptr(struct node **n); /* for cleanup() */
 void endpoint_set_free_ptr(struct endpoint_set **s);
+void service_free_ptr(struct service **s);
 
 /* Same in everything that is kept. */
 bool node_eq(const struct node *a, const struct node *b);
+bool service_eq(const struct service *a, const struct service *b);
 bool endpoint_set_eq(const struct endpoint_set *a, const struct endpoint_set *b);
 
 #endif

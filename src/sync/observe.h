@@ -1,11 +1,12 @@
 /*
- * Reads one backend from the Data Plane API: base fields, servers, server-templates and the file itself, all at the same
- * configuration version. Reads only.
+ * Reads backends from the Data Plane API: base fields, servers and server-templates of each, and the file itself, all at
+ * the same configuration version. Reads only.
  */
 #ifndef SYNC_OBSERVE_H
 #define SYNC_OBSERVE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/error.h"
 #include "model/backend.h"
@@ -17,16 +18,18 @@ enum observe_step { OBSERVE_IDLE, OBSERVE_BACKEND, OBSERVE_SERVERS, OBSERVE_TEMP
 
 struct observe {
     struct dataplane_client *client;
-    const char *backend_name; /* borrowed */
+    const char *const *names; /* borrowed */
+    size_t count;
     enum observe_step step;
-    unsigned restarts; /* the version moved while we read */
-    struct backend found;
-    /* err NULL: found is complete and may be moved out. Otherwise its kind says how to go on. */
+    size_t at;             /* the backend that is being read */
+    unsigned restarts;     /* the version moved while we read */
+    struct backend *found; /* `count` of them */
+    /* err NULL: found is complete, and each may be moved out. Otherwise its kind says how to go on. */
     void (*done)(void *arg, struct backend *found, const struct error *err);
     void *arg;
 };
 
-void observe_init(struct observe *o, struct dataplane_client *client, const char *backend_name,
+void observe_init(struct observe *o, struct dataplane_client *client, const char *const *names, size_t count,
                   void (*done)(void *arg, struct backend *found, const struct error *err), void *arg);
 void observe_fini(struct observe *o);
 void observe_start(struct observe *o);

@@ -5,29 +5,47 @@
 #define SYNC_PLAN_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "model/backend.h"
 #include "model/desired.h"
 #include "model/diff.h"
+#include "sync/brake.h"
 
 enum plan_verdict {
     PLAN_WAIT,         /* the wish is not known yet or needs a decision by the user: nothing is written */
     PLAN_IN_STEP,      /* nothing to do */
-    PLAN_WRITE,        /* a transaction with diff's changes */
+    PLAN_WRITE,        /* a transaction with diff's changes; held_back of them wait */
     PLAN_RELOAD_AGAIN, /* an empty commit: the last reload failed or its end is not known */
     PLAN_HOLD,         /* no usable endpoint: the last good servers stay */
+    PLAN_BRAKE,        /* too many servers would be lost at once: they stay for a while, and nothing else differs */
+    PLAN_WITHHELD,     /* there is something to write (diff), but writing is paused or this is a dry run */
     PLAN_REFUSE,       /* must not write; an operator has to act */
+};
+
+struct plan_rules {
+    struct diff_rules diff;
+    unsigned max_loss_percent; /* 100: no brake */
+    uint64_t brake_ms;         /* how long a loss is held back */
+    bool dry_run;
 };
 
 struct plan {
     enum plan_verdict verdict;
     struct diff diff; /* empty with PLAN_WAIT */
-    const char *why;  /* WAIT, HOLD, REFUSE; borrowed from diff and wish */
+    const char *why;  /* WAIT, HOLD, REFUSE, BRAKE, WITHHELD; borrowed from diff, wish and text */
+    char *text;
+    size_t held_back;        /* losses that the brake keeps out of diff (WRITE, BRAKE, and WITHHELD) */
+    char *held_names;        /* "n1, n2 and 3 more"; NULL: none */
+    uint64_t brake_until_ms; /* with held_back: plan again then */
 };
 
-/* dirty: the last reload failed or its end is not known, so HAProxy may run something else than the file says. */
-void plan_make(const struct backend *actual, const struct desired *wish, const struct diff_rules *rules, bool dirty,
-               struct plan *ret);
+/* dirty: the last reload failed or its end is not known, so HAProxy may run something else than the file says. brake: of
+ * this backend, kept from plan to plan. now_ms: monotonic. */
+void plan_make(const struct backend *actual, const struct desired *wish, const struct plan_rules *rules, bool dirty,
+               struct brake *brake, uint64_t now_ms, struct plan *ret);
 void plan_fini(struct plan *p);
+const char *plan_verdict_name(enum plan_verdict v); /* "in step", "changes", ...: for `plan` */
 
 #endif

@@ -1,11 +1,12 @@
 /*
- * What is watched for one Service: Nodes, its EndpointSlices, and its Endpoints only where slices are forbidden or not
- * served. Owns the cache that they fill.
+ * What is watched: Nodes, and for each Service its EndpointSlices, the Service itself, and its Endpoints only where slices
+ * are forbidden or not served. Owns the caches that they fill.
  */
 #ifndef SYNC_SOURCES_H
 #define SYNC_SOURCES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -17,23 +18,44 @@ struct kube_client;
 struct sources;
 struct telemetry;
 
-/* changed: the cache is another one (cause is valid during the call); never called before sources_synced. It may be
- * called from inside libcurl: set a timer, start no request. */
-struct sources *sources_new(struct event_base *base, struct kube_client *client, const char *namespace,
-                            const char *service, struct telemetry *telemetry, const struct log *log,
-                            void (*changed)(void *arg, const char *cause, uint64_t received_us), void *arg) must_check;
+/* Borrowed for the time of sources_new. */
+struct sources_service {
+    const char *namespace;
+    const char *name;
+};
+
+struct sources_options {
+    const struct sources_service *services; /* each of them once */
+    size_t service_count;
+    const char *node_selector;   /* label selector; NULL: all Nodes */
+    struct telemetry *telemetry; /* NULL: not measured */
+    const struct log *log;
+};
+
+#define SOURCES_ALL SIZE_MAX
+
+/* changed: another state is to be taken up for this service (SOURCES_ALL: the Nodes, so for each); cause is valid during
+ * the call. Never called for a service before sources_synced. It may be called from inside libcurl: set a timer, start no
+ * request. */
+struct sources *sources_new(struct event_base *base, struct kube_client *client, const struct sources_options *options,
+                            void (*changed)(void *arg, size_t service, const char *cause, uint64_t received_us),
+                            void *arg) must_check;
 void sources_free(struct sources *s);
 
 void sources_start(struct sources *s);
 void sources_stop(struct sources *s);
 void sources_poke(struct sources *s);
 
-const struct cache *sources_cache(const struct sources *s);
+const struct cache *sources_nodes(const struct sources *s);
+const struct cache *sources_cache(const struct sources *s, size_t service);
 
-/* Nodes, and slices or Endpoints, have synced once: the cache may be believed. */
-bool sources_synced(const struct sources *s);
+/* Nodes, slices or Endpoints, and the Service (unless it may not be read) have synced once: the caches may be believed. */
+bool sources_synced(const struct sources *s, size_t service);
 
-/* Adds a line for each watch; true where all that are needed are synced and in contact. */
+/* The Service may not be read (403, 404 of the resource): the daemon goes on without what it would say. */
+bool sources_service_denied(const struct sources *s, size_t service);
+
+/* Adds a line for each watch; true where all that are needed are synced and in contact. A denied Service is no lack. */
 bool sources_ready(const struct sources *s, struct buf *body);
 
 /* Sets the gauges that are read at scrape time. */

@@ -1,17 +1,20 @@
 /*
- * One HAProxy behind one Data Plane API, brought to the wish and kept there: observe -> plan -> transaction -> reload.
- * It converges by itself: own version, backoff and dirty flag; several of them would not disturb each other.
+ * One HAProxy behind one Data Plane API: each of its backends that is ours brought to its wish and kept there: observe ->
+ * plan -> transaction -> reload. It converges by itself: own version, backoff and dirty flag; several of them would not
+ * disturb each other. What several backends need at once goes into one transaction; where HAProxy refuses that, each gets
+ * one of its own, so that only the one that is wrong stays behind.
  */
 #ifndef SYNC_TARGET_H
 #define SYNC_TARGET_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
 #include "base/log.h"
 #include "model/desired.h"
-#include "model/diff.h"
+#include "sync/plan.h"
 
 struct dataplane_client;
 struct event_base;
@@ -20,8 +23,9 @@ struct telemetry;
 
 struct target_options {
     struct dataplane_client *client; /* borrowed */
-    const char *backend_name;        /* borrowed, as are the strings in rules */
-    struct diff_rules rules;
+    const char *const *backends;     /* names, each once; borrowed, as are the strings in rules */
+    size_t backend_count;
+    struct plan_rules rules; /* for all of them */
     uint64_t resync_period_ms;
     struct telemetry *telemetry;
     const struct log *log;
@@ -30,12 +34,13 @@ struct target_options {
 struct target *target_new(struct event_base *base, const struct target_options *options) must_check;
 void target_free(struct target *t);
 
-/* Reads what is there; writes nothing before the first wish. */
+/* Reads what is there; writes nothing to a backend before its first wish. */
 void target_start(struct target *t);
 
 /* Takes over wish (it is left empty). cause: what brought it about, for the log; received_us: when that arrived
- * (monotonic), 0 where it is no event. */
-void target_wish(struct target *t, struct desired *wish, const char *cause, uint64_t received_us);
+ * (monotonic), 0 where it is no event. Nothing happens before target_go, so that several wishes are one transaction. */
+void target_wish(struct target *t, size_t backend, struct desired *wish, const char *cause, uint64_t received_us);
+void target_go(struct target *t);
 
 /* Compares with what HAProxy really has, now. */
 void target_compare(struct target *t);
@@ -43,7 +48,7 @@ void target_compare(struct target *t);
 /* Aborts or finishes the transaction in hand, then calls stopped (perhaps at once). Nothing is written after. */
 void target_stop(struct target *t, void (*stopped)(void *arg), void *arg);
 
-/* Adds its line for /readyz; true where it is in step (or holds the last good servers on purpose). */
+/* Adds a line for each backend to /readyz; true where all are in step (or hold what they have on purpose). */
 bool target_ready(const struct target *t, struct buf *body);
 
 #endif

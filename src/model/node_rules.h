@@ -1,0 +1,48 @@
+/*
+ * Which nodes may have a server, and at which address. Pure.
+ *
+ * Not eligible: excluded by label, tainted to be deleted, being deleted. NotReady and cordoned nodes are (KEP-3458): what
+ * still answers is HAProxy's own health check's to say, and a control-plane hiccup must not be an outage.
+ */
+#ifndef MODEL_NODE_RULES_H
+#define MODEL_NODE_RULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "model/objects.h"
+
+enum ip_family_rule {
+    IP_FAMILY_DUAL, /* either; the Service's preferred one first, else the node's first */
+    IP_FAMILY_IPV4, /* only this one */
+    IP_FAMILY_IPV6,
+    IP_FAMILY_IPV4_FIRST, /* either, this one first */
+    IP_FAMILY_IPV6_FIRST,
+};
+
+struct node_rules {
+    enum node_address_type types[NODE_ADDRESS_TYPES]; /* in this order */
+    size_t type_count;
+    enum ip_family_rule family;
+};
+
+/* InternalIP, IP_FAMILY_DUAL. */
+extern const struct node_rules node_rules_default;
+
+/* Why the node may have no server whatever runs on it: "it has the label node.kubernetes.io/exclude-...", a constant.
+ * NULL: it may. */
+const char *node_exclusion(const struct node *n);
+
+/*
+ * The address to connect to: the first type of the rules that has one, in it the preferred family; a DNS name (Hostname)
+ * is of every family. service NULL: not known. With strict, families that the Service does not have are not taken (its
+ * NodePort does not listen there). NULL: none.
+ */
+const struct node_address *node_address_choose(const struct node *n, const struct node_rules *rules,
+                                               const struct service *service, bool strict);
+
+/* "InternalIP, IPv4": what was looked for, for messages. Allocates. */
+char *node_rules_text(const struct node_rules *rules, const struct service *service, bool strict) must_check;
+
+#endif

@@ -1,0 +1,61 @@
+#include "sync/rules.h"
+
+#include "config/config.h"
+
+static enum proxy_v2 proxy_v2_of(enum config_proxy_v2 p)
+{
+    return p == CONFIG_PROXY_V2_DEFAULT_SERVER ? PROXY_V2_DEFAULT_SERVER
+           : p == CONFIG_PROXY_V2_SERVER       ? PROXY_V2_SERVER
+                                               : PROXY_V2_OFF;
+}
+
+static struct node_rules node_rules_of(const struct config *config)
+{
+    static const enum node_address_type types[] = {[CONFIG_INTERNAL_IP] = NODE_INTERNAL_IP,
+                                                   [CONFIG_EXTERNAL_IP] = NODE_EXTERNAL_IP,
+                                                   [CONFIG_HOSTNAME] = NODE_HOSTNAME};
+    static const enum ip_family_rule families[] = {[CONFIG_IP_DUAL] = IP_FAMILY_DUAL,
+                                                   [CONFIG_IP_IPV4] = IP_FAMILY_IPV4,
+                                                   [CONFIG_IP_IPV6] = IP_FAMILY_IPV6,
+                                                   [CONFIG_IP_IPV4_FIRST] = IP_FAMILY_IPV4_FIRST,
+                                                   [CONFIG_IP_IPV6_FIRST] = IP_FAMILY_IPV6_FIRST};
+    struct node_rules rules = {.type_count = config->address_type_count, .family = families[config->ip_family]};
+    for (size_t i = 0; i < rules.type_count; i++)
+        rules.types[i] = types[config->address_types[i]];
+    return rules;
+}
+
+struct mapping_rules rules_for_mapping(const struct config *config, const struct config_mapping *mapping)
+{
+    static const enum server_weights weights[] = {[CONFIG_WEIGHTS_KEEP] = WEIGHTS_KEEP,
+                                                  [CONFIG_WEIGHTS_EQUAL] = WEIGHTS_EQUAL,
+                                                  [CONFIG_WEIGHTS_ENDPOINTS] = WEIGHTS_ENDPOINTS};
+    return (struct mapping_rules){
+        .namespace = mapping->namespace,
+        .service = mapping->service,
+        .port = mapping->port,
+        .fixed_port = config->backend_port,
+        .node_mode = config->node_mode == CONFIG_NODE_MODE_ALL ? NODE_MODE_ALL : NODE_MODE_ENDPOINTS,
+        .nodes = node_rules_of(config),
+        .weights = weights[config->weights],
+        .node_port_check = config->health_check == CONFIG_HEALTH_CHECK_NODE_PORT,
+        .drain_timeout_ms = config->drain_timeout_ms,
+    };
+}
+
+struct plan_rules rules_for_plan(const struct config *config)
+{
+    return (struct plan_rules){
+        .diff = {.balance = config->balance,
+                 .adv_check = config->adv_check,
+                 .proxy_v2 = proxy_v2_of(config->proxy_v2),
+                 .keep_servers = config->keep_servers,
+                 .keep_count = config->keep_server_count,
+                 .allow_empty = config->allow_empty,
+                 .create_backend = config->create_backend,
+                 .own_check_port = config->health_check == CONFIG_HEALTH_CHECK_NODE_PORT},
+        .max_loss_percent = config->max_loss_percent,
+        .brake_ms = config->resync_period_ms,
+        .dry_run = config->dry_run,
+    };
+}
