@@ -9,6 +9,7 @@
 #include "config/environment.h"
 #include "config/fields.h"
 #include "config/report.h"
+#include "config/services.h"
 #include "config/unknown.h"
 
 /* A mistake that explains itself better than `expected` would: NULL for none. */
@@ -62,7 +63,7 @@ static void parse_field(char *const *env, enum config_field_id id, struct config
     if (str_empty(value) || is_injected(f, value, report))
         value = NULL;
     if (value != NULL)
-        c->given |= 1u << id;
+        c->given |= (uint64_t)1 << id;
     else
         value = f->fallback;
     if (value != NULL)
@@ -71,7 +72,10 @@ static void parse_field(char *const *env, enum config_field_id id, struct config
 
 int config_parse(char *const *env, struct config *ret, struct config_report *report)
 {
-    struct config c = {0};
+    struct config c = {.address_types = {CONFIG_INTERNAL_IP},
+                       .address_type_count = 1,
+                       .drain_timeout_ms = 30000,
+                       .max_loss_percent = 50};
     *report = (struct config_report){0};
     for (int i = 0; i < CONFIG_FIELD_COUNT; i++)
         if (!config_field((enum config_field_id)i)->or_file)
@@ -87,15 +91,17 @@ int config_parse(char *const *env, struct config *ret, struct config_report *rep
     }
     if (c.backend_name == NULL)
         c.backend_name = mem_strdup(c.ingress_service);
+    services_parse(&c, report);
     *ret = c;
     return 0;
 }
 
 void config_fini(struct config *c)
 {
-    char *const strings[] = {c->ingress_namespace, c->ingress_service, c->dataplane_url,
-                             c->dataplane_socket,  c->backend_name,    c->balance,
-                             c->adv_check,         c->kubeconfig,      c->listen_host};
+    char *const strings[] = {c->ingress_namespace, c->ingress_service, c->ingress_port,     c->ingress_services,
+                             c->node_selector,     c->dataplane_url,   c->dataplane_socket, c->backend_name,
+                             c->balance,           c->adv_check,       c->kubeconfig,       c->listen_host};
+    services_fini(c);
     for (size_t i = 0; i < array_len(strings); i++)
         free(strings[i]);
     for (size_t i = 0; i < c->keep_server_count; i++)

@@ -126,7 +126,7 @@ void credentials_parse(char *const *env, struct config *c, struct config_report 
     for (size_t i = 0; i < COUNT; i++) {
         look_up(env, ids[i], secrets[i], &g[i]);
         parse_one(ids[i], &g[i], report);
-        c->given |= is_given(&g[i]) ? 1u << ids[i] : 0;
+        c->given |= is_given(&g[i]) ? (uint64_t)1 << ids[i] : 0;
     }
     if (is_given(&g[TOKEN]) && (is_given(&g[USER]) || is_given(&g[PASSWORD]))) {
         report_error(report, "HAPROXY_DATAPLANE_TOKEN is set beside HAPROXY_DATAPLANE_USERNAME or _PASSWORD: expected "

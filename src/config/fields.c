@@ -213,5 +213,5 @@ const struct config_field *config_field(enum config_field_id id)
 
 bool config_is_given(const struct config *c, enum config_field_id id)
 {
-    return (c->given & (1u << id)) != 0;
+    return (c->given & ((uint64_t)1 << id)) != 0;
 }

@@ -114,6 +114,23 @@ START_TEST(defaults)
     ck_assert_int_eq(c->log_format, LOG_FORMAT_LOGFMT);
     ck_assert_int_eq(c->log_level, LOG_LEVEL_INFO);
     ck_assert(!secret_is_set(&c->dataplane_token));
+    ck_assert_uint_eq(c->mapping_count, 1);
+    ck_assert_str_eq(c->mappings[0].namespace, "ingress-nginx");
+    ck_assert_str_eq(c->mappings[0].service, "ingress-nginx");
+    ck_assert_ptr_null(c->mappings[0].port);
+    ck_assert_str_eq(c->mappings[0].backend, "ingress-nginx");
+    ck_assert_ptr_null(c->ingress_port);
+    ck_assert_ptr_null(c->ingress_services);
+    ck_assert_ptr_null(c->node_selector);
+    ck_assert_uint_eq(c->address_type_count, 1);
+    ck_assert_int_eq(c->address_types[0], CONFIG_INTERNAL_IP);
+    ck_assert_int_eq(c->ip_family, CONFIG_IP_DUAL);
+    ck_assert_int_eq(c->node_mode, CONFIG_NODE_MODE_ENDPOINTS);
+    ck_assert_int_eq(c->weights, CONFIG_WEIGHTS_KEEP);
+    ck_assert_int_eq(c->health_check, CONFIG_HEALTH_CHECK_BACKEND);
+    ck_assert_uint_eq(c->drain_timeout_ms, 30000);
+    ck_assert_uint_eq(c->max_loss_percent, 50);
+    ck_assert(!c->dry_run);
 }
 END_TEST
 

@@ -1,0 +1,12 @@
+/* Which backend is for which port of which Service: from INGRESS_SERVICES, or from the variables of the single form. */
+#ifndef CONFIG_SERVICES_H
+#define CONFIG_SERVICES_H
+
+struct config;
+struct config_report;
+
+/* Makes c->mappings of what the other fields hold; reports what is wrong. */
+void services_parse(struct config *c, struct config_report *report);
+void services_fini(struct config *c); /* frees the mappings */
+
+#endif
