@@ -48,6 +48,17 @@ static int read_balance(yyjson_val *root, const char *object, const char **ret, 
     return 0;
 }
 
+/* Whether `option httpchk` says anything about what to ask for. */
+static int read_httpchk(yyjson_val *root, const char *object, bool *ret, struct error *err)
+{
+    yyjson_val *val = yyjson_obj_get(root, "httpchk_params");
+    if (val != NULL && !yyjson_is_null(val) && !yyjson_is_obj(val))
+        return error_set(err, ERROR_INVALID, "%s: field \"httpchk_params\" is %s, expected an object", object,
+                         yyjson_get_type_desc(val));
+    *ret = yyjson_obj_size(val) > 0;
+    return 0;
+}
+
 static void replace(char **to, const char *with)
 {
     char *copy = mem_strdup(with);
@@ -58,7 +69,7 @@ static void replace(char **to, const char *with)
 int codec_read_backend(const char *json, size_t len, struct backend *ret, struct error *err)
 {
     const char *name, *mode, *balance, *adv_check;
-    bool proxy;
+    bool proxy, httpchk;
     cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(json, len, "the backend", err);
     if (doc == NULL)
         return -1;
@@ -73,12 +84,13 @@ int codec_read_backend(const char *json, size_t len, struct backend *ret, struct
     cleanup(mem_free_ptr) char *object = mem_printf("backend %s", name);
     if (codec_get_string(root, "mode", object, &mode, err) != 0 || read_balance(root, object, &balance, err) != 0 ||
         codec_get_string(root, "adv_check", object, &adv_check, err) != 0 ||
-        read_proxy_default(root, object, &proxy, err) != 0)
+        read_httpchk(root, object, &httpchk, err) != 0 || read_proxy_default(root, object, &proxy, err) != 0)
         return -1;
     replace(&ret->name, name);
     replace(&ret->mode, mode);
     replace(&ret->balance, balance);
     replace(&ret->adv_check, adv_check);
+    ret->httpchk_params = httpchk;
     ret->default_send_proxy_v2 = proxy;
     ret->exists = true;
     free(ret->json);
@@ -89,7 +101,7 @@ int codec_read_backend(const char *json, size_t len, struct backend *ret, struct
 static int read_server(yyjson_val *val, size_t index, struct backend_server *ret, struct error *err)
 {
     const char *name, *address;
-    int64_t port, weight;
+    int64_t port, weight, check_port;
     char object[64];
     snprintf(object, sizeof(object), "server %zu of the list", index + 1);
     if (!yyjson_is_obj(val))
@@ -101,6 +113,7 @@ static int read_server(yyjson_val *val, size_t index, struct backend_server *ret
     if (codec_need_string(val, "address", named, &address, err) != 0 ||
         codec_get_int(val, "port", named, 0, 65535, 0, &port, err) != 0 ||
         codec_get_int(val, "weight", named, 0, INT_MAX, -1, &weight, err) != 0 ||
+        codec_get_int(val, "health_check_port", named, 0, 65535, 0, &check_port, err) != 0 ||
         codec_get_switch(val, "check", named, &ret->check, err) != 0 ||
         codec_get_switch(val, "backup", named, &ret->backup, err) != 0 ||
         codec_get_switch(val, "maintenance", named, &ret->maintenance, err) != 0 ||
@@ -110,6 +123,7 @@ static int read_server(yyjson_val *val, size_t index, struct backend_server *ret
     ret->address = mem_strdup(address);
     ret->port = (uint16_t)port;
     ret->weight = (int)weight;
+    ret->check_port = (uint16_t)check_port;
     ret->json = codec_text_of(val);
     return 0;
 }

@@ -72,6 +72,25 @@ static int finish(yyjson_mut_doc *doc, const char *what, struct buf *out, struct
     return 0;
 }
 
+/* 0 stands for "none". */
+static void put_port(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, uint16_t port)
+{
+    if (port != 0)
+        put_int(doc, obj, key, port);
+    else
+        yyjson_mut_obj_remove_key(obj, key);
+}
+
+/* A DNS name that we put there: HAProxy is to start, and to take what it knew, though DNS is away. */
+static void put_address(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *address)
+{
+    bool ours = !yyjson_mut_equals_str(yyjson_mut_obj_get(obj, "address"), address);
+    put_string(doc, obj, "address", address);
+    if (ours && str_ip_family(address) == 0 && strpbrk(address, "/@") == NULL &&
+        yyjson_mut_obj_get(obj, "init-addr") == NULL)
+        put_string(doc, obj, "init-addr", "last,libc,none");
+}
+
 int codec_write_server(const struct diff_change *change, struct buf *out, struct error *err)
 {
     const struct backend_server *s = &change->server;
@@ -82,13 +101,12 @@ int codec_write_server(const struct diff_change *change, struct buf *out, struct
         return -1;
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
     put_string(doc, root, "name", s->name);
-    put_string(doc, root, "address", s->address);
-    if (s->port != 0)
-        put_int(doc, root, "port", s->port);
-    else
-        yyjson_mut_obj_remove_key(root, "port");
+    put_address(doc, root, s->address);
+    put_port(doc, root, "port", s->port);
     put_switch(doc, root, "check", s->check);
-    put_int(doc, root, "weight", s->weight >= 0 ? s->weight : DIFF_NEW_WEIGHT);
+    put_port(doc, root, "health_check_port", s->check_port);
+    put_int(doc, root, "weight", s->weight >= 0 ? s->weight : DESIRED_WEIGHT);
+    put_switch(doc, root, "maintenance", s->maintenance);
     put_switch(doc, root, "send-proxy-v2", s->send_proxy_v2);
     return finish(doc, what, out, err);
 }
@@ -107,13 +125,28 @@ static void put_balance(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *a
 static void put_adv_check(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *check)
 {
     /* Each belongs to one kind of check; beside another kind it would be refused or come back as a line. */
-    static const char *const params[] = {"httpchk_params", "mysql_check_params", "pgsql_check_params",
-                                         "smtpchk_params"};
+    static const struct {
+        const char *kind, *params;
+    } kinds[] = {{"httpchk", "httpchk_params"},
+                 {"mysql-check", "mysql_check_params"},
+                 {"pgsql-check", "pgsql_check_params"},
+                 {"smtpchk", "smtpchk_params"}};
     if (yyjson_mut_equals_str(yyjson_mut_obj_get(root, "adv_check"), check))
         return;
-    for (size_t i = 0; i < array_len(params); i++)
-        yyjson_mut_obj_remove_key(root, params[i]);
+    for (size_t i = 0; i < array_len(kinds); i++)
+        if (!str_eq(kinds[i].kind, check))
+            yyjson_mut_obj_remove_key(root, kinds[i].params);
     put_string(doc, root, "adv_check", check);
+}
+
+static void put_httpchk(yyjson_mut_doc *doc, yyjson_mut_val *root)
+{
+    if (yyjson_mut_obj_size(yyjson_mut_obj_get(root, "httpchk_params")) > 0)
+        return; /* an operator's */
+    yyjson_mut_val *params = yyjson_mut_obj(doc);
+    put_string(doc, params, "method", "GET");
+    put_string(doc, params, "uri", "/healthz");
+    put(doc, root, "httpchk_params", params);
 }
 
 static void put_proxy_default(yyjson_mut_doc *doc, yyjson_mut_val *root)
@@ -125,8 +158,8 @@ static void put_proxy_default(yyjson_mut_doc *doc, yyjson_mut_val *root)
         put(doc, root, "default_server", defaults); /* when it is complete: a replacement is copied */
 }
 
-int codec_write_backend(const struct backend *actual, const struct diff_rules *rules, struct buf *out,
-                        struct error *err)
+int codec_write_backend(const struct backend *actual, const struct diff *d, const struct diff_rules *rules,
+                        struct buf *out, struct error *err)
 {
     cleanup(mem_free_ptr) char *what = mem_printf("backend %s", actual->name);
     cleanup(codec_mut_doc_free_ptr) yyjson_mut_doc *doc = start_from(actual->json, what, err);
@@ -138,8 +171,10 @@ int codec_write_backend(const struct backend *actual, const struct diff_rules *r
         put_string(doc, root, "mode", "tcp"); /* TLS and PROXY v2 go through to the ingress untouched */
     if (rules->balance != NULL)
         put_balance(doc, root, rules->balance);
-    if (rules->adv_check != NULL)
-        put_adv_check(doc, root, rules->adv_check);
+    if (d->adv_check != NULL)
+        put_adv_check(doc, root, d->adv_check);
+    if (d->own_httpchk)
+        put_httpchk(doc, root);
     if (rules->proxy_v2 == PROXY_V2_DEFAULT_SERVER)
         put_proxy_default(doc, root);
     return finish(doc, what, out, err);

@@ -1,5 +1,7 @@
 #include "dataplane/txn.h"
 
+#include <string.h>
+
 #include "base/mem.h"
 #include "base/str.h"
 #include "dataplane/codec.h"
@@ -26,7 +28,7 @@ static int add_backend(struct step_list *l, const struct backend *actual, const 
     buf_init(&body, 0);
     if (!d->create_backend && !d->backend_change)
         return 0;
-    if (codec_write_backend(actual, rules, &body, err) != 0)
+    if (codec_write_backend(actual, d, rules, &body, err) != 0)
         return -1;
     if (d->create_backend)
         add_step(l, "POST", mem_strdup(BACKENDS), buf_take(&body), mem_printf("create backend %s", actual->name));
@@ -71,8 +73,8 @@ static int add_servers(struct step_list *l, const struct diff *d, struct error *
     return 0;
 }
 
-int txn_steps_from_diff(const struct backend *actual, const struct diff *d, const struct diff_rules *rules,
-                        struct txn_step **ret, size_t *ret_count, struct error *err)
+int txn_steps_add(const struct backend *actual, const struct diff *d, const struct diff_rules *rules,
+                  struct txn_step **steps, size_t *count, struct error *err)
 {
     cleanup(mem_free_ptr) char *backend = str_url_encode(actual->name);
     struct step_list l = {.backend = backend, .steps = mem_array(d->change_count + 1, sizeof(*l.steps))};
@@ -80,7 +82,11 @@ int txn_steps_from_diff(const struct backend *actual, const struct diff *d, cons
         txn_steps_free(l.steps, l.count);
         return -1;
     }
-    *ret = l.steps;
-    *ret_count = l.count;
+    if (l.count > 0) {
+        *steps = mem_resize(*steps, *count + l.count, sizeof(**steps));
+        memcpy(*steps + *count, l.steps, l.count * sizeof(*l.steps));
+        *count += l.count;
+    }
+    free(l.steps);
     return 0;
 }

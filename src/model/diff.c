@@ -1,17 +1,13 @@
 #include "model/diff.h"
 
 #include <fnmatch.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "model/address.h"
-
-#define ALIENS_SHOWN 3
+#include "model/diff_internal.h"
 
 /* The glob that a name matches; NULL: none. */
 static const char *keep_glob(const char *name, const struct diff_rules *rules)
@@ -27,12 +23,24 @@ bool diff_server_is_foreign(const struct backend_server *s, const struct diff_ru
     return s->backup || keep_glob(s->name, rules) != NULL;
 }
 
+static void change_fini(struct diff_change *c)
+{
+    backend_server_fini(&c->server);
+    free(c->detail);
+    free(c->reason);
+}
+
+static void drop_changes(struct diff *d)
+{
+    for (size_t i = 0; i < d->change_count; i++)
+        change_fini(&d->changes[i]);
+    d->change_count = 0;
+    d->loss_count = 0;
+}
+
 void diff_fini(struct diff *d)
 {
-    for (size_t i = 0; i < d->change_count; i++) {
-        backend_server_fini(&d->changes[i].server);
-        free(d->changes[i].detail);
-    }
+    drop_changes(d);
     for (size_t i = 0; i < d->skip_count; i++) {
         free(d->skips[i].name);
         free(d->skips[i].reason);
@@ -44,23 +52,9 @@ void diff_fini(struct diff *d)
     *d = (struct diff){.verdict = DIFF_NOTHING};
 }
 
-/* Room for one more at the powers of two; the count itself says when. */
-static void *grow(void *list, size_t count, size_t bytes)
-{
-    return (count & (count - 1)) == 0 ? mem_resize(list, count != 0 ? count * 2 : 1, bytes) : list;
-}
-
-static struct diff_change *add_change(struct diff *d, enum diff_op op)
-{
-    d->changes = grow(d->changes, d->change_count, sizeof(d->changes[0]));
-    struct diff_change *c = &d->changes[d->change_count++];
-    *c = (struct diff_change){.op = op, .server.weight = -1};
-    return c;
-}
-
 static void add_skip(struct diff *d, const char *name, char *reason)
 {
-    d->skips = grow(d->skips, d->skip_count, sizeof(d->skips[0]));
+    d->skips = diff_grow(d->skips, d->skip_count, sizeof(d->skips[0]));
     d->skips[d->skip_count++] = (struct diff_skip){mem_strdup(name), reason};
 }
 
@@ -118,86 +112,13 @@ static const struct line *lines_next(const struct lines *l, size_t *i)
 static void count_lines(const struct lines *l, const struct backend *actual, struct diff *d)
 {
     for (size_t i = 0; i < l->count; i++)
-        if (l->list[i].foreign)
+        if (l->list[i].foreign) {
             d->foreign_count++;
-        else
+        } else {
             d->ours_count++;
+            d->live_count += !l->list[i].server->maintenance;
+        }
     d->foreign_count += actual->template_count;
-}
-
-/* ---- one server ---- */
-
-static void detail(struct buf *b, const char *fmt, ...) printf_like(2, 3);
-static void detail(struct buf *b, const char *fmt, ...)
-{
-    char *text = NULL;
-    va_list ap;
-    va_start(ap, fmt);
-    if (vasprintf(&text, fmt, ap) < 0)
-        abort();
-    va_end(ap);
-    buf_printf(b, "%s%s", b->len > 0 ? ", " : "", text);
-    free(text);
-}
-
-/* Puts our fields into s and says what that changed. */
-static void own_fields(struct backend_server *s, const struct desired_server *wish, enum proxy_v2 proxy_v2,
-                       struct buf *said)
-{
-    if (!address_eq(s->address, wish->address)) {
-        detail(said, "address %s -> %s", str_empty(s->address) ? "(none)" : s->address, wish->address);
-        free(s->address);
-        s->address = mem_strdup(wish->address);
-    }
-    if (s->port != wish->port) {
-        detail(said, "port %u -> %u", s->port, wish->port);
-        s->port = wish->port;
-    }
-    if (!s->check) {
-        detail(said, "check on");
-        s->check = true;
-    }
-    if (s->weight < 0) {
-        detail(said, "weight %d", DIFF_NEW_WEIGHT);
-        s->weight = DIFF_NEW_WEIGHT;
-    }
-    /* With the backend's default-server on, what stands on the line itself makes no difference. */
-    if (proxy_v2 != PROXY_V2_DEFAULT_SERVER && s->send_proxy_v2 != (proxy_v2 == PROXY_V2_SERVER)) {
-        s->send_proxy_v2 = proxy_v2 == PROXY_V2_SERVER;
-        detail(said, "send-proxy-v2 %s", s->send_proxy_v2 ? "on" : "off");
-    }
-}
-
-static void add_server(struct diff *d, const struct desired_server *wish, const struct diff_rules *rules)
-{
-    cleanup(buf_fini) struct buf said;
-    buf_init(&said, 0);
-    struct diff_change *c = add_change(d, DIFF_ADD);
-    c->server.name = mem_strdup(wish->name);
-    own_fields(&c->server, wish, rules->proxy_v2, &said);
-    c->detail = mem_strdup("");
-}
-
-static void change_server(struct diff *d, const struct backend_server *is, const struct desired_server *wish,
-                          const struct diff_rules *rules)
-{
-    cleanup(buf_fini) struct buf said;
-    cleanup(backend_server_fini) struct backend_server to_be;
-    buf_init(&said, 0);
-    backend_server_copy(&to_be, is);
-    own_fields(&to_be, wish, rules->proxy_v2, &said);
-    if (said.len == 0)
-        return;
-    struct diff_change *c = add_change(d, DIFF_CHANGE);
-    backend_server_copy(&c->server, &to_be);
-    c->detail = buf_take(&said);
-}
-
-static void remove_server(struct diff *d, const struct backend_server *is)
-{
-    struct diff_change *c = add_change(d, DIFF_REMOVE);
-    backend_server_copy(&c->server, is);
-    c->detail = mem_strdup("");
 }
 
 /* ---- clashes ---- */
@@ -236,30 +157,47 @@ static char *clash(const struct backend *actual, const struct line *line, const 
 
 /* ---- the whole list ---- */
 
-/* Both sides in the order of their names, one step each: what is wished, what is there, or both under one name. */
-static size_t diff_servers(const struct backend *actual, const struct lines *lines, const struct desired *wish,
-                           const struct diff_rules *rules, struct diff *d)
+struct merge {
+    const struct backend *actual;
+    const struct lines *lines;
+    const struct desired *wish;
+    const struct diff_rules *rules;
+    struct diff *d;
+    size_t live; /* wishes that can be had and are to serve */
+};
+
+/* One name: what is there (line, or NULL), what is wished (want, or NULL), or both. */
+static void merge_one(struct merge *m, const struct line *line, const struct desired_server *want)
 {
-    size_t i = 0, w = 0, kept = 0;
-    while (i < lines->count || w < wish->server_count) {
-        const struct desired_server *want = w < wish->server_count ? &wish->servers[w] : NULL;
+    char *why = want != NULL ? clash(m->actual, line, want->name, m->rules) : NULL;
+    bool ours = line != NULL && !line->foreign;
+    if (why != NULL)
+        add_skip(m->d, want->name, why);
+    if (want == NULL || why != NULL) {
+        if (ours)
+            diff_remove_server(m->d, line->server, m->wish, why);
+        return;
+    }
+    m->live += want->state == SERVER_LIVE;
+    if (line != NULL)
+        diff_change_server(m->d, line->server, want, m->wish, m->rules);
+    else if (want->state == SERVER_LIVE)
+        diff_add_server(m->d, want, m->wish, m->rules);
+}
+
+/* Both sides in the order of their names, one step each. */
+static void diff_servers(struct merge *m)
+{
+    const struct lines *lines = m->lines;
+    size_t i = 0, w = 0;
+    while (i < lines->count || w < m->wish->server_count) {
+        const struct desired_server *want = w < m->wish->server_count ? &m->wish->servers[w] : NULL;
         int order = want == NULL ? -1 : i == lines->count ? 1 : strcmp(lines->list[i].server->name, want->name);
         const struct line *line = order <= 0 ? lines_next(lines, &i) : NULL;
         if (order >= 0)
             w++;
-        char *why = order >= 0 ? clash(actual, line, want->name, rules) : NULL;
-        if (why != NULL)
-            add_skip(d, want->name, why);
-        else if (order >= 0)
-            kept++;
-        if (order > 0 && why == NULL)
-            add_server(d, want, rules);
-        else if (order == 0 && why == NULL)
-            change_server(d, line->server, want, rules);
-        else if (line != NULL && !line->foreign)
-            remove_server(d, line->server);
+        merge_one(m, line, order >= 0 ? want : NULL);
     }
-    return kept;
 }
 
 static int change_order(const void *a, const void *b)
@@ -282,74 +220,31 @@ static const char *or_none(const char *s)
     return str_empty(s) ? "(none)" : s;
 }
 
+/* An httpchk of ours asks GET /healthz, unless an operator has written down what to ask for. */
+static void diff_adv_check(const struct backend *actual, const struct diff *d, struct buf *said)
+{
+    if (d->adv_check != NULL && !str_eq(actual->adv_check, d->adv_check))
+        diff_say(said, "adv_check %s -> %s", or_none(actual->adv_check), d->adv_check);
+    if (d->own_httpchk && !actual->httpchk_params)
+        diff_say(said, "httpchk GET /healthz");
+}
+
 static void diff_settings(const struct backend *actual, const struct lines *lines, const struct diff_rules *rules,
                           struct diff *d)
 {
     cleanup(buf_fini) struct buf said;
     buf_init(&said, 0);
     if (rules->balance != NULL && !str_eq(actual->balance, rules->balance))
-        detail(&said, "balance %s -> %s", or_none(actual->balance), rules->balance);
-    if (rules->adv_check != NULL && !str_eq(actual->adv_check, rules->adv_check))
-        detail(&said, "adv_check %s -> %s", or_none(actual->adv_check), rules->adv_check);
+        diff_say(&said, "balance %s -> %s", or_none(actual->balance), rules->balance);
+    diff_adv_check(actual, d, &said);
     if (rules->proxy_v2 == PROXY_V2_DEFAULT_SERVER && !actual->default_send_proxy_v2) {
-        detail(&said, "default-server send-proxy-v2 on");
+        diff_say(&said, "default-server send-proxy-v2 on");
         d->foreign_inherit_count = count_inherit(lines, actual);
     }
     if (said.len == 0)
         return;
     d->backend_change = true;
     d->backend_detail = buf_take(&said);
-}
-
-/* "check", "weight 100", "send-proxy-v2": all that a line of our own making may say behind its address. */
-static bool only_our_words(const char *words)
-{
-    static const char *const flags[] = {" check", " send-proxy-v2"};
-    while (*words != '\0') {
-        size_t len = 0;
-        for (size_t i = 0; i < array_len(flags) && len == 0; i++)
-            if (str_has_prefix(words, flags[i]))
-                len = strlen(flags[i]);
-        if (len == 0 && str_has_prefix(words, " weight "))
-            len = strlen(" weight ") + strspn(words + strlen(" weight "), "0123456789");
-        if (len == 0 || (words[len] != ' ' && words[len] != '\0'))
-            return false;
-        words += len;
-    }
-    return true;
-}
-
-/* A line that is just what we want, word for word, and that the API has not read (yet): our write makes it again. */
-static bool alien_is_wished(const struct backend *b, const struct backend_alien_line *a, const struct desired *wish)
-{
-    for (size_t i = 0; i < wish->server_count; i++) {
-        const struct desired_server *w = &wish->servers[i];
-        cleanup(mem_free_ptr) char *line = mem_printf("server %s %s:%u", w->name, w->address, w->port);
-        if (str_has_prefix(a->text, line) && only_our_words(a->text + strlen(line)))
-            return backend_find(b, w->name) == NULL;
-    }
-    return false;
-}
-
-static bool has_aliens(const struct backend *b, const struct desired *wish)
-{
-    for (size_t i = 0; i < b->alien_count; i++)
-        if (!alien_is_wished(b, &b->aliens[i], wish))
-            return true;
-    return false;
-}
-
-static char *aliens_text(const struct backend *b)
-{
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, 0);
-    buf_printf(&text, "backend %s has lines in haproxy.cfg that a write would damage: ", b->name);
-    for (size_t i = 0; i < b->alien_count && i < ALIENS_SHOWN; i++)
-        buf_printf(&text, "%sline %u \"%s\": %s", i > 0 ? "; " : "", b->aliens[i].line, b->aliens[i].text,
-                   b->aliens[i].reason);
-    if (b->alien_count > ALIENS_SHOWN)
-        buf_printf(&text, "; and %zu more", b->alien_count - ALIENS_SHOWN);
-    return buf_take(&text);
 }
 
 /* Why nothing may be written at all; NULL: it may. */
@@ -361,16 +256,14 @@ static char *refusal(const struct backend *actual, const struct desired *wish, c
         return mem_printf("HAProxy has no backend %s: add it to haproxy.cfg, or name another one with "
                           "HAPROXY_BACKEND_NAME, or let it be made with HAPROXY_CREATE_BACKEND=true",
                           actual->name);
-    return has_aliens(actual, wish) ? aliens_text(actual) : NULL;
+    return diff_aliens_problem(actual, wish);
 }
 
-static void drop_changes(struct diff *d)
+static char *hold_reason(const struct desired *wish, size_t ours)
 {
-    for (size_t i = 0; i < d->change_count; i++) {
-        backend_server_fini(&d->changes[i].server);
-        free(d->changes[i].detail);
-    }
-    d->change_count = 0;
+    return mem_printf("%s; ALLOW_EMPTY is false, so the last good servers stay (%zu)",
+                      wish->problem != NULL ? wish->problem : "each server's name clashes with one that is not ours",
+                      ours);
 }
 
 void diff_compute(const struct backend *actual, const struct desired *desired, const struct diff_rules *rules,
@@ -385,18 +278,18 @@ void diff_compute(const struct backend *actual, const struct desired *desired, c
         ret->verdict = DIFF_REFUSE;
         return;
     }
-    size_t kept = diff_servers(actual, &lines, desired, rules, ret);
-    if (kept == 0 && !rules->allow_empty) {
+    struct merge m = {actual, &lines, desired, rules, ret, 0};
+    diff_servers(&m);
+    if (m.live == 0 && !rules->allow_empty) {
         drop_changes(ret);
         ret->verdict = DIFF_HOLD;
-        ret->why = mem_printf("%s; ALLOW_EMPTY is false, so the last good servers stay (%zu)",
-                              desired->problem != NULL ? desired->problem
-                                                       : "each server's name clashes with one that is not ours",
-                              ret->ours_count);
+        ret->why = hold_reason(desired, ret->ours_count);
         return;
     }
     if (ret->change_count > 1)
         qsort(ret->changes, ret->change_count, sizeof(ret->changes[0]), change_order);
+    ret->own_httpchk = diff_check_port(desired, rules) != 0;
+    ret->adv_check = ret->own_httpchk ? "httpchk" : rules->adv_check;
     if (actual->exists)
         diff_settings(actual, &lines, rules, ret);
     else
@@ -405,60 +298,18 @@ void diff_compute(const struct backend *actual, const struct desired *desired, c
         ret->verdict = DIFF_WRITE;
 }
 
-/* ---- applying ---- */
-
-static void set_string(char **at, const char *s)
+bool diff_withhold_losses(struct diff *d)
 {
-    if (s == NULL)
-        return;
-    free(*at);
-    *at = mem_strdup(s);
-}
-
-static void apply_settings(const struct diff *d, const struct diff_rules *rules, struct backend *b)
-{
-    if (!d->create_backend && !d->backend_change)
-        return;
-    if (d->create_backend) {
-        b->exists = true;
-        set_string(&b->mode, "tcp");
-    }
-    set_string(&b->balance, rules->balance);
-    set_string(&b->adv_check, rules->adv_check);
-    if (rules->proxy_v2 == PROXY_V2_DEFAULT_SERVER)
-        b->default_send_proxy_v2 = true;
-}
-
-static struct backend_server *find_ours(struct backend *b, const char *name, const struct diff_rules *rules)
-{
-    for (size_t i = 0; i < b->server_count; i++)
-        if (strcmp(b->servers[i].name, name) == 0 && !diff_server_is_foreign(&b->servers[i], rules))
-            return &b->servers[i];
-    return NULL;
-}
-
-static void apply_change(const struct diff_change *c, const struct diff_rules *rules, struct backend *b)
-{
-    struct backend_server *at = c->op == DIFF_ADD ? NULL : find_ours(b, c->server.name, rules);
-    if (c->op == DIFF_ADD) {
-        b->servers = mem_resize(b->servers, b->server_count + 1, sizeof(b->servers[0]));
-        at = &b->servers[b->server_count++];
-        *at = (struct backend_server){.weight = -1};
-    }
-    if (at == NULL)
-        return;
-    backend_server_fini(at);
-    if (c->op != DIFF_REMOVE) {
-        backend_server_copy(at, &c->server);
-        return;
-    }
-    b->server_count--;
-    memmove(at, at + 1, (size_t)(&b->servers[b->server_count] - at) * sizeof(*at));
-}
-
-void diff_apply(const struct diff *d, const struct diff_rules *rules, struct backend *b)
-{
-    apply_settings(d, rules, b);
+    size_t left = 0;
     for (size_t i = 0; i < d->change_count; i++)
-        apply_change(&d->changes[i], rules, b);
+        if (d->changes[i].loss && !d->changes[i].announced)
+            change_fini(&d->changes[i]);
+        else
+            d->changes[left++] = d->changes[i];
+    d->change_count = left;
+    d->loss_count = 0;
+    bool any = left > 0 || d->backend_change || d->create_backend;
+    if (d->verdict == DIFF_WRITE && !any)
+        d->verdict = DIFF_NOTHING;
+    return any;
 }

@@ -21,13 +21,14 @@ enum proxy_v2 { PROXY_V2_OFF, PROXY_V2_DEFAULT_SERVER, PROXY_V2_SERVER };
 
 struct diff_rules {
     const char *balance;   /* NULL: keep what is there */
-    const char *adv_check; /* NULL: keep what is there; "httpchk" where the wish has a check_port */
+    const char *adv_check; /* NULL: keep what is there */
     enum proxy_v2 proxy_v2;
     char *const *keep_servers; /* globs */
     size_t keep_count;
     bool allow_empty;
     bool create_backend;
-    bool own_check_port; /* the check's port is ours: that of the wish, or none */
+    bool
+        own_check_port; /* the check's port is ours: that of the wish (then by "httpchk", whatever adv_check says), or none */
 };
 
 enum diff_op { DIFF_ADD, DIFF_CHANGE, DIFF_REMOVE };
@@ -36,7 +37,7 @@ struct diff_change {
     enum diff_op op;
     struct backend_server server; /* ADD, CHANGE: as it should be (json: the old object for CHANGE); REMOVE: as it is */
     char *detail;                 /* "address 10.0.0.1 -> 10.0.0.2, check on"; "" for ADD and REMOVE */
-    char *reason;                 /* of the wish: why it is wanted, drains, or is out */
+    char *reason;                 /* why it is wanted, drains, or is out; NULL where the wish gives none */
     bool loss;                    /* it was live (not in maintenance) and will not be */
     bool announced;               /* with loss: it was said that it would go */
 };
@@ -49,7 +50,7 @@ struct diff_skip {
 enum diff_verdict {
     DIFF_NOTHING, /* in step */
     DIFF_WRITE,   /* changes and/or backend_change */
-    DIFF_HOLD,    /* no usable endpoint and ALLOW_EMPTY is off: the last good servers stay; `why` says so */
+    DIFF_HOLD,    /* nothing live would be left and ALLOW_EMPTY is off: the last good servers stay; `why` says so */
     DIFF_REFUSE,  /* must not write: alien lines, missing backend, wish not known; `why` names them */
 };
 
@@ -61,6 +62,7 @@ struct diff {
     bool create_backend;   /* it is missing and may be made, with all the rules say; then backend_change is false */
     bool backend_change;   /* balance, adv_check or default-server differ */
     const char *adv_check; /* what it is to be: of the rules, or "httpchk"; borrowed; NULL: as it is */
+    bool own_httpchk;      /* that httpchk is ours: it is to ask GET /healthz, unless it says what to ask for */
     char *backend_detail;  /* "balance leastconn -> roundrobin"; NULL without backend_change */
     struct diff_skip *skips;
     size_t skip_count;
@@ -77,7 +79,9 @@ void diff_compute(const struct backend *actual, const struct desired *desired, c
                   struct diff *ret);
 void diff_fini(struct diff *d); /* a zeroed one is allowed */
 
-/* Takes the losses that were not announced out of d; true where changes are left. For the brake. */
+/* Takes the losses that were not announced out of d, for the brake; true where there is something left to write, else
+ * a verdict of DIFF_WRITE becomes DIFF_NOTHING. After it loss_count is 0 and change_count says what is left; the other
+ * counts go on telling of the lines as they are. */
 bool diff_withhold_losses(struct diff *d);
 
 /* The backend as it is once d was written (version is left alone); for the cached copy and for property tests. */

@@ -1,0 +1,72 @@
+/* The lines of the file that a write would damage, and which of them need not stop one. */
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "model/diff_internal.h"
+
+#define ALIENS_SHOWN 3
+
+/* The length of `prefix` and the digits behind it; 0: words does not begin so. */
+static size_t word_and_number(const char *words, const char *prefix)
+{
+    size_t digits = str_has_prefix(words, prefix) ? strspn(words + strlen(prefix), "0123456789") : 0;
+    return digits > 0 ? strlen(prefix) + digits : 0;
+}
+
+/* "check", "weight 100", "disabled": all that a line of our own making may say behind its address. */
+static bool only_our_words(const char *words)
+{
+    static const char *const flags[] = {" check", " send-proxy-v2", " disabled", " init-addr last,libc,none"};
+    while (*words != '\0') {
+        size_t len = word_and_number(words, " weight ");
+        if (len == 0)
+            len = word_and_number(words, " port ");
+        for (size_t i = 0; i < array_len(flags) && len == 0; i++)
+            if (str_has_prefix(words, flags[i]))
+                len = strlen(flags[i]);
+        if (len == 0 || (words[len] != ' ' && words[len] != '\0'))
+            return false;
+        words += len;
+    }
+    return true;
+}
+
+/* A line that is just what we want, word for word, and that the API has not read (yet): our write makes it again. */
+static bool alien_is_wished(const struct backend *b, const struct backend_alien_line *a, const struct desired *wish)
+{
+    for (size_t i = 0; i < wish->server_count; i++) {
+        const struct desired_server *w = &wish->servers[i];
+        cleanup(mem_free_ptr) char *line = mem_printf("server %s %s:%u", w->name, w->address, w->port);
+        if (str_has_prefix(a->text, line) && only_our_words(a->text + strlen(line)))
+            return backend_find(b, w->name) == NULL;
+    }
+    return false;
+}
+
+static bool has_aliens(const struct backend *b, const struct desired *wish)
+{
+    for (size_t i = 0; i < b->alien_count; i++)
+        if (!alien_is_wished(b, &b->aliens[i], wish))
+            return true;
+    return false;
+}
+
+static char *aliens_text(const struct backend *b)
+{
+    cleanup(buf_fini) struct buf text;
+    buf_init(&text, 0);
+    buf_printf(&text, "backend %s has lines in haproxy.cfg that a write would damage: ", b->name);
+    for (size_t i = 0; i < b->alien_count && i < ALIENS_SHOWN; i++)
+        buf_printf(&text, "%sline %u \"%s\": %s", i > 0 ? "; " : "", b->aliens[i].line, b->aliens[i].text,
+                   b->aliens[i].reason);
+    if (b->alien_count > ALIENS_SHOWN)
+        buf_printf(&text, "; and %zu more", b->alien_count - ALIENS_SHOWN);
+    return buf_take(&text);
+}
+
+char *diff_aliens_problem(const struct backend *actual, const struct desired *wish)
+{
+    return has_aliens(actual, wish) ? aliens_text(actual) : NULL;
+}

@@ -1,0 +1,30 @@
+/* What the parts of model/diff share. */
+#ifndef MODEL_DIFF_INTERNAL_H
+#define MODEL_DIFF_INTERNAL_H
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "model/diff.h"
+
+/* Adds to a list of what changes, with a comma where there is something already. */
+void diff_say(struct buf *said, const char *fmt, ...) printf_like(2, 3);
+
+void diff_add_server(struct diff *d, const struct desired_server *want, const struct desired *wish,
+                     const struct diff_rules *rules);
+/* No change at all where nothing of ours differs. */
+void diff_change_server(struct diff *d, const struct backend_server *is, const struct desired_server *want,
+                        const struct desired *wish, const struct diff_rules *rules);
+/* reason NULL: what the wish says of it. */
+void diff_remove_server(struct diff *d, const struct backend_server *is, const struct desired *wish,
+                        const char *reason);
+
+/* The port that each server of ours is to be checked at by HTTP; 0: none. */
+uint16_t diff_check_port(const struct desired *wish, const struct diff_rules *rules);
+
+/* The lines that a write would damage, in one sentence; NULL: none stands in the way. */
+char *diff_aliens_problem(const struct backend *actual, const struct desired *wish) must_check;
+
+/* Room for one more at the powers of two; the count itself says when. */
+void *diff_grow(void *list, size_t count, size_t bytes) must_check;
+
+#endif
