@@ -42,10 +42,12 @@ struct server_step {
 struct server_states *server_states_new(void) must_check;
 void server_states_free(struct server_states *s); /* NULL is allowed */
 
-/* drain_timeout_ms 0: LEAVING is out at once (announced). */
+/* Begins a pass. drain_timeout_ms 0: LEAVING is out at once (announced). */
 void server_states_begin(struct server_states *s, uint64_t now_ms, uint64_t drain_timeout_ms);
+/* A name that is not remembered and GONE is OUT, unannounced, and not remembered for it. */
 struct server_step server_states_see(struct server_states *s, const char *name, enum server_sign sign);
-/* Calls gone for each that is remembered and was not seen in this pass, ordered by name. */
+/* Calls gone (NULL: nothing) for each that is remembered and was not seen in this pass, ordered by name; gone must not
+ * change the states. */
 void server_states_end(struct server_states *s, void (*gone)(void *arg, const char *name, bool announced), void *arg);
 
 /* When a pass is due by itself because a clock ends; 0: never. */

@@ -34,7 +34,9 @@ struct plan_rules {
 struct plan {
     enum plan_verdict verdict;
     struct diff diff; /* empty with PLAN_WAIT */
-    const char *why;  /* WAIT, HOLD, REFUSE, BRAKE, WITHHELD; borrowed from diff, wish and text */
+    /* WAIT, HOLD, REFUSE, BRAKE, WITHHELD, and any other with held_back; borrowed from diff, wish and text, so that wish has
+     * to live as long. */
+    const char *why;
     char *text;
     size_t held_back;        /* losses that the brake keeps out of diff (WRITE, BRAKE, and WITHHELD) */
     char *held_names;        /* "n1, n2 and 3 more"; NULL: none */
@@ -42,7 +44,8 @@ struct plan {
 };
 
 /* dirty: the last reload failed or its end is not known, so HAProxy may run something else than the file says. brake: of
- * this backend, kept from plan to plan. now_ms: monotonic. */
+ * this backend, kept from plan to plan; its clock begins anew where a wish that had servers was gone in between. now_ms:
+ * monotonic. */
 void plan_make(const struct backend *actual, const struct desired *wish, const struct plan_rules *rules, bool dirty,
                struct brake *brake, uint64_t now_ms, struct plan *ret);
 void plan_fini(struct plan *p);

@@ -1,0 +1,114 @@
+#include "model/node_rules.h"
+
+#include <sys/socket.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+
+const struct node_rules node_rules_default = {
+    .types = {NODE_INTERNAL_IP},
+    .type_count = 1,
+    .family = IP_FAMILY_DUAL,
+};
+
+const char *node_exclusion(const struct node *n)
+{
+    if (n->excluded)
+        return "it has the label node.kubernetes.io/exclude-from-external-load-balancers";
+    if (n->to_be_deleted)
+        return "it has the taint ToBeDeletedByClusterAutoscaler: the cluster autoscaler is about to remove it";
+    if (n->deleting)
+        return "it is being deleted (metadata.deletionTimestamp is set)";
+    return NULL;
+}
+
+/* The families that may be taken, preferred first. */
+struct families {
+    int list[2];
+    size_t count;
+    bool ordered;    /* false: whichever the node lists first */
+    int not_offered; /* one that the rules allow and the Service lacks; 0: none */
+};
+
+static bool service_has(const struct service *s, int family)
+{
+    return s->families[0] == family || s->families[1] == family;
+}
+
+static struct families families_of(enum ip_family_rule rule, const struct service *service, bool strict)
+{
+    bool known = service != NULL && service->families[0] != 0;
+    bool six_first = rule == IP_FAMILY_IPV6 || rule == IP_FAMILY_IPV6_FIRST ||
+                     (rule == IP_FAMILY_DUAL && known && service->families[0] == AF_INET6);
+    const int order[2] = {six_first ? AF_INET6 : AF_INET, six_first ? AF_INET : AF_INET6};
+    size_t allowed = rule == IP_FAMILY_IPV4 || rule == IP_FAMILY_IPV6 ? 1 : 2;
+    struct families f = {.ordered = rule != IP_FAMILY_DUAL || known};
+    for (size_t i = 0; i < allowed; i++)
+        if (strict && known && !service_has(service, order[i]))
+            f.not_offered = order[i];
+        else
+            f.list[f.count++] = order[i];
+    return f;
+}
+
+/* A name may resolve to either family; text of another type that is no literal is no address at all. */
+static bool is_of_family(const struct node_address *a, int family)
+{
+    int own = str_ip_family(a->text);
+    return own == family || (own == 0 && a->type == NODE_HOSTNAME && !str_empty(a->text));
+}
+
+static bool is_of_any(const struct node_address *a, const int *families, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_of_family(a, families[i]))
+            return true;
+    return false;
+}
+
+/* The first address of the type in one of the families, in the node's order. */
+static const struct node_address *first_of(const struct node *n, enum node_address_type type, const int *families,
+                                           size_t count)
+{
+    for (size_t i = 0; i < n->address_count; i++)
+        if (n->addresses[i].type == type && is_of_any(&n->addresses[i], families, count))
+            return &n->addresses[i];
+    return NULL;
+}
+
+const struct node_address *node_address_choose(const struct node *n, const struct node_rules *rules,
+                                               const struct service *service, bool strict)
+{
+    struct families f = families_of(rules->family, service, strict);
+    size_t at_once = f.ordered ? 1 : f.count;
+    for (size_t t = 0; t < rules->type_count; t++)
+        for (size_t i = 0; i < f.count; i += at_once) {
+            const struct node_address *a = first_of(n, rules->types[t], &f.list[i], at_once);
+            if (a != NULL)
+                return a;
+        }
+    return NULL;
+}
+
+static const char *family_name(int family)
+{
+    return family == AF_INET6 ? "IPv6" : "IPv4";
+}
+
+char *node_rules_text(const struct node_rules *rules, const struct service *service, bool strict)
+{
+    static const char *const names[] = {
+        [NODE_INTERNAL_IP] = "InternalIP", [NODE_EXTERNAL_IP] = "ExternalIP", [NODE_HOSTNAME] = "Hostname"};
+    struct families f = families_of(rules->family, service, strict);
+    struct buf b;
+    buf_init(&b, 0);
+    for (size_t t = 0; t < rules->type_count; t++)
+        buf_printf(&b, "%s%s", t > 0 ? " or " : "", names[rules->types[t]]);
+    for (size_t i = 0; i < f.count; i++)
+        buf_printf(&b, "%s%s", i > 0 ? " or " : ", ", family_name(f.list[i]));
+    if (f.count == 0)
+        buf_printf(&b, ", %s", family_name(f.not_offered));
+    if (f.not_offered != 0)
+        buf_printf(&b, "; the Service has no %s", family_name(f.not_offered));
+    return buf_take(&b);
+}

@@ -1,0 +1,156 @@
+#include "model/service_port.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#define PORTS_SHOWN 8
+
+void port_choice_fini(struct port_choice *c)
+{
+    free(c->problem);
+    free(c->reason);
+    *c = (struct port_choice){.source = PORT_UNDECIDED};
+}
+
+/* "http 80, https 443". */
+static void list_ports(struct buf *b, const struct service *s)
+{
+    for (size_t i = 0; i < s->port_count && i < PORTS_SHOWN; i++) {
+        const struct service_port *p = &s->ports[i];
+        buf_printf(b, "%s%s%s%u", i > 0 ? ", " : "", p->name, str_empty(p->name) ? "" : " ", p->number);
+    }
+    if (s->port_count > PORTS_SHOWN)
+        buf_add(b, ", ...");
+}
+
+static bool is_number(const char *wanted, uint64_t *ret)
+{
+    return str_parse_uint(wanted, UINT16_MAX, ret) == 0;
+}
+
+/* A name first: Kubernetes allows names that are all digits. */
+static const struct service_port *find_port(const struct service *s, const char *wanted)
+{
+    uint64_t number = 0;
+    for (size_t i = 0; i < s->port_count; i++)
+        if (str_eq(s->ports[i].name, wanted))
+            return &s->ports[i];
+    if (!is_number(wanted, &number))
+        return NULL;
+    for (size_t i = 0; i < s->port_count; i++)
+        if (s->ports[i].number == number)
+            return &s->ports[i];
+    return NULL;
+}
+
+static char *lacks_port(const struct service *s, const char *where, const char *wanted)
+{
+    struct buf b;
+    buf_init(&b, 0);
+    buf_printf(&b, "Service %s has no port \"%s\"; it has ", where, wanted);
+    list_ports(&b, s);
+    buf_add(&b, ": mend INGRESS_SERVICE_PORT or INGRESS_SERVICES");
+    return buf_take(&b);
+}
+
+static char *several_ports(const struct service *s, const char *where)
+{
+    struct buf b;
+    buf_init(&b, 0);
+    buf_printf(&b, "Service %s has %zu ports (", where, s->port_count);
+    list_ports(&b, s);
+    buf_add(&b, "): set INGRESS_SERVICE_PORT to the name or number of one, or give it in INGRESS_SERVICES");
+    return buf_take(&b);
+}
+
+static char *no_port(const struct service *s, const char *where)
+{
+    if (s->type == SERVICE_EXTERNAL_NAME)
+        return mem_printf("Service %s is of type ExternalName, a DNS alias without endpoints of its own: name the "
+                          "Service whose pods take the traffic",
+                          where);
+    if (s->port_count == 0)
+        return mem_printf("Service %s has no TCP port, and servers of HAProxy speak TCP: give it one, or name another "
+                          "Service",
+                          where);
+    return NULL;
+}
+
+/* What the settings and the Service leave open; NULL: *ret is the port, or NULL where none was asked for. */
+static char *find_problem(const struct service *s, const char *where, const char *wanted, bool fixed,
+                          const struct service_port **ret)
+{
+    char *problem = fixed && wanted == NULL ? NULL : no_port(s, where);
+    if (problem != NULL)
+        return problem;
+    if (wanted != NULL) {
+        *ret = find_port(s, wanted);
+        return *ret == NULL ? lacks_port(s, where, wanted) : NULL;
+    }
+    if (!fixed && s->port_count > 1)
+        return several_ports(s, where);
+    *ret = fixed ? NULL : &s->ports[0];
+    return NULL;
+}
+
+static char *endpoint_reason(const char *name)
+{
+    return str_empty(name) ? mem_strdup("the endpoint's own port") : mem_printf("the endpoint's own port %s", name);
+}
+
+static void choose_known(const struct service *s, const char *where, const char *wanted, uint16_t fixed_port,
+                         struct port_choice *ret)
+{
+    const struct service_port *port = NULL;
+    ret->problem = find_problem(s, where, wanted, fixed_port != 0, &port);
+    if (ret->problem != NULL)
+        return;
+    ret->name = port != NULL ? port->name : NULL;
+    if (port == NULL || fixed_port != 0) {
+        ret->source = PORT_FIXED;
+        ret->number = fixed_port;
+        ret->reason = mem_strdup("HAPROXY_BACKEND_PORT");
+    } else if ((s->type == SERVICE_NODE_PORT || s->type == SERVICE_LOAD_BALANCER) && port->node_port != 0) {
+        ret->source = PORT_NODE_PORT;
+        ret->number = port->node_port;
+        ret->reason = str_empty(port->name) ? mem_printf("nodePort %u of its port %u", port->node_port, port->number)
+                                            : mem_printf("nodePort %u of its port %s", port->node_port, port->name);
+    } else {
+        ret->source = PORT_ENDPOINT;
+        ret->reason = endpoint_reason(port->name);
+    }
+}
+
+static void choose_unknown(const char *where, const char *wanted, uint16_t fixed_port, struct port_choice *ret)
+{
+    uint64_t number = 0;
+    bool numeric = wanted != NULL && is_number(wanted, &number);
+    if (numeric && fixed_port == 0) {
+        ret->problem =
+            mem_printf("port %s of Service %s is a number that only the Service can explain, and it does not "
+                       "exist or may not be read: grant get, list and watch on services, or give the port's "
+                       "name in INGRESS_SERVICE_PORT or INGRESS_SERVICES",
+                       wanted, where);
+        return;
+    }
+    ret->name = numeric ? NULL : wanted;
+    ret->source = fixed_port != 0 ? PORT_FIXED : PORT_ENDPOINT;
+    ret->number = fixed_port;
+    ret->reason = fixed_port != 0 ? mem_strdup("HAPROXY_BACKEND_PORT") : endpoint_reason(wanted);
+}
+
+void service_port_choose(const struct service *service, const char *where, const char *wanted, uint16_t fixed_port,
+                         struct port_choice *ret)
+{
+    *ret = (struct port_choice){.source = PORT_UNDECIDED};
+    if (str_empty(wanted))
+        wanted = NULL;
+    if (service != NULL)
+        choose_known(service, where, wanted, fixed_port, ret);
+    else
+        choose_unknown(where, wanted, fixed_port, ret);
+}
