@@ -24,6 +24,7 @@ void kube_event_fini(struct kube_event *e)
     free(e->resource_version);
     node_free(e->node);
     endpoint_set_free(e->set);
+    service_free(e->service);
     free(e->status_reason);
     free(e->status_message);
     *e = (struct kube_event){.type = KUBE_UNKNOWN, .retry_after_seconds = -1};
@@ -31,8 +32,10 @@ void kube_event_fini(struct kube_event *e)
 
 static const char *kind_name(enum kube_object_kind kind)
 {
-    static const char *const names[] = {
-        [KUBE_NODE] = "node", [KUBE_SLICE] = "endpointslice", [KUBE_ENDPOINTS] = "endpoints"};
+    static const char *const names[] = {[KUBE_NODE] = "node",
+                                        [KUBE_SLICE] = "endpointslice",
+                                        [KUBE_ENDPOINTS] = "endpoints",
+                                        [KUBE_SERVICE] = "service"};
     return names[kind];
 }
 
@@ -123,6 +126,9 @@ static int decode_object(enum kube_object_kind kind, struct decode *d, yyjson_va
     case KUBE_ENDPOINTS:
         ret->set = decode_endpoints(d, object, &ret->skipped);
         return ret->set != NULL ? 0 : -1;
+    case KUBE_SERVICE:
+        ret->service = decode_service(d, object, &ret->skipped);
+        return ret->service != NULL ? 0 : -1;
     }
     return error_set(&ret->skipped, ERROR_INVALID, "unknown kind");
 }

@@ -119,6 +119,33 @@ int field_text(yyjson_val *of, const char *key, size_t max_bytes, const char **r
     return 0;
 }
 
+int field_port(yyjson_val *of, const char *key, uint16_t min, uint16_t *ret, struct error *err)
+{
+    yyjson_val *value = get(of, key);
+    if (value != NULL && !yyjson_is_int(value) && yyjson_is_num(value))
+        return error_set(err, ERROR_INVALID, "%s is %g, not a whole number", key, yyjson_get_num(value));
+    if (value != NULL && !yyjson_is_int(value))
+        return wrong_type(value, key, "a number", err);
+    /* a negative one is a huge one here */
+    if (value != NULL && (yyjson_get_uint(value) < min || yyjson_get_uint(value) > UINT16_MAX))
+        return error_set(err, ERROR_INVALID, "%s is %.0f, not in %u..65535", key, yyjson_get_num(value), min);
+    *ret = value != NULL ? (uint16_t)yyjson_get_uint(value) : 0;
+    return 0;
+}
+
+int field_switch(yyjson_val *of, const char *key, bool *ret, struct error *err)
+{
+    static const char *const off[] = {"0", "f", "F", "false", "FALSE", "False"}; /* Go's strconv.ParseBool */
+    yyjson_val *value = yyjson_obj_get(of, key);
+    *ret = value != NULL;
+    for (size_t i = 0; i < array_len(off); i++)
+        if (yyjson_equals_str(value, off[i]))
+            *ret = false;
+    if (value == NULL || yyjson_is_str(value) || yyjson_is_null(value)) /* null is "" in a map of strings */
+        return 0;
+    return wrong_type(value, key, "a string", err);
+}
+
 int check_ip(const char *text, const char *what, int family, struct error *err)
 {
     static const unsigned char unspecified[16]; /* 0.0.0.0 and ::, which HAProxy takes for "where the client went to" */

@@ -34,6 +34,11 @@ int field_bool(yyjson_val *of, const char *key, bool fallback, bool *ret, struct
 int field_text(yyjson_val *of, const char *key, size_t max_bytes, const char **ret, struct error *err) must_check;
 /* As field_text, for a value that is not in an object; what: how the message calls it. */
 int value_text(yyjson_val *value, const char *what, size_t max_bytes, const char **ret, struct error *err) must_check;
+/* A port number; 0 where absent. min 1: a 0 that is there is an error. */
+int field_port(yyjson_val *of, const char *key, uint16_t min, uint16_t *ret, struct error *err) must_check;
+/* A label or annotation that switches something on by being there, unless its value is a false bool. *ret is always set:
+ * -1 only says that the value is not even a string. */
+int field_switch(yyjson_val *of, const char *key, bool *ret, struct error *err) must_check;
 /* An IP literal that a packet can be sent to. family: AF_INET, AF_INET6, 0 for both. */
 int check_ip(const char *text, const char *what, int family, struct error *err) must_check;
 /* "a number", "an object", ... */
@@ -43,6 +48,7 @@ const char *value_type(yyjson_val *value);
 struct node *decode_node(struct decode *d, yyjson_val *object, struct error *err) must_check;
 struct endpoint_set *decode_slice(struct decode *d, yyjson_val *object, struct error *err) must_check;
 struct endpoint_set *decode_endpoints(struct decode *d, yyjson_val *object, struct error *err) must_check;
+struct service *decode_service(struct decode *d, yyjson_val *object, struct error *err) must_check;
 
 /* `ports` of a slice or of a subset (path: "" or "subsets[1]."): the usable ones into g. */
 int decode_ports(struct decode *d, yyjson_val *of, const char *path, struct endpoint_group *g,

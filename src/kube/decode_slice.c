@@ -16,18 +16,12 @@ static int port_of(yyjson_val *port, struct endpoint_port *ret, struct error *er
     if (field_text(port, "protocol", ENUM_MAX_BYTES, &protocol, err) != 0 ||
         field_text(port, "name", KUBE_NAME_MAX_BYTES, &name, err) != 0)
         return -1;
-    yyjson_val *number = yyjson_obj_get(port, "port");
-    if (number == NULL || yyjson_is_null(number) || (!str_empty(protocol) && !str_eq(protocol, "TCP")))
+    if (!str_empty(protocol) && !str_eq(protocol, "TCP"))
         return 0;
-    if (!yyjson_is_int(number) && yyjson_is_num(number))
-        return error_set(err, ERROR_INVALID, "port is %g, not a whole number", yyjson_get_num(number));
-    if (!yyjson_is_int(number))
-        return error_set(err, ERROR_INVALID, "port is %s, not a number", value_type(number));
-    /* a negative one is a huge one here */
-    if (yyjson_get_uint(number) < 1 || yyjson_get_uint(number) > UINT16_MAX)
-        return error_set(err, ERROR_INVALID, "port is %.0f, not in 1..65535", yyjson_get_num(number));
-    ret->name = mem_strdup(name != NULL ? name : "");
-    ret->number = (uint16_t)yyjson_get_uint(number);
+    if (field_port(port, "port", 1, &ret->number, err) != 0)
+        return -1;
+    if (ret->number != 0)
+        ret->name = mem_strdup(name != NULL ? name : "");
     return 0;
 }
 

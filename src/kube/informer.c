@@ -96,7 +96,7 @@ static void tell_changed(struct informer *i, const char *verb, const char *kind,
     i->callbacks.changed(i->arg, cause, i->received_us);
 }
 
-/* True where the cache is another one. What cannot be used is not put: its last good state stays until the next list. */
+/* True where the cache is another one. What cannot be used is not put: its last good state stays. */
 static bool put(struct informer *i, struct kube_event *e)
 {
     bool changed = false;
@@ -104,8 +104,13 @@ static bool put(struct informer *i, struct kube_event *e)
         changed = cache_put_node(i->cache, e->node);
     else if (e->set != NULL)
         changed = cache_put_set(i->cache, i->cache_kind, e->set);
-    e->node = NULL; /* both belong to the cache now */
+    else if (e->service != NULL)
+        changed = cache_put_service(i->cache, e->service);
+    else if (e->name != NULL)
+        cache_keep(i->cache, i->cache_kind, e->name);
+    e->node = NULL; /* all of them belong to the cache now */
     e->set = NULL;
+    e->service = NULL;
     return changed;
 }
 
@@ -113,8 +118,10 @@ static void apply(struct informer *i, unsigned actions)
 {
     static const char *const types[] = {
         [KUBE_ADDED] = "ADDED", [KUBE_MODIFIED] = "MODIFIED", [KUBE_DELETED] = "DELETED"};
-    static const char *const kinds[] = {
-        [KUBE_NODE] = "node", [KUBE_SLICE] = "endpointslice", [KUBE_ENDPOINTS] = "endpoints"};
+    static const char *const kinds[] = {[KUBE_NODE] = "node",
+                                        [KUBE_SLICE] = "endpointslice",
+                                        [KUBE_ENDPOINTS] = "endpoints",
+                                        [KUBE_SERVICE] = "service"};
     struct kube_event *e = i->event;
     if ((actions & (WATCH_PUT | WATCH_DELETE)) == 0 || e == NULL)
         return;

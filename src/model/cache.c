@@ -17,9 +17,10 @@
 struct entry {
     UT_hash_handle hh;
     unsigned listed; /* number of the last replace that listed it unchanged */
-    union payload {  /* nodes are allocated without the larger member's tail */
+    union payload {  /* allocated as large as the member in use, see entry_new */
         struct node node;
         struct endpoint_set set;
+        struct service service;
     } as;
 };
 
@@ -96,14 +97,60 @@ static size_t string_bytes(const char *s)
     return s != NULL ? strlen(s) + 1 : 0;
 }
 
+/* Room for an object and, from *tail on, for `more` bytes of what it points to. */
+static struct entry *entry_new(size_t object_bytes, size_t more, char **tail)
+{
+    struct entry *e = mem_alloc(offsetof(struct entry, as) + object_bytes + more);
+    *tail = (char *)&e->as + object_bytes;
+    return e;
+}
+
+static void *pack_array(char **tail, const void *from, size_t count, size_t bytes)
+{
+    void *at = *tail;
+    if (count > 0)
+        memcpy(at, from, count * bytes);
+    *tail += count * bytes;
+    return at;
+}
+
+/* The Hostname of nearly every node is its name: one string for both. */
+static bool is_name(const struct node *n, const struct node_address *a)
+{
+    return str_eq(a->text, n->name);
+}
+
 static struct entry *pack_node(const struct node *n)
 {
-    size_t fixed = offsetof(struct entry, as) + sizeof(struct node);
-    struct entry *e = mem_alloc(fixed + string_bytes(n->name) + string_bytes(n->internal_ip));
-    char *tail = (char *)e + fixed;
-    e->as.node = *n;
-    e->as.node.name = pack_string(&tail, n->name);
-    e->as.node.internal_ip = pack_string(&tail, n->internal_ip);
+    char *tail;
+    size_t bytes = n->address_count * sizeof(n->addresses[0]) + string_bytes(n->name);
+    for (size_t i = 0; i < n->address_count; i++)
+        bytes += is_name(n, &n->addresses[i]) ? 0 : string_bytes(n->addresses[i].text);
+    struct entry *e = entry_new(sizeof(*n), bytes, &tail);
+    struct node *to = &e->as.node;
+    *to = *n;
+    to->addresses = pack_array(&tail, n->addresses, n->address_count, sizeof(n->addresses[0]));
+    to->name = pack_string(&tail, n->name);
+    for (size_t i = 0; i < n->address_count; i++) {
+        bool shared = is_name(n, &n->addresses[i]);
+        to->addresses[i].text = shared ? to->name : pack_string(&tail, n->addresses[i].text);
+    }
+    return e;
+}
+
+static struct entry *pack_service(const struct service *s)
+{
+    char *tail;
+    size_t bytes = s->port_count * sizeof(s->ports[0]) + string_bytes(s->name);
+    for (size_t i = 0; i < s->port_count; i++)
+        bytes += string_bytes(s->ports[i].name);
+    struct entry *e = entry_new(sizeof(*s), bytes, &tail);
+    struct service *to = &e->as.service;
+    *to = *s;
+    to->ports = pack_array(&tail, s->ports, s->port_count, sizeof(s->ports[0]));
+    to->name = pack_string(&tail, s->name);
+    for (size_t i = 0; i < s->port_count; i++)
+        to->ports[i].name = pack_string(&tail, s->ports[i].name);
     return e;
 }
 
@@ -120,15 +167,6 @@ static size_t set_string_bytes(const struct endpoint_set *s)
     return bytes;
 }
 
-static void *pack_array(char **tail, const void *from, size_t count, size_t bytes)
-{
-    void *at = *tail;
-    if (count > 0)
-        memcpy(at, from, count * bytes);
-    *tail += count * bytes;
-    return at;
-}
-
 static char *pack_groups(struct endpoint_set *to, const struct endpoint_set *from, char *tail)
 {
     to->groups = pack_array(&tail, from->groups, from->group_count, sizeof(from->groups[0]));
@@ -143,14 +181,15 @@ static char *pack_groups(struct endpoint_set *to, const struct endpoint_set *fro
 /* Arrays first, for their alignment (each element type has that of a pointer), then the strings. */
 static struct entry *pack_set(const struct endpoint_set *s)
 {
-    size_t bytes = sizeof(struct entry) + s->group_count * sizeof(s->groups[0]);
+    size_t bytes = set_string_bytes(s) + s->group_count * sizeof(s->groups[0]);
     for (size_t g = 0; g < s->group_count; g++)
         bytes += s->groups[g].port_count * sizeof(struct endpoint_port) +
                  s->groups[g].endpoint_count * sizeof(struct endpoint);
-    struct entry *e = mem_alloc(bytes + set_string_bytes(s));
+    char *tail;
+    struct entry *e = entry_new(sizeof(*s), bytes, &tail);
     struct endpoint_set *to = &e->as.set;
     *to = *s;
-    char *tail = pack_groups(to, s, (char *)e + sizeof(*e));
+    tail = pack_groups(to, s, tail);
     to->name = pack_string(&tail, s->name);
     for (size_t g = 0; g < to->group_count; g++) {
         struct endpoint_group *group = &to->groups[g];
@@ -219,6 +258,29 @@ bool cache_put_set(struct cache *c, enum cache_kind kind, struct endpoint_set *s
     }
     endpoint_set_free(set);
     return changed;
+}
+
+bool cache_put_service(struct cache *c, struct service *service)
+{
+    struct shelf *s = &c->shelves[CACHE_SERVICES];
+    struct entry *old = find(s->live, service->name);
+    bool changed = false;
+    if (old != NULL && service_eq(&old->as.service, service)) {
+        put_unchanged(s, old, service->name);
+    } else {
+        struct entry *e = pack_service(service);
+        changed = put_changed(s, e, e->as.service.name);
+    }
+    service_free(service);
+    return changed;
+}
+
+void cache_keep(struct cache *c, enum cache_kind kind, const char *name)
+{
+    struct shelf *s = &c->shelves[kind];
+    struct entry *e = find(s->live, name);
+    if (s->replacing && e != NULL && find(s->aside, name) == NULL)
+        e->listed = s->replace;
 }
 
 bool cache_delete(struct cache *c, enum cache_kind kind, const char *name)
@@ -302,6 +364,12 @@ const struct node *cache_node(const struct cache *c, const char *name)
 {
     const struct entry *e = find(c->shelves[CACHE_NODES].live, name);
     return e != NULL ? &e->as.node : NULL;
+}
+
+const struct service *cache_service(const struct cache *c, const char *name)
+{
+    const struct entry *e = find(c->shelves[CACHE_SERVICES].live, name);
+    return e != NULL ? &e->as.service : NULL;
 }
 
 static int by_key(const void *a, const void *b)

@@ -6,8 +6,8 @@
  * everybody sees; the end swaps and drops what was not listed again; an abort keeps the old ones. What is listed again
  * unchanged is only marked, so that a relist costs no second copy.
  *
- * Each object lives in one allocation together with its strings: a node takes about 110 bytes, the hash table and malloc
- * included, and its strings.
+ * Each object lives in one allocation together with its strings: a node takes about 115 bytes, the hash table and malloc
+ * included, 16 for each address, and its strings; a Hostname that is the node's name costs no second one.
  */
 #ifndef MODEL_CACHE_H
 #define MODEL_CACHE_H
@@ -25,8 +25,8 @@ struct cache;
 struct cache *cache_new(void) must_check;
 void cache_free(struct cache *c);
 
-/* Put takes ownership (and frees n or s: a packed copy is kept). True where what is kept changed (a heartbeat of an
- * unchanged node: false). The name must not be NULL; kind is CACHE_SLICES or CACHE_ENDPOINTS. */
+/* Put takes ownership (and frees what it is given: a packed copy is kept). True where what is kept changed (a heartbeat of
+ * an unchanged node: false). The name must not be NULL; kind is CACHE_SLICES or CACHE_ENDPOINTS. */
 bool cache_put_node(struct cache *c, struct node *n);
 bool cache_put_service(struct cache *c, struct service *s);
 bool cache_put_set(struct cache *c, enum cache_kind kind, struct endpoint_set *s);
@@ -39,13 +39,15 @@ void cache_replace_abort(struct cache *c, enum cache_kind kind);
  * begin: nothing happens, false. */
 bool cache_replace_end(struct cache *c, enum cache_kind kind);
 /* While a replace is open, puts and deletes go to the new set and answer false. */
+/* It was listed, but cannot be read: the replace that is open leaves what is known of it. Otherwise nothing happens. */
+void cache_keep(struct cache *c, enum cache_kind kind, const char *name);
 
 bool cache_synced(const struct cache *c, enum cache_kind kind);
 /* Forgets the kind altogether (objects and synced): its watch was given up. */
 void cache_forget(struct cache *c, enum cache_kind kind);
 size_t cache_count(const struct cache *c, enum cache_kind kind);
 
-/* NULL: not known. Valid until the next change of the nodes. */
+/* NULL: not known. Valid until the next change of the kind. */
 const struct node *cache_node(const struct cache *c, const char *name);
 const struct service *cache_service(const struct cache *c, const char *name);
 

@@ -20,9 +20,22 @@ void node_free(struct node *n)
 {
     if (n == NULL)
         return;
+    for (size_t i = 0; i < n->address_count; i++)
+        free(n->addresses[i].text);
+    free(n->addresses);
     free(n->name);
-    free(n->internal_ip);
     free(n);
+}
+
+void service_free(struct service *s)
+{
+    if (s == NULL)
+        return;
+    for (size_t i = 0; i < s->port_count; i++)
+        free(s->ports[i].name);
+    free(s->ports);
+    free(s->name);
+    free(s);
 }
 
 void endpoint_set_free(struct endpoint_set *s)
@@ -41,6 +54,11 @@ void node_free_ptr(struct node **n)
     node_free(*n);
 }
 
+void service_free_ptr(struct service **s)
+{
+    service_free(*s);
+}
+
 void endpoint_set_free_ptr(struct endpoint_set **s)
 {
     endpoint_set_free(*s);
@@ -48,7 +66,33 @@ void endpoint_set_free_ptr(struct endpoint_set **s)
 
 bool node_eq(const struct node *a, const struct node *b)
 {
-    return str_eq(a->name, b->name) && a->uid_hash == b->uid_hash && str_eq(a->internal_ip, b->internal_ip);
+    if (!str_eq(a->name, b->name) || a->uid_hash != b->uid_hash || a->address_count != b->address_count)
+        return false;
+    if (a->excluded != b->excluded || a->to_be_deleted != b->to_be_deleted || a->deleting != b->deleting ||
+        a->cordoned != b->cordoned || a->not_ready != b->not_ready)
+        return false;
+    for (size_t i = 0; i < a->address_count; i++)
+        if (a->addresses[i].type != b->addresses[i].type || !str_eq(a->addresses[i].text, b->addresses[i].text))
+            return false;
+    return true;
+}
+
+static bool service_port_eq(const struct service_port *a, const struct service_port *b)
+{
+    return a->number == b->number && a->node_port == b->node_port && str_eq(a->name, b->name);
+}
+
+bool service_eq(const struct service *a, const struct service *b)
+{
+    if (!str_eq(a->name, b->name) || a->uid_hash != b->uid_hash || a->port_count != b->port_count)
+        return false;
+    if (a->type != b->type || a->local != b->local || a->health_check_node_port != b->health_check_node_port ||
+        a->paused != b->paused || a->families[0] != b->families[0] || a->families[1] != b->families[1])
+        return false;
+    for (size_t i = 0; i < a->port_count; i++)
+        if (!service_port_eq(&a->ports[i], &b->ports[i]))
+            return false;
+    return true;
 }
 
 static bool port_eq(const struct endpoint_port *a, const struct endpoint_port *b)

@@ -27,7 +27,7 @@ struct node {
     char *name;
     uint64_t uid_hash;              /* 64-bit hash of metadata.uid: the same name with another one is another node */
     struct node_address *addresses; /* in the order of the object */
-    size_t address_count;
+    uint8_t address_count;          /* of NODE_ADDRESSES_MAX */
     bool excluded; /* label node.kubernetes.io/exclude-from-external-load-balancers, unless its value is a false bool */
     bool to_be_deleted; /* taint ToBeDeletedByClusterAutoscaler, whatever its effect */
     bool deleting;      /* metadata.deletionTimestamp */
