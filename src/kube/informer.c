@@ -29,6 +29,7 @@ struct informer {
     enum kube_object_kind kind;
     enum cache_kind cache_kind;
     char *resource;
+    char *scope; /* NULL: none */
     struct informer_callbacks callbacks;
     void *arg;
 
@@ -87,12 +88,22 @@ static void tell_status(struct informer *i)
 
 /* ---- objects ---- */
 
+static char *cause_of(const struct informer *i, const char *verb, const char *kind, const char *name)
+{
+    const char *space = name != NULL ? " " : "", *shown = name != NULL ? name : "";
+    if (i->scope == NULL)
+        return mem_printf("%s %s%s%s", verb, kind, space, shown);
+    const char *slash = strchr(i->scope, '/');
+    if (slash != NULL && str_eq(slash + 1, name)) /* "service ns/web", not "service web of ns/web" */
+        return mem_printf("%s %s %s", verb, kind, i->scope);
+    return mem_printf("%s %s%s%s of %s", verb, kind, space, shown, i->scope);
+}
+
 static void tell_changed(struct informer *i, const char *verb, const char *kind, const char *name)
 {
     if (i->callbacks.changed == NULL)
         return;
-    cleanup(mem_free_ptr) char *cause =
-        mem_printf("%s %s%s%s", verb, kind, name != NULL ? " " : "", name != NULL ? name : "");
+    cleanup(mem_free_ptr) char *cause = cause_of(i, verb, kind, name);
     i->callbacks.changed(i->arg, cause, i->received_us);
 }
 
@@ -451,6 +462,7 @@ struct informer *informer_new(struct event_base *base, struct kube_client *clien
     i->client = client;
     i->cache = cache;
     i->resource = mem_strdup(options->resource);
+    i->scope = mem_strdup(options->scope);
     i->kind = options->kind;
     i->cache_kind = options->cache_kind;
     i->callbacks = *callbacks;
@@ -462,7 +474,8 @@ struct informer *informer_new(struct event_base *base, struct kube_client *clien
     timer_init(&i->timer, base, on_timer, i);
     frame_init(&i->frame, FRAME_WATCH, 0);
     buf_init(&i->error_body, MAX_ERROR_BODY_BYTES);
-    informer_log_init(&i->log, log, i->resource);
+    informer_log_init(&i->log, log, i->resource, i->scope);
+    i->log.may_be_denied = options->may_be_denied;
     return i;
 }
 
@@ -477,5 +490,6 @@ void informer_free(struct informer *i)
     watch_fini(&i->watch);
     free(i->path);
     free(i->resource);
+    free(i->scope);
     free(i);
 }

@@ -19,10 +19,12 @@ struct kube_client;
 struct watch_deadlines;
 
 struct informer_options {
-    const char *resource;       /* for logs and metrics: "nodes", "endpointslices", "endpoints" */
+    const char *resource;       /* for logs and metrics: "nodes", "endpointslices", "endpoints", "services" */
     const char *path;           /* "/api/v1/nodes" */
     const char *label_selector; /* NULL or unencoded */
     const char *field_selector; /* NULL or unencoded */
+    const char *scope;          /* "ns/name", where several watch the same resource: for logs and causes; or NULL */
+    bool may_be_denied;         /* 403 and 404 are for the owner to tell, by its status: the log does not */
     enum kube_object_kind kind;
     enum cache_kind cache_kind;
     const struct watch_deadlines *deadlines; /* copied; NULL: the usual ones */
@@ -42,7 +44,8 @@ struct informer_status {
  * informer may be started, stopped and poked. */
 struct informer_callbacks {
     /* The cache changed (or synced for the first time). cause: "MODIFIED endpointslice web-abc12" or "list of
-     * endpointslices", valid in the call. received_us: when the bytes that completed it arrived (monotonic). */
+     * endpointslices", with a scope followed by " of ns/name"; valid in the call. received_us: when the bytes that
+     * completed it arrived (monotonic). */
     void (*changed)(void *arg, const char *cause, uint64_t received_us);
     /* The status changed: for readiness and for the fallback from slices to Endpoints. */
     void (*status)(void *arg);

@@ -4,10 +4,12 @@
 #include "base/str.h"
 
 #define LIMIT_MS 60000
+/* Says which watch a line is about. */
+#define OF(l) log_str("resource", (l)->resource), log_str("service", (l)->scope)
 
-void informer_log_init(struct informer_log *l, const struct log *log, const char *resource)
+void informer_log_init(struct informer_log *l, const struct log *log, const char *resource, const char *scope)
 {
-    *l = (struct informer_log){.log = log, .resource = resource};
+    *l = (struct informer_log){.log = log, .resource = resource, .scope = scope};
     l->trouble.period_ms = l->relists.period_ms = l->skipped.period_ms = LIMIT_MS;
 }
 
@@ -18,13 +20,13 @@ void informer_log_object(struct informer_log *l, const struct kube_event *e)
     /* One key for all of them: thousands of bad objects in one list are one line. */
     if (why->kind == ERROR_NONE || !log_limit_pass(&l->skipped, clock_mono_ms(), "object", &held_back))
         return;
-    log_warn(l->log, "an object from Kubernetes is not as expected", log_str("resource", l->resource),
-             log_str("error", why->message), log_if(held_back > 0, log_int("others_before", held_back)));
+    log_warn(l->log, "an object from Kubernetes is not as expected", OF(l), log_str("error", why->message),
+             log_if(held_back > 0, log_int("others_before", held_back)));
 }
 
 void informer_log_synced(struct informer_log *l, size_t objects, bool paged, uint64_t took_us)
 {
-    log_info(l->log, "synced with Kubernetes", log_str("resource", l->resource), log_int("objects", objects),
+    log_info(l->log, "synced with Kubernetes", OF(l), log_int("objects", objects),
              log_str("how", paged ? "paged list" : "streaming list"), log_us_as_ms("ms", took_us));
 }
 
@@ -38,14 +40,19 @@ static const char *key_of(const char *reason)
     return reason;
 }
 
+static bool is_denial(const char *reason)
+{
+    return str_eq(reason, "forbidden") || str_eq(reason, "not_found");
+}
+
 static void log_lost(struct informer_log *l, const struct watch *w, uint64_t now_ms)
 {
     unsigned held_back;
     const char *key = key_of(w->reason);
     if (l->lost_ms == 0)
         l->lost_ms = now_ms;
-    if (l->quiet && !w->synced) {
-        log_debug(l->log, "still no list", log_str("resource", l->resource), log_str("error", w->detail));
+    if ((l->quiet && !w->synced) || (l->may_be_denied && is_denial(w->reason))) {
+        log_debug(l->log, w->synced ? "still denied" : "still no list", OF(l), log_str("error", w->detail));
         return;
     }
     if (!log_limit_pass(&l->trouble, now_ms, key, &held_back))
@@ -57,7 +64,7 @@ static void log_lost(struct informer_log *l, const struct watch *w, uint64_t now
     log_warn(l->log,
              w->synced ? "no contact with the Kubernetes API; the last good state stays in use"
                        : "the Kubernetes API gave no complete list yet; HAProxy stays as it is",
-             log_str("resource", l->resource), log_str("reason", w->reason), log_str("error", w->detail),
+             OF(l), log_str("reason", w->reason), log_str("error", w->detail),
              log_if(str_eq(w->reason, "forbidden"), log_str("cure", "deploy/rbac.yaml grants it")),
              log_if(w->state == WATCH_WAITING, log_us_as_ms("retry_ms", (w->wait_until_ms - now_ms) * 1000)),
              log_if(held_back > 0, log_int("times_before", held_back)));
@@ -67,7 +74,7 @@ static void log_lost(struct informer_log *l, const struct watch *w, uint64_t now
 static void log_back(struct informer_log *l, uint64_t now_ms)
 {
     if (l->loss_was_said)
-        log_info(l->log, "in contact with the Kubernetes API again", log_str("resource", l->resource),
+        log_info(l->log, "in contact with the Kubernetes API again", OF(l),
                  log_us_as_ms("away_ms", (now_ms - l->lost_ms) * 1000));
     l->loss_was_said = false;
     l->lost_ms = 0;
@@ -80,11 +87,11 @@ static void log_change(struct informer_log *l, unsigned actions, const struct wa
     bool worth_it =
         (actions & WATCH_LISTED) && w->contact && log_limit_pass(&l->relists, now_ms, w->reason, &held_back);
     if (worth_it)
-        log_info(l->log, "listing again", log_str("resource", l->resource), log_str("reason", w->reason),
-                 log_str("error", w->detail), log_if(held_back > 0, log_int("times_before", held_back)));
+        log_info(l->log, "listing again", OF(l), log_str("reason", w->reason), log_str("error", w->detail),
+                 log_if(held_back > 0, log_int("times_before", held_back)));
     else
-        log_debug(l->log, actions & WATCH_LISTED ? "list started" : "watch ended", log_str("resource", l->resource),
-                  log_str("reason", w->reason), log_if(w->detail[0] != '\0', log_str("detail", w->detail)));
+        log_debug(l->log, actions & WATCH_LISTED ? "list started" : "watch ended", OF(l), log_str("reason", w->reason),
+                  log_if(w->detail[0] != '\0', log_str("detail", w->detail)));
 }
 
 void informer_log_step(struct informer_log *l, unsigned actions, const struct watch *w, uint64_t now_ms)
@@ -102,5 +109,5 @@ void informer_log_warning(struct informer_log *l, const char *warning)
     if (l->warned || str_empty(warning))
         return;
     l->warned = true;
-    log_info(l->log, "the Kubernetes API server warns", log_str("resource", l->resource), log_str("warning", warning));
+    log_info(l->log, "the Kubernetes API server warns", OF(l), log_str("warning", warning));
 }

@@ -13,15 +13,17 @@
 struct informer_log {
     const struct log *log;
     const char *resource; /* borrowed */
+    const char *scope;    /* borrowed; NULL: none */
     struct log_limit trouble, relists, skipped;
     const char *last_key;
     uint64_t lost_ms;   /* contact was lost then; 0: it is there, or never was */
     bool loss_was_said; /* so its end is said, too */
-    bool quiet;         /* its trouble is known and lived with: debug level */
+    bool quiet;         /* that it has no list is known and lived with: debug level */
+    bool may_be_denied; /* that it is denied is for its owner to tell: debug level */
     bool warned;        /* the API server's warning was passed on */
 };
 
-void informer_log_init(struct informer_log *l, const struct log *log, const char *resource);
+void informer_log_init(struct informer_log *l, const struct log *log, const char *resource, const char *scope);
 
 /* An object, or a part of it, that cannot be used. */
 void informer_log_object(struct informer_log *l, const struct kube_event *e);

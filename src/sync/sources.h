@@ -1,6 +1,8 @@
 /*
  * What is watched: Nodes, and for each Service its EndpointSlices, the Service itself, and its Endpoints only where slices
  * are forbidden or not served. Owns the caches that they fill.
+ *
+ * Each watch is a connection of its own: one, and two for each Service (64 Services: 129).
  */
 #ifndef SYNC_SOURCES_H
 #define SYNC_SOURCES_H
@@ -34,9 +36,9 @@ struct sources_options {
 
 #define SOURCES_ALL SIZE_MAX
 
-/* changed: another state is to be taken up for this service (SOURCES_ALL: the Nodes, so for each); cause is valid during
- * the call. Never called for a service before sources_synced. It may be called from inside libcurl: set a timer, start no
- * request. */
+/* changed: another state is to be taken up for this service; cause is valid during the call. SOURCES_ALL: the Nodes, so for
+ * each that sources_synced is true of. Never called for a service before that. It may be called from inside libcurl: set a
+ * timer, start no request. */
 struct sources *sources_new(struct event_base *base, struct kube_client *client, const struct sources_options *options,
                             void (*changed)(void *arg, size_t service, const char *cause, uint64_t received_us),
                             void *arg) must_check;
@@ -59,6 +61,6 @@ bool sources_service_denied(const struct sources *s, size_t service);
 bool sources_ready(const struct sources *s, struct buf *body);
 
 /* Sets the gauges that are read at scrape time. */
-void sources_measure(const struct sources *s, struct telemetry *t);
+void sources_measure(struct sources *s, struct telemetry *t);
 
 #endif
