@@ -8,11 +8,11 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "config/config.h"
-#include "dataplane/client.h"
-#include "kube/client.h"
-#include "net/http.h"
 #include "net/timer.h"
 #include "serve/server.h"
+#include "sync/clients.h"
+#include "sync/mappings.h"
+#include "sync/rules.h"
 #include "sync/sources.h"
 #include "sync/target.h"
 #include "sync/telemetry.h"
@@ -22,33 +22,40 @@
 #define HEARTBEAT_DEAD_MS 30000
 #define STOP_DEADLINE_MS 4000
 #define SKIPS_IN_A_LINE 10
+#define REPEAT_LOG_MS 60000
+#define REPEAT_NOTE_MS 86400000 /* a setting that has no effect is no trouble */
+
+/* One backend on its way from the caches to the target. */
+struct wisher {
+    const struct mapping *mapping;
+    struct desired last; /* what the target was told */
+    bool dirty;          /* something changed since */
+    uint64_t event_us;   /* the oldest change that waits */
+    char *cause;         /* of the newest; NULL: time alone */
+    struct log_limit skip_limit, wait_limit, note_limit;
+};
 
 struct controller {
     struct event_base *base;
     struct config *config;
     const struct log *log;
-    struct http *http;
     struct telemetry telemetry;
     struct server *server;
-    struct kube_client *kube;
-    struct dataplane_client *dataplane;
+    struct clients clients;
+    struct mappings mappings;
+    struct wisher *wishers; /* mappings.count */
     struct sources *sources;
     struct target *target;
-    struct mapping_rules mapping;
-    struct desired last_wish;
-    struct log_limit skip_limit, wait_limit;
 
-    struct timer coalesce, heartbeat, deadline;
+    struct timer coalesce, drain, heartbeat, deadline;
     uint64_t taken_up_ms; /* when a change was last taken up; 0: never */
-    uint64_t event_us;    /* the oldest change that waits */
-    char *cause;          /* of the newest */
     uint64_t beat_ms;
     bool stopping;
 };
 
 /* ---- from a change to a wish ---- */
 
-static void log_skips(struct controller *c, const struct desired *wish)
+static void log_skips(struct controller *c, struct wisher *w, const struct desired *wish)
 {
     /* Endpoints that are just not ready are everyday life; what is left out for another reason is worth a line. */
     cleanup(buf_fini) struct buf text;
@@ -58,51 +65,100 @@ static void log_skips(struct controller *c, const struct desired *wish)
     for (size_t i = 0; i < wish->skip_count; i++)
         if (!wish->skips[i].ordinary && count++ < SKIPS_IN_A_LINE)
             buf_printf(&text, "%s%s: %s", count > 1 ? "; " : "", wish->skips[i].subject, wish->skips[i].reason);
-    if (count > 0 && log_limit_pass(&c->skip_limit, clock_mono_ms(), buf_str(&text), &held_back))
-        log_warn(c->log, "endpoints left out", log_int("count", count), log_str("endpoints", buf_str(&text)));
+    if (count > 0 && log_limit_pass(&w->skip_limit, clock_mono_ms(), buf_str(&text), &held_back))
+        log_warn(c->log, "left out", log_str("backend", w->mapping->backend), log_int("count", count),
+                 log_str("what", buf_str(&text)));
 }
 
 /* Said again once a minute for as long as it lasts. */
-static void log_wait(struct controller *c, const struct desired *wish)
+static void log_wait(struct controller *c, struct wisher *w, const struct desired *wish)
 {
     unsigned held_back;
-    if (wish->state != DESIRED_UNDECIDED || !log_limit_pass(&c->wait_limit, clock_mono_ms(), wish->problem, &held_back))
+    if (wish->state != DESIRED_UNDECIDED || !log_limit_pass(&w->wait_limit, clock_mono_ms(), wish->problem, &held_back))
         return;
     log_error(c->log, "cannot decide which servers HAProxy should have; nothing is written",
-              log_str("why", wish->problem));
+              log_str("backend", w->mapping->backend), log_str("why", wish->problem));
+}
+
+static void log_note(struct controller *c, struct wisher *w, const struct desired *wish)
+{
+    unsigned held_back;
+    if (wish->note != NULL && log_limit_pass(&w->note_limit, clock_mono_ms(), wish->note, &held_back))
+        log_warn(c->log, "a setting has no effect", log_str("backend", w->mapping->backend),
+                 log_str("what", wish->note));
+}
+
+static void set_cause(struct wisher *w, const char *cause)
+{
+    free(w->cause);
+    w->cause = mem_strdup(cause);
+}
+
+/* True where the target was told something new. *due_ms: when it has to be computed again by itself; 0: no need. */
+static bool compute(struct controller *c, size_t which, uint64_t *due_ms)
+{
+    struct wisher *w = &c->wishers[which];
+    struct desired wish;
+    w->dirty = false;
+    mapping_compute(w->mapping, c->sources, c->taken_up_ms, &wish);
+    log_skips(c, w, &wish);
+    log_wait(c, w, &wish);
+    log_note(c, w, &wish);
+    if (wish.due_ms != 0 && (*due_ms == 0 || wish.due_ms < *due_ms))
+        *due_ms = wish.due_ms;
+    uint64_t event_us = w->event_us;
+    w->event_us = 0;
+    if (desired_eq(&wish, &w->last)) {
+        w->last.due_ms = wish.due_ms;
+        desired_fini(&wish);
+        return false;
+    }
+    desired_fini(&w->last);
+    desired_copy(&w->last, &wish);
+    w->last.due_ms = wish.due_ms;
+    target_wish(c->target, which, &wish, w->cause != NULL ? w->cause : "a drain ended", event_us);
+    set_cause(w, NULL);
+    return true;
 }
 
 static void take_up(void *arg)
 {
     struct controller *c = arg;
+    bool any = false;
+    uint64_t due_ms = 0;
     c->taken_up_ms = clock_mono_ms();
-    if (c->stopping || !sources_synced(c->sources))
+    if (c->stopping)
         return;
-    struct desired wish;
-    desired_init(&wish);
-    desired_compute(sources_cache(c->sources), &c->mapping, &wish);
-    log_skips(c, &wish);
-    log_wait(c, &wish);
-    uint64_t event_us = c->event_us;
-    c->event_us = 0;
-    if (desired_eq(&wish, &c->last_wish)) {
-        desired_fini(&wish);
-        return;
+    for (size_t i = 0; i < c->mappings.count; i++) {
+        struct wisher *w = &c->wishers[i];
+        bool due = w->last.due_ms != 0 && w->last.due_ms <= c->taken_up_ms;
+        if ((w->dirty || due) && sources_synced(c->sources, w->mapping->service))
+            any = compute(c, i, &due_ms) || any;
+        else if (w->last.due_ms != 0 && (due_ms == 0 || w->last.due_ms < due_ms))
+            due_ms = w->last.due_ms;
     }
-    desired_fini(&c->last_wish);
-    desired_copy(&c->last_wish, &wish);
-    target_wish(c->target, &wish, c->cause, event_us);
+    if (due_ms != 0)
+        timer_set(&c->drain, due_ms > c->taken_up_ms ? due_ms - c->taken_up_ms : 1);
+    else
+        timer_cancel(&c->drain);
+    if (any)
+        target_go(c->target); /* all that changed at once goes into one transaction */
 }
 
 /* The first change is taken up at once, further ones at most every COALESCE_MS; the latest state wins. */
-static void on_change(void *arg, const char *cause, uint64_t received_us)
+static void on_change(void *arg, size_t service, const char *cause, uint64_t received_us)
 {
     struct controller *c = arg;
     uint64_t now = clock_mono_ms(), free_at = c->taken_up_ms + COALESCE_MS;
-    free(c->cause);
-    c->cause = mem_strdup(cause);
-    if (c->event_us == 0)
-        c->event_us = received_us;
+    for (size_t i = 0; i < c->mappings.count; i++) {
+        struct wisher *w = &c->wishers[i];
+        if (service != SOURCES_ALL && w->mapping->service != service)
+            continue;
+        w->dirty = true;
+        set_cause(w, cause);
+        if (w->event_us == 0)
+            w->event_us = received_us;
+    }
     timer_set_sooner(&c->coalesce, c->taken_up_ms == 0 || now >= free_at ? 0 : free_at - now);
 }
 
@@ -112,8 +168,11 @@ static bool ready(void *arg, struct buf *body)
 {
     struct controller *c = arg;
     bool all = sources_ready(c->sources, body);
-    if (c->last_wish.state == DESIRED_UNDECIDED) {
-        buf_printf(body, "[-]mapping: %s\n", c->last_wish.problem);
+    for (size_t i = 0; i < c->mappings.count; i++) {
+        const struct wisher *w = &c->wishers[i];
+        if (w->last.state != DESIRED_UNDECIDED)
+            continue;
+        buf_printf(body, "[-]mapping of backend %s: %s\n", w->mapping->backend, w->last.problem);
         all = false;
     }
     if (!target_ready(c->target, body))
@@ -139,8 +198,8 @@ static void beat(void *arg)
     struct controller *c = arg;
     c->beat_ms = clock_mono_ms();
     timer_set(&c->heartbeat, HEARTBEAT_MS);
-    if (!c->stopping)
-        log_wait(c, &c->last_wish);
+    for (size_t i = 0; !c->stopping && i < c->mappings.count; i++)
+        log_wait(c, &c->wishers[i], &c->wishers[i].last);
 }
 
 static void on_scrape(void *arg)
@@ -159,52 +218,43 @@ static void on_dataplane_request(void *arg, const char *method, int status)
 
 /* ---- life ---- */
 
-static enum proxy_v2 proxy_v2_of(enum config_proxy_v2 p)
-{
-    return p == CONFIG_PROXY_V2_DEFAULT_SERVER ? PROXY_V2_DEFAULT_SERVER
-           : p == CONFIG_PROXY_V2_SERVER       ? PROXY_V2_SERVER
-                                               : PROXY_V2_OFF;
-}
-
 static void make_target(struct controller *c)
 {
-    struct config *config = c->config;
     struct target_options options = {
-        .client = c->dataplane,
-        .backend_name = config->backend_name,
-        .rules = {.balance = config->balance,
-                  .adv_check = config->adv_check,
-                  .proxy_v2 = proxy_v2_of(config->proxy_v2),
-                  .keep_servers = config->keep_servers,
-                  .keep_count = config->keep_server_count,
-                  .allow_empty = config->allow_empty,
-                  .create_backend = config->create_backend},
-        .resync_period_ms = config->resync_period_ms,
+        .client = c->clients.dataplane,
+        .backends = c->mappings.backends,
+        .backend_count = c->mappings.count,
+        .rules = rules_for_plan(c->config),
+        .resync_period_ms = c->config->resync_period_ms,
         .telemetry = &c->telemetry,
         .log = c->log,
     };
     c->target = target_new(c->base, &options);
 }
 
-static int make_clients(struct controller *c, const struct kube_access *access, const char *version, struct error *err)
+static void make_sources(struct controller *c)
 {
-    struct config *config = c->config;
-    cleanup(mem_free_ptr) char *agent = mem_printf("haproxy-k8s-sync/%s", version);
-    c->http = http_new(c->base, agent, err);
-    if (c->http == NULL)
-        return -1;
-    c->kube = kube_client_new(c->http, access, c->log, err);
-    if (c->kube == NULL)
-        return -1;
-    const struct dataplane_client_options dataplane = {.url = config->dataplane_url,
-                                                       .unix_socket = config->dataplane_socket,
-                                                       .username = &config->dataplane_username,
-                                                       .password = &config->dataplane_password,
-                                                       .token = &config->dataplane_token,
-                                                       .log = c->log,
-                                                       .events = {.requested = on_dataplane_request, .arg = c}};
-    c->dataplane = dataplane_client_new(c->base, c->http, &dataplane, err);
-    return c->dataplane != NULL ? 0 : -1;
+    struct sources_options options = {
+        .services = c->mappings.services,
+        .service_count = c->mappings.service_count,
+        .node_selector = c->config->node_selector,
+        .telemetry = &c->telemetry,
+        .log = c->log,
+    };
+    c->sources = sources_new(c->base, c->clients.kube, &options, on_change, c);
+}
+
+static void make_wishers(struct controller *c)
+{
+    mappings_init(&c->mappings, c->config);
+    c->wishers = mem_array(c->mappings.count, sizeof(c->wishers[0]));
+    for (size_t i = 0; i < c->mappings.count; i++) {
+        struct wisher *w = &c->wishers[i];
+        w->mapping = &c->mappings.list[i];
+        desired_init(&w->last);
+        w->skip_limit.period_ms = w->wait_limit.period_ms = REPEAT_LOG_MS;
+        w->note_limit.period_ms = REPEAT_NOTE_MS;
+    }
 }
 
 static int make_server(struct controller *c, struct error *err)
@@ -226,31 +276,36 @@ struct controller *controller_new(struct event_base *base, struct config *config
                                   const char *version, const struct log *log, struct error *err)
 {
     struct controller *c = mem_alloc(sizeof(*c));
+    const struct dataplane_client_events events = {.requested = on_dataplane_request, .arg = c};
     c->base = base;
     c->config = config;
     c->log = log;
-    c->mapping.fixed_port = config->backend_port;
-    c->skip_limit.period_ms = c->wait_limit.period_ms = 60000;
     c->beat_ms = clock_mono_ms();
-    desired_init(&c->last_wish);
-    c->last_wish.state = DESIRED_NOT_SYNCED;
     timer_init(&c->coalesce, base, take_up, c);
+    timer_init(&c->drain, base, take_up, c);
     timer_init(&c->heartbeat, base, beat, c);
     timer_init(&c->deadline, base, on_deadline, c);
     telemetry_init(&c->telemetry, version);
+    metric_set(c->telemetry.dry_run, config->dry_run ? 1 : 0, NULL);
     metrics_on_scrape(c->telemetry.registry, on_scrape, c);
-    if (make_clients(c, access, version, err) != 0) {
+    make_wishers(c);
+    if (clients_make(base, config, access, version, &events, log, &c->clients, err) != 0) {
         controller_free(c);
         return NULL;
     }
     make_target(c);
-    c->sources = sources_new(base, c->kube, config->ingress_namespace, config->ingress_service, &c->telemetry, log,
-                             on_change, c);
+    make_sources(c);
     if (make_server(c, err) != 0) {
         controller_free(c);
         return NULL;
     }
     return c;
+}
+
+static void wisher_fini(struct wisher *w)
+{
+    desired_fini(&w->last);
+    free(w->cause);
 }
 
 void controller_free(struct controller *c)
@@ -260,15 +315,16 @@ void controller_free(struct controller *c)
     server_free(c->server);
     sources_free(c->sources);
     target_free(c->target);
-    dataplane_client_free(c->dataplane);
-    kube_client_free(c->kube);
-    http_free(c->http);
+    clients_free(&c->clients);
     telemetry_fini(&c->telemetry);
     timer_fini(&c->coalesce);
+    timer_fini(&c->drain);
     timer_fini(&c->heartbeat);
     timer_fini(&c->deadline);
-    desired_fini(&c->last_wish);
-    free(c->cause);
+    for (size_t i = 0; i < c->mappings.count; i++)
+        wisher_fini(&c->wishers[i]);
+    free(c->wishers);
+    mappings_fini(&c->mappings);
     free(c);
 }
 
@@ -284,7 +340,8 @@ void controller_compare(struct controller *c)
     if (c->stopping)
         return;
     log_info(c->log, "SIGHUP: comparing now");
-    log_limit_reset(&c->wait_limit);
+    for (size_t i = 0; i < c->mappings.count; i++)
+        log_limit_reset(&c->wishers[i].wait_limit);
     sources_poke(c->sources);
     target_compare(c->target);
 }

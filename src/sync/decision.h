@@ -6,13 +6,20 @@
 #include <stdint.h>
 
 #include "base/log.h"
-#include "model/diff.h"
+#include "sync/plan.h"
 
 struct txn;
 
-/* One line for a committed change. event_us: from the watch event to the commit; 0: no event caused it. */
-void decision_log_commit(const struct log *log, const char *backend, const struct diff *d, const char *cause,
+/* One line for a committed change to a backend. event_us: from the watch event to the commit; 0: no event caused it. */
+void decision_log_commit(const struct log *log, const char *backend, const struct plan *p, const char *cause,
                          const struct txn *t, uint64_t event_us);
+
+/* The empty commit that repeats a reload. */
+void decision_log_reload_again(const struct log *log, const char *target, const struct txn *t);
+
+/* What would be written, were it not paused or a dry run; logged when it changes (see `limit`). */
+void decision_log_withheld(const struct log *log, struct log_limit *limit, uint64_t now_ms, const char *backend,
+                           const struct plan *p, const char *cause);
 
 /* The first write to a backend that was not in step: each server that was there before and goes, one line each. */
 void decision_log_takeover(const struct log *log, const char *backend, const struct diff *d);

@@ -13,16 +13,29 @@
 
 static void on_answer(void *arg, const struct dataplane_answer *a);
 
-void observe_init(struct observe *o, struct dataplane_client *client, const char *backend_name,
-                  void (*done)(void *arg, struct backend *found, const struct error *err), void *arg)
+void observe_init(struct observe *o, struct dataplane_client *client, const char *const *names, size_t count,
+                  void (*done)(void *arg, struct observed *found, const struct error *err), void *arg)
 {
-    *o = (struct observe){.client = client, .backend_name = backend_name, .done = done, .arg = arg};
-    backend_init(&o->found);
+    *o = (struct observe){.client = client, .names = names, .count = count, .done = done, .arg = arg};
+    o->found = mem_array(count, sizeof(o->found[0]));
+    for (size_t i = 0; i < count; i++)
+        backend_init(&o->found[i].backend);
+}
+
+static void forget(struct observe *o)
+{
+    for (size_t i = 0; i < o->count; i++) {
+        backend_fini(&o->found[i].backend);
+        error_clear(&o->found[i].unreadable);
+    }
 }
 
 void observe_fini(struct observe *o)
 {
-    backend_fini(&o->found);
+    forget(o);
+    free(o->found);
+    o->found = NULL;
+    o->count = 0;
 }
 
 static void ask(struct observe *o, enum observe_step step)
@@ -34,17 +47,17 @@ static void ask(struct observe *o, enum observe_step step)
         dataplane_send(o->client, "GET", "/configuration/raw", NULL, on_answer, o);
         return;
     }
-    cleanup(mem_free_ptr) char *name = str_url_encode(o->backend_name);
+    cleanup(mem_free_ptr) char *name = str_url_encode(o->names[o->at]);
     cleanup(mem_free_ptr) char *path = mem_printf("/configuration/backends/%s%s", name, suffix[step]);
     dataplane_send(o->client, "GET", path, NULL, on_answer, o);
 }
 
 static void begin(struct observe *o)
 {
-    backend_fini(&o->found);
-    backend_init(&o->found);
-    o->found.name = mem_strdup(o->backend_name);
-    o->found.version = -1;
+    forget(o);
+    for (size_t i = 0; i < o->count; i++)
+        o->found[i].backend.name = mem_strdup(o->names[i]);
+    o->at = 0;
     ask(o, OBSERVE_BACKEND);
 }
 
@@ -57,7 +70,7 @@ void observe_start(struct observe *o)
 static void finish(struct observe *o, const struct error *err)
 {
     o->step = OBSERVE_IDLE;
-    o->done(o->arg, &o->found, err);
+    o->done(o->arg, o->found, err);
 }
 
 static const char *step_name(enum observe_step step)
@@ -66,7 +79,7 @@ static const char *step_name(enum observe_step step)
                                         [OBSERVE_BACKEND] = "backend",
                                         [OBSERVE_SERVERS] = "servers of backend",
                                         [OBSERVE_TEMPLATES] = "server-templates of backend",
-                                        [OBSERVE_RAW] = "configuration file for backend"};
+                                        [OBSERVE_RAW] = "configuration file"};
     return names[step];
 }
 
@@ -93,39 +106,83 @@ static int check_status(struct observe *o, const struct dataplane_answer *a, str
 }
 
 /* After a failed reload the API puts the last good file back, but goes on answering with what failed. */
-static bool is_split(const struct observe *o, const struct dataplane_answer *a)
+static bool is_split(const struct backend *b, const struct dataplane_answer *a)
 {
     int64_t file = rawcfg_version(a->body, a->body_len);
-    return file >= 0 && file != o->found.version;
+    return file >= 0 && file != b->version;
 }
 
-static int take(struct observe *o, const struct dataplane_answer *a, struct error *err)
+/* One backend that cannot be understood keeps no other one up. */
+static void note_unreadable(const struct observe *o, struct observed *f, struct error *err)
 {
-    switch (o->step) {
-    case OBSERVE_BACKEND:
-        if (a->status == 404)
-            return 0; /* found.exists stays false */
-        o->found.exists = true;
-        return codec_read_backend(a->body, a->body_len, &o->found, err);
-    case OBSERVE_SERVERS:
-        return codec_read_servers(a->body, a->body_len, &o->found, err);
-    case OBSERVE_TEMPLATES:
-        return codec_read_templates(a->body, a->body_len, &o->found, err);
-    case OBSERVE_RAW:
-        o->found.split = is_split(o, a);
-        return rawcfg_find_aliens(a->body, a->body_len, &o->found, err);
-    case OBSERVE_IDLE:
-        break;
+    error_prefix(err, "reading %s %s", step_name(o->step), f->backend.name);
+    f->unreadable = *err;
+}
+
+static void take_raw(struct observe *o, const struct dataplane_answer *a)
+{
+    for (size_t i = 0; i < o->count; i++) {
+        struct observed *f = &o->found[i];
+        struct error err = {0};
+        if (!f->backend.exists || f->unreadable.kind != ERROR_NONE)
+            continue;
+        f->backend.split = is_split(&f->backend, a);
+        if (rawcfg_find_aliens(a->body, a->body_len, &f->backend, &err) != 0)
+            note_unreadable(o, f, &err);
     }
-    return 0;
+}
+
+static void take(struct observe *o, const struct dataplane_answer *a)
+{
+    struct observed *f = &o->found[o->at];
+    struct error err = {0};
+    int status = 0;
+    if (o->step == OBSERVE_RAW) {
+        take_raw(o, a);
+        return;
+    }
+    if (o->step == OBSERVE_BACKEND && a->status == 404)
+        return; /* exists stays false */
+    f->backend.exists = true;
+    if (o->step == OBSERVE_BACKEND)
+        status = codec_read_backend(a->body, a->body_len, &f->backend, &err);
+    else if (o->step == OBSERVE_SERVERS)
+        status = codec_read_servers(a->body, a->body_len, &f->backend, &err);
+    else
+        status = codec_read_templates(a->body, a->body_len, &f->backend, &err);
+    if (status != 0)
+        note_unreadable(o, f, &err);
 }
 
 /* Everything must have been read at one version; a move in between (somebody wrote) starts again. */
 static bool version_moved(struct observe *o, int64_t version)
 {
     if (o->step == OBSERVE_BACKEND)
-        o->found.version = version;
-    return version != o->found.version;
+        o->found[o->at].backend.version = version;
+    return version != o->found[0].backend.version;
+}
+
+static bool any_exists(const struct observe *o)
+{
+    for (size_t i = 0; i < o->count; i++)
+        if (o->found[i].backend.exists)
+            return true;
+    return false;
+}
+
+static void advance(struct observe *o)
+{
+    const struct observed *f = &o->found[o->at];
+    if (o->step == OBSERVE_RAW)
+        finish(o, NULL);
+    else if (o->step != OBSERVE_TEMPLATES && f->backend.exists && f->unreadable.kind == ERROR_NONE)
+        ask(o, o->step + 1);
+    else if (++o->at < o->count)
+        ask(o, OBSERVE_BACKEND);
+    else if (any_exists(o))
+        ask(o, OBSERVE_RAW);
+    else
+        finish(o, NULL);
 }
 
 static void on_answer(void *arg, const struct dataplane_answer *a)
@@ -141,14 +198,14 @@ static void on_answer(void *arg, const struct dataplane_answer *a)
         status =
             error_set(&err, ERROR_CONFLICT, "the configuration version moved %u times while it was read", o->restarts);
     }
-    if (status == 0)
-        status = take(o, a, &err);
     if (status != 0) {
-        error_prefix(&err, "reading %s %s", step_name(o->step), o->backend_name);
+        if (o->step == OBSERVE_RAW)
+            error_prefix(&err, "reading %s", step_name(o->step));
+        else
+            error_prefix(&err, "reading %s %s", step_name(o->step), o->names[o->at]);
         finish(o, &err);
-    } else if (o->step == OBSERVE_RAW || !o->found.exists) {
-        finish(o, NULL);
-    } else {
-        ask(o, o->step + 1);
+        return;
     }
+    take(o, a);
+    advance(o);
 }

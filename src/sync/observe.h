@@ -16,21 +16,27 @@ struct dataplane_client;
 
 enum observe_step { OBSERVE_IDLE, OBSERVE_BACKEND, OBSERVE_SERVERS, OBSERVE_TEMPLATES, OBSERVE_RAW };
 
+struct observed {
+    struct backend backend;
+    struct error
+        unreadable; /* kind NONE, or what about this one cannot be understood, and backend is not to be believed */
+};
+
 struct observe {
     struct dataplane_client *client;
     const char *const *names; /* borrowed */
     size_t count;
     enum observe_step step;
-    size_t at;             /* the backend that is being read */
-    unsigned restarts;     /* the version moved while we read */
-    struct backend *found; /* `count` of them */
+    size_t at;              /* the backend that is being read */
+    unsigned restarts;      /* the version moved while we read */
+    struct observed *found; /* `count` of them */
     /* err NULL: found is complete, and each may be moved out. Otherwise its kind says how to go on. */
-    void (*done)(void *arg, struct backend *found, const struct error *err);
+    void (*done)(void *arg, struct observed *found, const struct error *err);
     void *arg;
 };
 
 void observe_init(struct observe *o, struct dataplane_client *client, const char *const *names, size_t count,
-                  void (*done)(void *arg, struct backend *found, const struct error *err), void *arg);
+                  void (*done)(void *arg, struct observed *found, const struct error *err), void *arg);
 void observe_fini(struct observe *o);
 void observe_start(struct observe *o);
 

@@ -5,55 +5,24 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "dataplane/client.h"
-#include "sync/decision.h"
 #include "sync/target_internal.h"
 #include "sync/telemetry.h"
 
 #define REPEAT_LOG_MS 60000
+#define REPEAT_WITHHELD_MS 3600000
 #define REJECTED_PAUSE_MS 1000
 #define SPLIT_LOOK_MS 1000
-
-static void on_observed(void *arg, struct backend *found, const struct error *err);
-
-void target_count_reconcile(struct target *t, const char *result)
-{
-    metric_add(t->options.telemetry->reconciles, 1, result, NULL);
-}
-
-static void set_in_step(struct target *t, bool in_step)
-{
-    t->in_step = in_step;
-    metric_set(t->options.telemetry->in_sync, in_step ? 1 : 0, NULL);
-    if (in_step)
-        metric_set(t->options.telemetry->last_success, (double)clock_wall_ms() / 1000.0, NULL);
-}
-
-void target_problem(struct target *t, const char *what, const struct error *err)
-{
-    unsigned held_back = 0;
-    set_in_step(t, false);
-    t->problem = *err;
-    error_prefix(&t->problem, "%s", what);
-    if (!log_limit_pass_message(&t->problem_limit, clock_mono_ms(), t->problem.message, &held_back))
-        return;
-    log_error(t->options.log, what, log_str("target", dataplane_client_url(t->options.client)),
-              log_str("backend", t->options.backend_name), log_str("kind", error_kind_name(err->kind)),
-              log_str("error", err->message), log_if(held_back > 0, log_int("times_before", held_back)));
-}
-
-static void problem_over(struct target *t)
-{
-    if (t->problem.kind != ERROR_NONE)
-        log_info(t->options.log, "trouble is over", log_str("target", dataplane_client_url(t->options.client)),
-                 log_str("backend", t->options.backend_name), log_str("was", t->problem.message));
-    error_clear(&t->problem);
-    log_limit_reset(&t->problem_limit);
-}
 
 void target_write_not_before(struct target *t, uint64_t when_ms)
 {
     if (t->write_wait_until_ms < when_ms)
         t->write_wait_until_ms = when_ms;
+}
+
+void slot_write_not_before(struct slot *s, uint64_t when_ms)
+{
+    if (s->write_wait_until_ms < when_ms)
+        s->write_wait_until_ms = when_ms;
 }
 
 /* ---- observing ---- */
@@ -84,11 +53,11 @@ static void observe_failed(struct target *t, const struct error *err)
 
 /* A failed reload that nobody told us of: a stranger's, or one before our start. After a hand edit, too, the API answers
  * the new version a moment before the file has it: so it takes two looks at one version. */
-static void see_split(struct target *t)
+static void see_split(struct target *t, bool split)
 {
-    bool again = t->split_version == t->actual.version;
-    t->split_version = t->actual.split ? t->actual.version : -1;
-    if (!t->actual.split || t->dirty || t->reload.state == RELOAD_PENDING)
+    bool again = t->split_version == t->version;
+    t->split_version = split ? t->version : -1;
+    if (!split || t->dirty || t->reload.state == RELOAD_PENDING)
         return;
     if (!again) {
         t->seen = false;
@@ -100,143 +69,65 @@ static void see_split(struct target *t)
     log_warn(t->options.log,
              "haproxy.cfg is older than what the Data Plane API answers: a reload failed; "
              "an empty commit will apply it again",
-             log_str("backend", t->options.backend_name), log_int("version", t->actual.version));
+             log_str("target", dataplane_client_url(t->options.client)), log_int("version", t->version));
 }
 
-static void on_observed(void *arg, struct backend *found, const struct error *err)
+static bool any_wish(const struct target *t)
+{
+    for (size_t i = 0; i < t->options.backend_count; i++)
+        if (t->slots[i].have_wish)
+            return true;
+    return false;
+}
+
+static void take_found(struct target *t, struct observed *found)
+{
+    bool split = false, unreadable = false;
+    t->version = found[0].backend.version;
+    for (size_t i = 0; i < t->options.backend_count; i++) {
+        struct slot *s = &t->slots[i];
+        backend_fini(&s->actual);
+        s->actual = found[i].backend;
+        backend_init(&found[i].backend);
+        s->unreadable = found[i].unreadable;
+        split = split || s->actual.split;
+        unreadable = unreadable || s->unreadable.kind != ERROR_NONE;
+    }
+    t->seen = true;
+    see_split(t, split);
+    if (!t->write_failing && !unreadable)
+        backoff_reset(&t->backoff);
+    t->look_again_ms = unreadable ? clock_mono_ms() + backoff_next_ms(&t->backoff) : 0;
+    if (!any_wish(t))
+        target_problem_over(t);
+}
+
+static void on_observed(void *arg, struct observed *found, const struct error *err)
 {
     struct target *t = arg;
     t->phase = TARGET_IDLE;
-    if (err != NULL) {
+    if (err != NULL)
         observe_failed(t, err);
-    } else {
-        backend_fini(&t->actual);
-        t->actual = *found;
-        backend_init(found);
-        t->seen = true;
-        see_split(t);
-        if (!t->write_failing)
-            backoff_reset(&t->backoff);
-        if (!t->have_wish)
-            problem_over(t);
-    }
+    else
+        take_found(t, found);
     target_step(t);
 }
 
-/* ---- deciding ---- */
-
-/* Whatever brought the wish about, nothing is left to write for it. */
-static void wish_is_done(struct target *t)
+/* Whether there is any backend that we may write to: dead transactions are not ours to delete otherwise. */
+static bool may_ever_write(const struct target *t)
 {
-    t->event_us = 0;
-    free(t->cause);
-    t->cause = NULL;
-}
-
-static void in_step(struct target *t)
-{
-    metric_set(t->options.telemetry->servers_actual, (double)t->plan.diff.ours_count, NULL);
-    t->conflicts = 0;
-    t->took_over = true;
-    t->write_failing = false;
-    t->committed_version = -1; /* it stuck; what differs from now on is somebody else's doing */
-    wish_is_done(t);
-    if (t->reload.state == RELOAD_PENDING || !t->history_known)
-        return;
-    target_count_reconcile(t, "in_step");
-    t->renewed = false;
-    backoff_reset(&t->reject_backoff);
-    backoff_reset(&t->reload_backoff);
-    problem_over(t);
-    set_in_step(t, true);
-    if (t->asked)
-        log_info(t->options.log, "HAProxy is in step", log_str("backend", t->options.backend_name),
-                 log_int("servers", t->plan.diff.ours_count), log_int("version", t->actual.version));
-    t->asked = false;
-}
-
-static void hold(struct target *t)
-{
-    unsigned held_back;
-    metric_set(t->options.telemetry->servers_actual, (double)t->plan.diff.ours_count, NULL);
-    if (!t->holding)
-        target_count_reconcile(t, "hold");
-    problem_over(t);
-    t->holding = true;
-    t->asked = t->write_failing = false;
-    wish_is_done(t); /* its answer was to hold */
-    set_in_step(t, false);
-    if (log_limit_pass(&t->hold_limit, clock_mono_ms(), t->plan.why, &held_back))
-        log_warn(t->options.log, "holding the last good servers", log_str("backend", t->options.backend_name),
-                 log_str("why", t->plan.why), log_int("servers", t->plan.diff.ours_count),
-                 log_if(held_back > 0, log_int("times_before", held_back)));
-}
-
-static void refuse(struct target *t)
-{
-    struct error err = {0};
-    error_set(&err, ERROR_INVALID, "%s", t->plan.why);
-    if (t->reload.state != RELOAD_PENDING) /* its polls come by here, too */
-        target_count_reconcile(t, "refuse");
-    target_problem(t, "not writing to HAProxy", &err);
-}
-
-/* The API took our change and answers as if it had not: the same again would be a commit and a reload for nothing. */
-static bool does_not_stick(struct target *t)
-{
-    if (t->actual.version != t->committed_version || t->wish_number != t->committed_wish_number)
+    if (t->options.rules.dry_run)
         return false;
-    const struct diff *d = &t->plan.diff;
-    struct error err = {0};
-    error_set(&err, ERROR_INVALID, "version %lld was committed, but reading it back still differs: %s %s",
-              (long long)t->actual.version, d->change_count > 0 ? d->changes[0].server.name : t->options.backend_name,
-              d->change_count > 0 ? d->changes[0].detail : d->backend_detail);
-    target_problem(t, "a change does not stick in HAProxy's configuration", &err);
-    t->committed_version = -1;
-    t->rejected_version = t->actual.version;
-    target_write_not_before(t, clock_mono_ms() + backoff_next_ms(&t->reject_backoff));
-    return true;
+    for (size_t i = 0; i < t->options.backend_count; i++)
+        if (t->slots[i].have_wish && !t->slots[i].wish.paused)
+            return true;
+    return false;
 }
 
-static bool may_write(struct target *t)
+static void sooner(uint64_t *due, uint64_t when, uint64_t now)
 {
-    if (t->write_wait_until_ms <= clock_mono_ms())
-        return true;
-    /* Refused before, but something is different now: that may have been the cure. */
-    return t->rejected_version >= 0 && t->rejected_version != t->actual.version;
-}
-
-static void decide(struct target *t)
-{
-    plan_fini(&t->plan);
-    plan_make(&t->actual, &t->wish, &t->options.rules, t->dirty, &t->plan);
-    if (t->plan.verdict != PLAN_WAIT)
-        decision_log_skips(t->options.log, &t->skip_limit, clock_mono_ms(), t->options.backend_name, &t->plan.diff,
-                           t->options.rules.proxy_v2 == PROXY_V2_DEFAULT_SERVER);
-    if (t->plan.verdict != PLAN_HOLD)
-        t->holding = false;
-    switch (t->plan.verdict) {
-    case PLAN_WAIT:
-        problem_over(t); /* what is missing is Kubernetes' or the user's part, and said there */
-        wish_is_done(t);
-        set_in_step(t, false);
-        break;
-    case PLAN_IN_STEP:
-        in_step(t);
-        break;
-    case PLAN_HOLD:
-        hold(t);
-        break;
-    case PLAN_REFUSE:
-        refuse(t);
-        break;
-    case PLAN_WRITE:
-    case PLAN_RELOAD_AGAIN:
-        set_in_step(t, false);
-        if (may_write(t) && !(t->plan.verdict == PLAN_WRITE && does_not_stick(t)))
-            target_write(t);
-        break;
-    }
+    if (when > now && (*due == 0 || when < *due))
+        *due = when;
 }
 
 /* When to wake up without an event: the next reload poll, or the end of a wait. The resync has a timer of its own.
@@ -244,11 +135,15 @@ static void decide(struct target *t)
 static void arm(struct target *t, uint64_t now)
 {
     uint64_t due = 0;
-    uint64_t times[] = {t->wait_until_ms, t->write_wait_until_ms, t->history_known ? 0 : t->history_next_ms,
+    uint64_t times[] = {t->wait_until_ms, t->write_wait_until_ms, t->look_again_ms,
+                        t->history_known ? 0 : t->history_next_ms,
                         t->reload.state == RELOAD_PENDING ? t->reload.next_ms : 0};
     for (size_t i = 0; i < array_len(times); i++)
-        if (times[i] > now && (due == 0 || times[i] < due))
-            due = times[i];
+        sooner(&due, times[i], now);
+    for (size_t i = 0; i < t->options.backend_count; i++) {
+        sooner(&due, t->slots[i].write_wait_until_ms, now);
+        sooner(&due, slot_due_ms(&t->slots[i]), now);
+    }
     if (due != 0)
         timer_set(&t->timer, due - now);
     else
@@ -275,16 +170,20 @@ void target_step(struct target *t)
         return;
     }
     bool waiting = now < t->wait_until_ms;
+    if (t->look_again_ms != 0 && now >= t->look_again_ms) {
+        t->look_again_ms = 0;
+        t->seen = false;
+    }
     if (!waiting && reload_due(&t->reload, now))
         target_poll_reload(t);
     else if (!waiting && !t->seen)
         look(t);
     else if (!waiting && !t->history_known && now >= t->history_next_ms)
         target_ask_history(t);
-    else if (!waiting && t->have_wish && !t->dead_deleted)
+    else if (!waiting && !t->dead_deleted && may_ever_write(t))
         target_delete_dead(t);
-    else if (!waiting && t->have_wish)
-        decide(t);
+    else if (!waiting)
+        target_decide(t);
     if (t->phase == TARGET_IDLE)
         arm(t, now);
 }
@@ -304,23 +203,44 @@ static void on_resync(void *arg)
     target_step(t);
 }
 
+static void slot_init(struct slot *s, struct target *t, const char *name, unsigned seed)
+{
+    s->target = t;
+    s->name = name;
+    desired_init(&s->wish);
+    backend_init(&s->actual);
+    backoff_init(&s->reject_backoff, 10000, 300000, 5000, seed);
+    s->committed_version = s->ours_version = s->rejected_version = -1;
+    s->asked = true;
+    s->problem_limit.period_ms = s->skip_limit.period_ms = s->hold_limit.period_ms = REPEAT_LOG_MS;
+    s->withheld_limit.period_ms = REPEAT_WITHHELD_MS;
+    slot_set_in_step(s, false);
+}
+
+static void slot_fini(struct slot *s)
+{
+    plan_fini(&s->plan);
+    desired_fini(&s->wish);
+    backend_fini(&s->actual);
+    free(s->cause);
+}
+
 struct target *target_new(struct event_base *base, const struct target_options *options)
 {
     struct target *t = mem_alloc(sizeof(*t));
     t->options = *options;
     timer_init(&t->timer, base, on_timer, t);
     timer_init(&t->resync, base, on_resync, t);
-    desired_init(&t->wish);
-    backend_init(&t->actual);
-    observe_init(&t->observe, options->client, options->backend_name, on_observed, t);
+    observe_init(&t->observe, options->client, options->backends, options->backend_count, on_observed, t);
     txn_init(&t->txn);
     unsigned seed = backoff_random_seed();
     backoff_init(&t->backoff, 500, 15000, 100, seed);
-    backoff_init(&t->reject_backoff, 10000, 300000, 5000, seed + 1);
-    backoff_init(&t->reload_backoff, 2000, 60000, 1000, seed + 2);
-    t->committed_version = t->rejected_version = t->split_version = -1;
-    t->asked = true;
-    t->problem_limit.period_ms = t->skip_limit.period_ms = t->hold_limit.period_ms = REPEAT_LOG_MS;
+    backoff_init(&t->reload_backoff, 2000, 60000, 1000, seed + 1);
+    t->version = t->split_version = -1;
+    t->problem_limit.period_ms = REPEAT_LOG_MS;
+    t->slots = mem_array(options->backend_count, sizeof(t->slots[0]));
+    for (size_t i = 0; i < options->backend_count; i++)
+        slot_init(&t->slots[i], t, options->backends[i], seed + 2 + (unsigned)i);
     return t;
 }
 
@@ -331,13 +251,12 @@ void target_free(struct target *t)
     dataplane_cancel(t->options.client);
     timer_fini(&t->timer);
     timer_fini(&t->resync);
-    plan_fini(&t->plan);
-    desired_fini(&t->wish);
-    backend_fini(&t->actual);
+    for (size_t i = 0; i < t->options.backend_count; i++)
+        slot_fini(&t->slots[i]);
+    free(t->slots);
     observe_fini(&t->observe);
     txn_fini(&t->txn);
     reload_fini(&t->reload);
-    free(t->cause);
     free(t);
 }
 
@@ -347,22 +266,40 @@ void target_start(struct target *t)
     target_step(t);
 }
 
-void target_wish(struct target *t, struct desired *wish, const char *cause, uint64_t received_us)
+static void count_wished(const struct slot *s)
 {
-    desired_fini(&t->wish);
-    t->wish = *wish;
+    struct telemetry *m = s->target->options.telemetry;
+    size_t draining = 0;
+    for (size_t i = 0; i < s->wish.server_count; i++)
+        draining += s->wish.servers[i].state == SERVER_DRAINING;
+    metric_set(m->servers_desired, (double)(s->wish.server_count - draining), s->name, NULL);
+    metric_set(m->servers_draining, (double)draining, s->name, NULL);
+    metric_set(m->paused, s->wish.paused ? 1 : 0, s->name, NULL);
+}
+
+void target_wish(struct target *t, size_t backend, struct desired *wish, const char *cause, uint64_t received_us)
+{
+    struct slot *s = &t->slots[backend];
+    desired_fini(&s->wish);
+    s->wish = *wish;
     desired_init(wish);
-    t->have_wish = true;
-    t->wish_number++;
-    free(t->cause);
-    t->cause = mem_strdup(cause);
-    if (t->event_us == 0)
-        t->event_us = received_us;
+    s->have_wish = true;
+    s->wish_number++;
+    free(s->cause);
+    s->cause = mem_strdup(cause);
+    if (s->event_us == 0)
+        s->event_us = received_us;
     /* What was refused is not what is wanted now; but a stream of changes must not become a stream of refusals. */
-    uint64_t soon_ms = t->rejected_version >= 0 ? clock_mono_ms() + REJECTED_PAUSE_MS : 0;
+    uint64_t soon_ms = s->rejected_version >= 0 ? clock_mono_ms() + REJECTED_PAUSE_MS : 0;
+    if (s->write_wait_until_ms > soon_ms)
+        s->write_wait_until_ms = soon_ms;
     if (t->write_wait_until_ms > soon_ms)
         t->write_wait_until_ms = soon_ms;
-    metric_set(t->options.telemetry->servers_desired, (double)t->wish.server_count, NULL);
+    count_wished(s);
+}
+
+void target_go(struct target *t)
+{
     target_step(t);
 }
 
@@ -371,9 +308,15 @@ void target_compare(struct target *t)
     t->seen = false;
     t->wait_until_ms = 0;
     t->write_wait_until_ms = 0;
-    t->asked = true;
     log_limit_reset(&t->problem_limit);
-    log_limit_reset(&t->hold_limit);
+    for (size_t i = 0; i < t->options.backend_count; i++) {
+        struct slot *s = &t->slots[i];
+        s->write_wait_until_ms = 0;
+        s->asked = true;
+        rivalry_forget(&s->rivalry);
+        log_limit_reset(&s->problem_limit);
+        log_limit_reset(&s->hold_limit);
+    }
     target_step(t);
 }
 
@@ -389,26 +332,4 @@ void target_stop(struct target *t, void (*stopped)(void *arg), void *arg)
     dataplane_cancel(t->options.client);
     t->phase = TARGET_IDLE;
     stop_now(t);
-}
-
-bool target_ready(const struct target *t, struct buf *body)
-{
-    const char *url = dataplane_client_url(t->options.client);
-    const char *backend = t->options.backend_name;
-    if (t->problem.kind != ERROR_NONE)
-        buf_printf(body, "[-]target %s backend %s: %s\n", url, backend, t->problem.message);
-    else if (t->holding)
-        buf_printf(body, "[+]target %s backend %s: holding the last good servers: %s\n", url, backend, t->plan.why);
-    else if (t->in_step)
-        buf_printf(body, "[+]target %s backend %s: in step\n", url, backend);
-    else if (t->reload.state == RELOAD_PENDING)
-        buf_printf(body, "[+]target %s backend %s: committed, waiting for reload %s\n", url, backend, t->reload.id);
-    else
-        buf_printf(body, "[-]target %s backend %s: %s\n", url, backend,
-                   !t->have_wish                        ? "waiting for Kubernetes"
-                   : t->wish.state == DESIRED_UNDECIDED ? "nothing is written until the mapping is decided"
-                   : !t->seen                           ? "not compared yet"
-                   : !t->history_known                  ? "waiting for the end of a reload from before the start"
-                                                        : "changing");
-    return t->problem.kind == ERROR_NONE && (t->holding || t->in_step || t->reload.state == RELOAD_PENDING);
 }

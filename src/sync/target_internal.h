@@ -1,5 +1,7 @@
-/* The state of a target, shared by target.c (what to do next), target_write.c (what a transaction's ending means) and
- * target_reload.c (what a reload's means). */
+/*
+ * The state of a target, shared by target.c (what to do next), target_decide.c (what each backend needs), target_write.c
+ * (what a transaction's ending means), target_reload.c (what a reload's means) and target_report.c (log, /readyz, gauges).
+ */
 #ifndef SYNC_TARGET_INTERNAL_H
 #define SYNC_TARGET_INTERNAL_H
 
@@ -10,6 +12,7 @@
 #include "sync/observe.h"
 #include "sync/plan.h"
 #include "sync/reload.h"
+#include "sync/rivalry.h"
 #include "sync/target.h"
 
 enum target_phase {
@@ -19,11 +22,10 @@ enum target_phase {
     TARGET_POLLING, /* asking for the reload's state */
 };
 
-struct target {
-    struct target_options options;
-    struct timer timer; /* the next thing to do by itself */
-    struct timer resync;
-    enum target_phase phase;
+/* One backend. */
+struct slot {
+    struct target *target;
+    const char *name;
 
     struct desired wish;
     bool have_wish;
@@ -31,39 +33,64 @@ struct target {
     char *cause;       /* of the wish, until HAProxy has it; NULL: it had it, and something else moved since */
     uint64_t event_us; /* arrival of the oldest event that no write has carried yet; 0: none */
 
-    struct backend actual;
-    bool seen;             /* actual is what the API said last, and nothing since made that doubtful */
+    struct backend actual;   /* as the API said last */
+    struct error unreadable; /* of actual; kind NONE: it can be believed */
+
+    struct plan plan;
+    struct brake brake;
+    struct rivalry rivalry;
+    bool took_over; /* it was in step once: what goes from now on goes for a reason that the log has */
+
+    bool writing; /* the transaction in hand carries its plan */
+    uint64_t write_event_us, write_wish_number;
+    int64_t committed_version; /* of our last commit, until it was seen to stick; -1 */
+    uint64_t committed_wish_number;
+    int64_t ours_version; /* of our last commit, until somebody undid it; -1: none that can be compared with */
+
+    struct backoff reject_backoff; /* the API or HAProxy refuses what we want */
+    uint64_t write_wait_until_ms;  /* it is not written before, unless the wish or the version changes */
+    int64_t rejected_version;
+
+    bool in_step, holding;
+    bool asked;           /* somebody waits for an answer (our start, SIGHUP): "in step" is worth a line */
+    struct error problem; /* kind NONE: none; for /readyz */
+    struct log_limit problem_limit, skip_limit, hold_limit, withheld_limit;
+};
+
+struct target {
+    struct target_options options;
+    struct timer timer; /* the next thing to do by itself */
+    struct timer resync;
+    enum target_phase phase;
+    struct slot *slots; /* options.backend_count */
+
+    bool seen;             /* `actual` is what the API said last, and nothing since made that doubtful */
+    int64_t version;       /* that all of `actual` was read at */
     int64_t split_version; /* the version at which the file lagged behind the API when last looked at; -1: it did not */
     struct observe observe;
 
-    struct plan plan; /* of the write in hand */
     struct txn txn;
-    uint64_t write_event_us, write_started_us, write_wish_number;
+    uint64_t write_started_us;
+    bool one_by_one;    /* several backends in one transaction were refused: which of them is it? */
     bool history_known; /* how the last reload before our start ended */
     unsigned history_polls, history_failures;
     uint64_t history_next_ms;
-    bool dead_deleted;         /* what earlier runs left behind was looked for */
-    bool took_over;            /* it was in step once: what goes from now on goes for a reason that the log has */
-    int64_t committed_version; /* of our last commit; -1 */
-    uint64_t committed_wish_number;
+    bool dead_deleted;  /* what earlier runs left behind was looked for */
     unsigned conflicts; /* in a row */
 
     struct reload reload;
     bool dirty; /* HAProxy may run something else than the file says */
 
-    struct backoff backoff;        /* the API cannot be reached or is busy */
-    struct backoff reject_backoff; /* the API refuses what we want */
+    struct backoff backoff; /* the API cannot be reached or is busy */
     struct backoff reload_backoff;
     uint64_t wait_until_ms;       /* nothing is sent before */
-    uint64_t write_wait_until_ms; /* nothing is written before, unless the wish or the version changes */
-    int64_t rejected_version;
-    bool renewed; /* other credentials were tried at once, and nothing came of it yet */
+    uint64_t write_wait_until_ms; /* nothing is written before, unless a wish changes */
+    uint64_t look_again_ms;       /* what could not be understood is read again then; 0: no need */
+    bool renewed;                 /* other credentials were tried at once, and nothing came of it yet */
 
-    bool in_step, holding;
-    bool asked;           /* somebody waits for an answer (our start, SIGHUP): "in step" is worth a line */
     bool write_failing;   /* a look that succeeds in between must not make the pauses between writes short again */
-    struct error problem; /* kind NONE: none; for /readyz */
-    struct log_limit problem_limit, skip_limit, hold_limit;
+    struct error problem; /* of all backends together; kind NONE: none; for /readyz */
+    struct log_limit problem_limit;
 
     bool stopping;
     void (*stopped)(void *arg);
@@ -75,6 +102,8 @@ struct target {
     "that it "                                                                                                      \
     "uses (_TOKEN: what a proxy in front of it wants)"
 
+/* target.c */
+
 /* Decides what to do next; call it after anything changed. */
 void target_step(struct target *t);
 
@@ -82,16 +111,36 @@ void target_step(struct target *t);
  * that never rests does not set the pace. */
 bool target_renew_credentials(struct target *t);
 
-/* Keeps the problem for /readyz and logs it, rate-limited. */
-void target_problem(struct target *t, const char *what, const struct error *err);
-
 /* Unless it waits for longer already. */
 void target_write_not_before(struct target *t, uint64_t when_ms);
+void slot_write_not_before(struct slot *s, uint64_t when_ms);
+
+/* target_decide.c */
+
+/* Each backend that has a wish, and then one transaction for all that are to be written. */
+void target_decide(struct target *t);
+/* When the brake or a pause between masters ends; 0: no need to wake up. */
+uint64_t slot_due_ms(const struct slot *s);
+
+/* target_report.c */
+
+/* Keeps the problem for /readyz and logs it, rate-limited: that of all backends, or of one. */
+void target_problem(struct target *t, const char *what, const struct error *err);
+void slot_problem(struct slot *s, const char *what, const struct error *err);
+void target_problem_over(struct target *t);
+void slot_problem_over(struct slot *s);
+void slot_set_in_step(struct slot *s, bool in_step);
+void target_count_reconcile(struct target *t, const char *result);
+
+/* target_reload.c */
 
 void target_poll_reload(struct target *t); /* t->reload, which is pending */
 void target_ask_history(struct target *t); /* until history_known */
-void target_write(struct target *t);       /* t->plan, which is a PLAN_WRITE or PLAN_RELOAD_AGAIN */
+
+/* target_write.c */
+
+/* The plans of the slots that are `writing`, in one transaction; none of them: an empty commit. */
+void target_write(struct target *t);
 void target_delete_dead(struct target *t);
-void target_count_reconcile(struct target *t, const char *result);
 
 #endif

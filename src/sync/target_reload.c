@@ -26,11 +26,13 @@ static void reload_ended(struct target *t)
                                                 : "unknown",
                NULL);
     if (done) {
-        log_info(t->options.log, "HAProxy reloaded", log_str("backend", t->options.backend_name),
+        log_info(t->options.log, "HAProxy reloaded", log_str("target", dataplane_client_url(t->options.client)),
                  log_str("reload_id", r->id), log_us_as_ms("after_ms", took_us));
     } else {
         t->dirty = true;
-        t->committed_version = -1; /* that the file is not what we committed has this reason */
+        for (size_t i = 0; i < t->options.backend_count;
+             i++) /* that the file is not what we committed has this reason */
+            t->slots[i].committed_version = t->slots[i].ours_version = -1;
         target_write_not_before(t, clock_mono_ms() + backoff_next_ms(&t->reload_backoff));
         target_problem(t, "HAProxy was not reloaded; it still runs what it ran before, an empty commit will try again",
                        &r->error);
@@ -83,7 +85,7 @@ static void history_failed(struct target *t, const struct error *err)
         return;
     }
     log_warn(t->options.log, "the list of reloads cannot be read; taking the last one for good",
-             log_str("backend", t->options.backend_name), log_str("error", err->message));
+             log_str("target", dataplane_client_url(t->options.client)), log_str("error", err->message));
     t->history_known = true;
 }
 

@@ -18,17 +18,34 @@ static void on_answer(void *arg, const struct dataplane_answer *a)
     perform(t, txn_answer(&t->txn, a));
 }
 
+static void slot_committed(struct slot *s, uint64_t now_us)
+{
+    struct target *t = s->target;
+    uint64_t event_us = s->write_event_us != 0 ? now_us - s->write_event_us : 0;
+    decision_log_commit(t->options.log, s->name, &s->plan, s->cause, &t->txn, event_us);
+    if (event_us != 0)
+        metric_observe(t->options.telemetry->event_to_commit, (double)event_us / 1e6, NULL);
+    s->took_over = true;
+    s->committed_version = s->ours_version = t->txn.version;
+    s->committed_wish_number = s->write_wish_number;
+    s->rejected_version = -1;
+    s->write_wait_until_ms = 0;
+    if (s->plan.held_back > 0) /* what the brake lets go later is no stranger's doing */
+        s->committed_version = s->ours_version = -1;
+}
+
 static void committed(struct target *t)
 {
     uint64_t now_us = clock_mono_us();
-    uint64_t event_us = t->write_event_us != 0 ? now_us - t->write_event_us : 0;
-    decision_log_commit(t->options.log, t->options.backend_name, &t->plan.diff, t->cause, &t->txn, event_us);
-    if (event_us != 0)
-        metric_observe(t->options.telemetry->event_to_commit, (double)event_us / 1e6, NULL);
-    t->took_over = true;
-    t->committed_version = t->txn.version;
-    t->committed_wish_number = t->write_wish_number;
-    t->rejected_version = -1;
+    bool any = false;
+    for (size_t i = 0; i < t->options.backend_count; i++) {
+        if (!t->slots[i].writing)
+            continue;
+        slot_committed(&t->slots[i], now_us);
+        any = true;
+    }
+    if (!any)
+        decision_log_reload_again(t->options.log, dataplane_client_url(t->options.client), &t->txn);
     t->write_wait_until_ms = 0;
     t->write_failing = false;
     t->conflicts = 0;
@@ -41,10 +58,13 @@ static void committed(struct target *t)
         reload_follow(&t->reload, t->txn.reload_id, clock_mono_ms());
 }
 
-static void give_event_back(struct target *t)
+static void give_events_back(struct target *t)
 {
-    if (t->write_event_us != 0)
-        t->event_us = t->write_event_us; /* older than any that came since */
+    for (size_t i = 0; i < t->options.backend_count; i++) {
+        struct slot *s = &t->slots[i];
+        if (s->writing && s->write_event_us != 0)
+            s->event_us = s->write_event_us; /* older than any that came since */
+    }
 }
 
 static void conflicted(struct target *t)
@@ -55,7 +75,7 @@ static void conflicted(struct target *t)
         t->dirty = true;
     if (++t->conflicts <= CONFLICTS_AT_ONCE) {
         log_info(t->options.log, "somebody else changed HAProxy's configuration; reading it again",
-                 log_str("backend", t->options.backend_name), log_str("error", t->txn.error.message));
+                 log_str("target", dataplane_client_url(t->options.client)), log_str("error", t->txn.error.message));
         return;
     }
     target_problem(t, "somebody else keeps changing HAProxy's configuration", &t->txn.error);
@@ -63,12 +83,41 @@ static void conflicted(struct target *t)
     t->wait_until_ms = clock_mono_ms() + backoff_next_ms(&t->backoff);
 }
 
+static size_t count_writing(const struct target *t)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < t->options.backend_count; i++)
+        count += t->slots[i].writing;
+    return count;
+}
+
+static void slot_rejected(struct slot *s, const char *what, const struct error *err)
+{
+    s->rejected_version = s->actual.version;
+    slot_write_not_before(s, clock_mono_ms() + backoff_next_ms(&s->reject_backoff));
+    slot_problem(s, what, err);
+}
+
 static void rejected(struct target *t)
 {
-    uint64_t wait_ms = backoff_next_ms(&t->reject_backoff);
-    t->rejected_version = t->actual.version;
-    t->write_wait_until_ms = clock_mono_ms() + wait_ms;
-    target_problem(t, "HAProxy or its Data Plane API refuses the change; the file is as it was", &t->txn.error);
+    static const char what[] = "HAProxy or its Data Plane API refuses the change; the file is as it was";
+    size_t count = count_writing(t);
+    if (count > 1) {
+        t->one_by_one = true;
+        log_warn(t->options.log,
+                 "HAProxy or its Data Plane API refuses a change to several backends; trying each alone",
+                 log_str("target", dataplane_client_url(t->options.client)), log_int("backends", count),
+                 log_str("error", t->txn.error.message));
+        return;
+    }
+    for (size_t i = 0; i < t->options.backend_count; i++)
+        if (t->slots[i].writing)
+            slot_rejected(&t->slots[i], what, &t->txn.error);
+    if (count > 0)
+        return;
+    /* An empty commit is refused for what the file says already. */
+    target_write_not_before(t, clock_mono_ms() + backoff_next_ms(&t->slots[0].reject_backoff));
+    target_problem(t, what, &t->txn.error);
 }
 
 static void wait_after(struct target *t, const char *what)
@@ -83,7 +132,7 @@ static void wait_after(struct target *t, const char *what)
 
 static void failed(struct target *t)
 {
-    give_event_back(t);
+    give_events_back(t);
     switch (t->txn.result) {
     case TXN_CONFLICT:
         conflicted(t);
@@ -105,7 +154,8 @@ static void failed(struct target *t)
         wait_after(t, "the answer to a commit was lost; reading the configuration again");
         break;
     case TXN_ABORTED:
-        log_info(t->options.log, "transaction given up: stopping", log_str("backend", t->options.backend_name));
+        log_info(t->options.log, "transaction given up: stopping",
+                 log_str("target", dataplane_client_url(t->options.client)));
         break;
     case TXN_UNAVAILABLE:
     case TXN_COMMITTED:
@@ -154,24 +204,36 @@ void target_delete_dead(struct target *t)
     perform(t, txn_start_cleanup(&t->txn));
 }
 
+/* The steps of all that are writing; one that cannot be put into words is left out, and says so. */
+static void collect_steps(struct target *t, struct txn_step **steps, size_t *count)
+{
+    for (size_t i = 0; i < t->options.backend_count; i++) {
+        struct slot *s = &t->slots[i];
+        struct error err = {0};
+        if (!s->writing)
+            continue;
+        if (txn_steps_add(&s->actual, &s->plan.diff, &t->options.rules.diff, steps, count, &err) != 0) {
+            s->writing = false;
+            slot_rejected(s, "cannot put the change into words of the Data Plane API", &err);
+            continue;
+        }
+        if (!s->took_over)
+            decision_log_takeover(t->options.log, s->name, &s->plan.diff);
+        s->write_event_us = s->event_us;
+        s->event_us = 0;
+        s->write_wish_number = s->wish_number;
+    }
+}
+
 void target_write(struct target *t)
 {
     struct txn_step *steps = NULL;
     size_t count = 0;
-    struct error err = {0};
-    if (t->plan.verdict == PLAN_WRITE &&
-        txn_steps_from_diff(&t->actual, &t->plan.diff, &t->options.rules, &steps, &count, &err) != 0) {
-        t->rejected_version = t->actual.version;
-        t->write_wait_until_ms = clock_mono_ms() + backoff_next_ms(&t->reject_backoff);
-        target_problem(t, "cannot put the change into words of the Data Plane API", &err);
+    bool wanted = count_writing(t) > 0;
+    collect_steps(t, &steps, &count);
+    if (wanted && count_writing(t) == 0)
         return;
-    }
-    if (!t->took_over)
-        decision_log_takeover(t->options.log, t->options.backend_name, &t->plan.diff);
     t->phase = TARGET_WRITING;
-    t->write_event_us = t->event_us;
-    t->event_us = 0;
     t->write_started_us = clock_mono_us();
-    t->write_wish_number = t->wish_number;
-    perform(t, txn_start(&t->txn, t->actual.version, steps, count));
+    perform(t, txn_start(&t->txn, t->version, steps, count));
 }

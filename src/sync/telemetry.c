@@ -1,5 +1,31 @@
 #include "sync/telemetry.h"
 
+/* Those that each backend has. */
+static void telemetry_init_backends(struct telemetry *t)
+{
+    struct metrics *m = t->registry;
+    t->servers_desired = metrics_register(m, METRIC_GAUGE, "servers_desired",
+                                          "Servers that HAProxy should have in rotation.", "backend");
+    t->servers_draining =
+        metrics_register(m, METRIC_GAUGE, "servers_draining",
+                         "Servers that should get no new connections until they are gone.", "backend");
+    t->servers_actual =
+        metrics_register(m, METRIC_GAUGE, "servers_actual", "Servers of ours in HAProxy's configuration.", "backend");
+    t->servers_held = metrics_register(m, METRIC_GAUGE, "servers_held",
+                                       "Servers that the brake keeps though they are not wanted any more.", "backend");
+    t->changes_withheld =
+        metrics_register(m, METRIC_GAUGE, "changes_withheld",
+                         "Changes that would be written, were it not a dry run or paused.", "backend");
+    t->paused =
+        metrics_register(m, METRIC_GAUGE, "paused", "1 where the Service's annotation pauses writing.", "backend");
+    t->undone = metrics_register(m, METRIC_COUNTER, "changes_undone_total", "Changes of ours that somebody else undid.",
+                                 "backend");
+    t->in_sync = metrics_register(m, METRIC_GAUGE, "in_sync",
+                                  "1 when HAProxy has the wanted servers and has loaded them.", "backend");
+    t->last_success = metrics_register(m, METRIC_GAUGE, "last_success_timestamp_seconds",
+                                       "When HAProxy was last seen in step, since the Unix epoch.", "backend");
+}
+
 void telemetry_init(struct telemetry *t, const char *version)
 {
     struct metrics *m = metrics_new();
@@ -15,13 +41,7 @@ void telemetry_init(struct telemetry *t, const char *version)
                                           "From the arrival of a watch event to the commit it caused.", "");
     t->transaction_duration = metrics_register(m, METRIC_HISTOGRAM, "transaction_duration_seconds",
                                                "From the begin of a transaction to its end.", "");
-    t->servers_desired = metrics_register(m, METRIC_GAUGE, "servers_desired", "Servers that HAProxy should have.", "");
-    t->servers_actual =
-        metrics_register(m, METRIC_GAUGE, "servers_actual", "Servers of ours in HAProxy's configuration.", "");
-    t->in_sync =
-        metrics_register(m, METRIC_GAUGE, "in_sync", "1 when HAProxy has the wanted servers and has loaded them.", "");
-    t->last_success = metrics_register(m, METRIC_GAUGE, "last_success_timestamp_seconds",
-                                       "When HAProxy was last seen in step, since the Unix epoch.", "");
+    telemetry_init_backends(t);
     t->reloads = metrics_register(m, METRIC_COUNTER, "reloads_total", "HAProxy reloads followed, by ending.", "result");
     t->watch_restarts = metrics_register(m, METRIC_COUNTER, "watch_restarts_total",
                                          "Watches that ended and were begun again, by reason.", "resource,reason");
@@ -31,8 +51,10 @@ void telemetry_init(struct telemetry *t, const char *version)
                                     "Time since the last byte of each watch.", "resource");
     t->build_info =
         metrics_register(m, METRIC_GAUGE, "build_info", "Always 1; the version is in the label.", "version");
+    t->dry_run =
+        metrics_register(m, METRIC_GAUGE, "dry_run", "1 where DRY_RUN keeps everything from being written.", "");
     metric_set(t->build_info, 1, version, NULL);
-    metric_set(t->in_sync, 0, NULL);
+    metric_set(t->dry_run, 0, NULL);
 }
 
 void telemetry_fini(struct telemetry *t)

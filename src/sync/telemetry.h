@@ -11,10 +11,16 @@ struct telemetry {
     struct metric *requests;             /* target, method, code */
     struct metric *event_to_commit;      /* seconds */
     struct metric *transaction_duration; /* seconds */
-    struct metric *servers_desired;
+    struct metric *servers_desired;      /* backend; so are those below */
+    struct metric *servers_draining;
     struct metric *servers_actual;
+    struct metric *servers_held; /* by the brake */
+    struct metric *changes_withheld;
+    struct metric *paused;
+    struct metric *undone;
     struct metric *in_sync;
-    struct metric *last_success;
+    struct metric *last_success; /* seconds since the epoch */
+    struct metric *dry_run;
     struct metric *reloads;        /* result */
     struct metric *watch_restarts; /* resource, reason */
     struct metric *relists;        /* resource, reason */

@@ -1,0 +1,278 @@
+/* The deciding side of a target: the plan of each backend, what it means, and which of them go into the next transaction. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "dataplane/client.h"
+#include "sync/decision.h"
+#include "sync/target_internal.h"
+#include "sync/telemetry.h"
+
+enum need {
+    NEED_NOTHING,
+    NEED_TIME,   /* there is something to write, but not now */
+    NEED_WRITE,  /* its plan */
+    NEED_RELOAD, /* an empty commit */
+};
+
+/* Whatever brought the wish about, nothing is left to write for it. */
+static void wish_is_done(struct slot *s)
+{
+    s->event_us = 0;
+    free(s->cause);
+    s->cause = NULL;
+}
+
+/* ---- what is not written ---- */
+
+static void in_step(struct slot *s)
+{
+    struct target *t = s->target;
+    t->conflicts = 0;
+    s->took_over = true;
+    s->committed_version = -1; /* it stuck; what differs from now on is somebody else's doing */
+    if (rivalry_pauses(&s->rivalry, clock_mono_ms()))
+        rivalry_forget(&s->rivalry); /* the other side came round */
+    wish_is_done(s);
+    if (t->reload.state == RELOAD_PENDING || !t->history_known)
+        return;
+    target_count_reconcile(t, "in_step");
+    t->renewed = false;
+    backoff_reset(&s->reject_backoff);
+    backoff_reset(&t->reload_backoff);
+    slot_problem_over(s);
+    slot_set_in_step(s, true);
+    if (s->asked)
+        log_info(t->options.log, "HAProxy is in step", log_str("backend", s->name),
+                 log_int("servers", s->plan.diff.ours_count), log_int("version", s->actual.version));
+    s->asked = false;
+}
+
+/* It stays as it is on purpose: that is no trouble. */
+static void stay(struct slot *s, const char *result)
+{
+    if (!s->holding)
+        target_count_reconcile(s->target, result);
+    slot_problem_over(s);
+    s->holding = true;
+    s->asked = false;
+    slot_set_in_step(s, false);
+}
+
+/* ... but worth a line now and then. */
+static void stay_loudly(struct slot *s, const char *result, const char *what)
+{
+    unsigned held_back;
+    stay(s, result);
+    if (log_limit_pass(&s->hold_limit, clock_mono_ms(), s->plan.why, &held_back))
+        log_warn(s->target->options.log, what, log_str("backend", s->name), log_str("why", s->plan.why),
+                 log_int("servers", s->plan.diff.ours_count),
+                 log_if(held_back > 0, log_int("times_before", held_back)));
+}
+
+static void withhold(struct slot *s)
+{
+    stay(s, "withheld");
+    decision_log_withheld(s->target->options.log, &s->withheld_limit, clock_mono_ms(), s->name, &s->plan, s->cause);
+    wish_is_done(s);
+}
+
+static void refuse(struct slot *s)
+{
+    struct error err = {0};
+    error_set(&err, ERROR_INVALID, "%s", s->plan.why);
+    if (s->target->reload.state != RELOAD_PENDING) /* its polls come by here, too */
+        target_count_reconcile(s->target, "refuse");
+    slot_problem(s, "not writing to HAProxy", &err);
+}
+
+/* ---- what is written, if it may ---- */
+
+/* What differs first, for messages: the API's word -> ours. */
+static void say_difference(const struct slot *s, struct buf *out)
+{
+    const struct diff *d = &s->plan.diff;
+    if (d->change_count == 0) {
+        buf_add(out, d->backend_detail != NULL ? d->backend_detail : "its settings");
+        return;
+    }
+    const struct diff_change *c = &d->changes[0];
+    buf_printf(out, "server %s: %s", c->server.name,
+               c->op == DIFF_ADD      ? "it is gone"
+               : c->op == DIFF_REMOVE ? "it is there again"
+                                      : c->detail);
+}
+
+/* The API took our change and answers as if it had not: the same again would be a commit and a reload for nothing. */
+static bool does_not_stick(struct slot *s)
+{
+    if (s->actual.version != s->committed_version || s->wish_number != s->committed_wish_number)
+        return false;
+    cleanup(buf_fini) struct buf text;
+    struct error err = {0};
+    buf_init(&text, 0);
+    say_difference(s, &text);
+    error_set(&err, ERROR_INVALID, "version %lld was committed, but reading it back still differs: %s",
+              (long long)s->actual.version, buf_str(&text));
+    slot_problem(s, "a change does not stick in HAProxy's configuration", &err);
+    s->committed_version = s->ours_version = -1;
+    s->rejected_version = s->actual.version;
+    slot_write_not_before(s, clock_mono_ms() + backoff_next_ms(&s->reject_backoff));
+    return true;
+}
+
+/* What we wrote for this very wish is not there any more, at a version that is not ours: somebody undid it. True: that was
+ * once too often, or not long enough ago. */
+static bool is_fought_over(struct slot *s)
+{
+    uint64_t now = clock_mono_ms();
+    bool undone =
+        s->ours_version >= 0 && s->wish_number == s->committed_wish_number && s->actual.version != s->ours_version;
+    if (undone) {
+        s->ours_version = -1; /* counted */
+        metric_add(s->target->options.telemetry->undone, 1, s->name, NULL);
+        (void)rivalry_undone(&s->rivalry, now);
+    }
+    if (!rivalry_pauses(&s->rivalry, now))
+        return false;
+    cleanup(buf_fini) struct buf text;
+    struct error err = {0};
+    buf_init(&text, 0);
+    say_difference(s, &text);
+    error_set(
+        &err, ERROR_CONFLICT,
+        "version %lld has, against what we wrote: %s; that was the %d. time within %d minutes. Stop the other writer "
+        "(another controller on this backend?), then send SIGHUP; otherwise it is tried again %llu minutes from "
+        "the last time",
+        (long long)s->actual.version, buf_str(&text), RIVALRY_TIMES, RIVALRY_WINDOW_MS / 60000,
+        (unsigned long long)RIVALRY_PAUSE_MS / 60000);
+    slot_problem(s, "somebody else undoes our changes; HAProxy is left to them for now", &err);
+    return true;
+}
+
+static bool may_write(const struct slot *s)
+{
+    uint64_t now = clock_mono_ms();
+    if (s->target->write_wait_until_ms > now)
+        return false;
+    /* Refused before, but something is different now: that may have been the cure. */
+    return s->write_wait_until_ms <= now || (s->rejected_version >= 0 && s->rejected_version != s->actual.version);
+}
+
+static enum need want_write(struct slot *s)
+{
+    slot_set_in_step(s, false);
+    if (s->plan.verdict == PLAN_RELOAD_AGAIN)
+        return may_write(s) ? NEED_RELOAD : NEED_TIME;
+    if (is_fought_over(s) || !may_write(s) || does_not_stick(s))
+        return NEED_TIME;
+    return NEED_WRITE;
+}
+
+/* ---- each backend ---- */
+
+static void measure(struct slot *s)
+{
+    struct telemetry *m = s->target->options.telemetry;
+    const struct diff *d = &s->plan.diff;
+    bool withheld = s->plan.verdict == PLAN_WITHHELD;
+    metric_set(m->servers_actual, (double)d->ours_count, s->name, NULL);
+    metric_set(m->servers_held, (double)s->plan.held_back, s->name, NULL);
+    metric_set(m->changes_withheld,
+               withheld ? (double)(d->change_count + (d->backend_change || d->create_backend ? 1 : 0)) : 0, s->name,
+               NULL);
+}
+
+static enum need act_on_plan(struct slot *s)
+{
+    switch (s->plan.verdict) {
+    case PLAN_WAIT:
+        slot_problem_over(s); /* what is missing is Kubernetes' or the user's part, and said there */
+        wish_is_done(s);
+        slot_set_in_step(s, false);
+        return NEED_NOTHING;
+    case PLAN_IN_STEP:
+        in_step(s);
+        return NEED_NOTHING;
+    case PLAN_HOLD:
+        stay_loudly(s, "hold", "holding the last good servers");
+        wish_is_done(s); /* its answer was to hold */
+        return NEED_NOTHING;
+    case PLAN_BRAKE:
+        stay_loudly(s, "brake", "holding servers back that would be lost");
+        s->event_us = 0; /* the time that they are held is no latency; what caused it is still worth a word later */
+        return NEED_NOTHING;
+    case PLAN_WITHHELD:
+        withhold(s);
+        return NEED_NOTHING;
+    case PLAN_REFUSE:
+        refuse(s);
+        return NEED_NOTHING;
+    case PLAN_WRITE:
+    case PLAN_RELOAD_AGAIN:
+        break;
+    }
+    return want_write(s);
+}
+
+static bool is_stay(enum plan_verdict v)
+{
+    return v == PLAN_HOLD || v == PLAN_BRAKE || v == PLAN_WITHHELD;
+}
+
+static enum need decide(struct slot *s)
+{
+    struct target *t = s->target;
+    if (s->unreadable.kind != ERROR_NONE) {
+        slot_problem(s, "cannot read HAProxy's configuration", &s->unreadable);
+        return NEED_NOTHING;
+    }
+    plan_fini(&s->plan);
+    plan_make(&s->actual, &s->wish, &t->options.rules, t->dirty, &s->brake, clock_mono_ms(), &s->plan);
+    if (s->plan.verdict != PLAN_WAIT) {
+        measure(s);
+        decision_log_skips(t->options.log, &s->skip_limit, clock_mono_ms(), s->name, &s->plan.diff,
+                           t->options.rules.diff.proxy_v2 == PROXY_V2_DEFAULT_SERVER);
+    }
+    if (!is_stay(s->plan.verdict))
+        s->holding = false;
+    return act_on_plan(s);
+}
+
+uint64_t slot_due_ms(const struct slot *s)
+{
+    uint64_t brake = s->plan.held_back > 0 ? s->plan.brake_until_ms : 0;
+    uint64_t pause = s->rivalry.until_ms;
+    return brake == 0 || (pause != 0 && pause < brake) ? pause : brake;
+}
+
+/* ---- all of them ---- */
+
+/* Nobody has anything to write: what was in the way of writing is over. */
+static void nothing_to_write(struct target *t)
+{
+    t->write_failing = false;
+    t->one_by_one = false;
+    if (t->reload.state != RELOAD_PENDING && t->history_known)
+        target_problem_over(t);
+}
+
+void target_decide(struct target *t)
+{
+    bool write = false, reload = false, waits = false;
+    for (size_t i = 0; i < t->options.backend_count; i++) {
+        struct slot *s = &t->slots[i];
+        s->writing = false;
+        if (!s->have_wish)
+            continue;
+        enum need need = decide(s);
+        waits = waits || need == NEED_TIME;
+        reload = reload || need == NEED_RELOAD;
+        if (need == NEED_WRITE && !(t->one_by_one && write))
+            s->writing = write = true;
+    }
+    if (write || reload)
+        target_write(t);
+    else if (!waits)
+        nothing_to_write(t);
+}

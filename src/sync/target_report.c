@@ -1,0 +1,125 @@
+/* What a target tells: its troubles, each once and then seldom, its lines in /readyz, and its gauges. */
+#include "base/clock.h"
+#include "dataplane/client.h"
+#include "sync/target_internal.h"
+#include "sync/telemetry.h"
+
+void target_count_reconcile(struct target *t, const char *result)
+{
+    metric_add(t->options.telemetry->reconciles, 1, result, NULL);
+}
+
+void slot_set_in_step(struct slot *s, bool in_step)
+{
+    struct telemetry *m = s->target->options.telemetry;
+    s->in_step = in_step;
+    metric_set(m->in_sync, in_step ? 1 : 0, s->name, NULL);
+    if (in_step)
+        metric_set(m->last_success, (double)clock_wall_ms() / 1000.0, s->name, NULL);
+}
+
+/* backend NULL: all of them. */
+static void report(const struct target *t, const char *backend, struct error *problem, struct log_limit *limit,
+                   const char *what, const struct error *err)
+{
+    unsigned held_back = 0;
+    *problem = *err;
+    error_prefix(problem, "%s", what);
+    if (!log_limit_pass_message(limit, clock_mono_ms(), problem->message, &held_back))
+        return;
+    log_error(t->options.log, what, log_str("target", dataplane_client_url(t->options.client)),
+              log_str("backend", backend), log_str("kind", error_kind_name(err->kind)), log_str("error", err->message),
+              log_if(held_back > 0, log_int("times_before", held_back)));
+}
+
+static void report_over(const struct target *t, const char *backend, struct error *problem, struct log_limit *limit)
+{
+    if (problem->kind != ERROR_NONE)
+        log_info(t->options.log, "trouble is over", log_str("target", dataplane_client_url(t->options.client)),
+                 log_str("backend", backend), log_str("was", problem->message));
+    error_clear(problem);
+    log_limit_reset(limit);
+}
+
+/* With one backend it is that one's, and the log names it. */
+static const char *only_backend(const struct target *t)
+{
+    return t->options.backend_count == 1 ? t->slots[0].name : NULL;
+}
+
+void target_problem(struct target *t, const char *what, const struct error *err)
+{
+    for (size_t i = 0; i < t->options.backend_count; i++)
+        slot_set_in_step(&t->slots[i], false);
+    report(t, only_backend(t), &t->problem, &t->problem_limit, what, err);
+}
+
+void slot_problem(struct slot *s, const char *what, const struct error *err)
+{
+    slot_set_in_step(s, false);
+    report(s->target, s->name, &s->problem, &s->problem_limit, what, err);
+}
+
+void target_problem_over(struct target *t)
+{
+    report_over(t, only_backend(t), &t->problem, &t->problem_limit);
+}
+
+void slot_problem_over(struct slot *s)
+{
+    report_over(s->target, s->name, &s->problem, &s->problem_limit);
+}
+
+/* ---- /readyz ---- */
+
+static const char *unfinished(const struct target *t, const struct slot *s)
+{
+    return !s->have_wish                        ? "waiting for Kubernetes"
+           : s->wish.state == DESIRED_UNDECIDED ? "nothing is written until the mapping is decided"
+           : !t->seen                           ? "not compared yet"
+           : !t->history_known                  ? "waiting for the end of a reload from before the start"
+                                                : "changing";
+}
+
+/* Adds what stands behind the name; true where it is ready. */
+static bool slot_ready(const struct target *t, const struct slot *s, struct buf *text)
+{
+    const struct error *problem = s->problem.kind != ERROR_NONE ? &s->problem : &t->problem;
+    if (problem->kind != ERROR_NONE) {
+        buf_add(text, problem->message);
+        return false;
+    }
+    if (s->holding) {
+        buf_printf(text, "%s%s",
+                   s->plan.verdict == PLAN_HOLD       ? "holding the last good servers: "
+                   : s->plan.verdict == PLAN_WITHHELD ? "nothing is written: "
+                                                      : "",
+                   s->plan.why);
+        return true;
+    }
+    if (s->in_step) {
+        buf_add(text, "in step");
+        return true;
+    }
+    if (t->reload.state == RELOAD_PENDING && s->have_wish) {
+        buf_printf(text, "committed, waiting for reload %s", t->reload.id);
+        return true;
+    }
+    buf_add(text, unfinished(t, s));
+    return false;
+}
+
+bool target_ready(const struct target *t, struct buf *body)
+{
+    bool all = true;
+    for (size_t i = 0; i < t->options.backend_count; i++) {
+        const struct slot *s = &t->slots[i];
+        cleanup(buf_fini) struct buf text;
+        buf_init(&text, 0);
+        bool ok = slot_ready(t, s, &text);
+        buf_printf(body, "[%c]target %s backend %s: %s\n", ok ? '+' : '-', dataplane_client_url(t->options.client),
+                   s->name, buf_str(&text));
+        all = all && ok;
+    }
+    return all;
+}
