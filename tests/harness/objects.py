@@ -72,10 +72,24 @@ def endpoints(service: str, ready: Iterable[tuple[str, str | None]], not_ready: 
 
 
 def service(name: str = SERVICE, *, namespace: str = NAMESPACE, node_ports: Mapping[str, tuple[int, int]] | None = None,
-            policy: str = "Cluster", type_: str = "NodePort") -> Object:
-    """node_ports: port name -> (port, nodePort)."""
+            policy: str = "Cluster", type_: str = "NodePort", health_check_node_port: int = 0,
+            ip_families: Sequence[str] = (), annotations: Mapping[str, str] | None = None) -> Object:
+    """node_ports: port name -> (port, nodePort); a nodePort of 0 and a name of "" are left out, as is what a Service of type
+    ClusterIP may not have. ip_families: () leaves them to the server."""
     wanted = {"https": (443, 30443)} if node_ports is None else node_ports
-    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": namespace},
-            "spec": {"type": type_, "externalTrafficPolicy": policy,
-                     "ports": [{"name": label, "protocol": "TCP", "port": number, "nodePort": node_port}
-                               for label, (number, node_port) in wanted.items()]}}
+    ports: list[Object] = []
+    for label, (number, node_port) in wanted.items():
+        ports.append({"protocol": "TCP", "port": number})
+        ports[-1].update({"name": label} if label else {}, **({"nodePort": node_port} if node_port else {}))
+    spec: Object = {"type": type_, "ports": ports}
+    if type_ in ("NodePort", "LoadBalancer"):
+        spec["externalTrafficPolicy"] = policy
+    if health_check_node_port:
+        spec["healthCheckNodePort"] = health_check_node_port
+    if ip_families:
+        spec["ipFamilies"] = list(ip_families)
+        spec["ipFamilyPolicy"] = "SingleStack" if len(ip_families) == 1 else "RequireDualStack"
+    meta: Object = {"name": name, "namespace": namespace}
+    if annotations:
+        meta["annotations"] = dict(annotations)
+    return {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": spec}
