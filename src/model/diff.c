@@ -259,11 +259,13 @@ static char *refusal(const struct backend *actual, const struct desired *wish, c
     return diff_aliens_problem(actual, wish);
 }
 
-static char *hold_reason(const struct desired *wish, size_t ours)
+static char *hold_reason(const struct desired *wish, const struct diff *d)
 {
-    return mem_printf("%s; ALLOW_EMPTY is false, so the last good servers stay (%zu)",
-                      wish->problem != NULL ? wish->problem : "each server's name clashes with one that is not ours",
-                      ours);
+    const char *why = wish->problem;
+    if (why == NULL)
+        why = d->skip_count > 0 ? "each server's name clashes with one that is not ours"
+                                : "only servers that drain would be left";
+    return mem_printf("%s; ALLOW_EMPTY is false, so the last good servers stay (%zu)", why, d->ours_count);
 }
 
 void diff_compute(const struct backend *actual, const struct desired *desired, const struct diff_rules *rules,
@@ -283,7 +285,7 @@ void diff_compute(const struct backend *actual, const struct desired *desired, c
     if (m.live == 0 && !rules->allow_empty) {
         drop_changes(ret);
         ret->verdict = DIFF_HOLD;
-        ret->why = hold_reason(desired, ret->ours_count);
+        ret->why = hold_reason(desired, ret);
         return;
     }
     if (ret->change_count > 1)

@@ -34,8 +34,8 @@ static void check_server(const struct backend_server *s)
     check(codec_read_servers(list.data, list.len, &again, &err) == 0 && again.server_count == 1);
     const struct backend_server *t = &again.servers[0];
     check(str_eq(s->name, t->name) && str_eq(s->address, t->address) && s->port == t->port && s->check == t->check &&
-          s->backup == t->backup && s->maintenance == t->maintenance && s->send_proxy_v2 == t->send_proxy_v2 &&
-          t->weight == (s->weight >= 0 ? s->weight : DIFF_NEW_WEIGHT));
+          s->backup == t->backup && s->maintenance == t->maintenance && s->check_port == t->check_port &&
+          s->send_proxy_v2 == t->send_proxy_v2 && t->weight == (s->weight >= 0 ? s->weight : DESIRED_WEIGHT));
     backend_fini(&again);
     buf_fini(&out);
     buf_fini(&list);
@@ -43,17 +43,18 @@ static void check_server(const struct backend_server *s)
 
 static void check_backend(const struct backend *b)
 {
-    static const struct diff_rules rules = {
-        .balance = "roundrobin", .adv_check = "tcp-check", .proxy_v2 = PROXY_V2_DEFAULT_SERVER};
+    static const struct diff_rules rules = {.balance = "roundrobin", .proxy_v2 = PROXY_V2_DEFAULT_SERVER};
+    const struct diff d = {.adv_check = b->httpchk_params ? "httpchk" : "tcp-check", .own_httpchk = b->httpchk_params};
     struct backend again;
     struct buf out;
     struct error err = {0};
     buf_init(&out, 0);
     backend_init(&again);
-    check(codec_write_backend(b, &rules, &out, &err) == 0);
+    check(codec_write_backend(b, &d, &rules, &out, &err) == 0);
     check(codec_read_backend(out.data, out.len, &again, &err) == 0);
     check(str_eq(b->name, again.name) && str_eq(b->mode, again.mode) && str_eq(again.balance, "roundrobin") &&
-          str_eq(again.adv_check, "tcp-check") && again.default_send_proxy_v2);
+          str_eq(again.adv_check, d.adv_check) && again.httpchk_params == b->httpchk_params &&
+          again.default_send_proxy_v2);
     backend_fini(&again);
     buf_fini(&out);
 }

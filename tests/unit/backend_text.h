@@ -1,9 +1,9 @@
 /*
  * A HAProxy backend as lines of text, in the words of haproxy.cfg where there are any:
  *
- *     server n1 10.0.0.1:80 check weight 100 send-proxy-v2 backup disabled    (IPv6: [fd00::1]:80)
+ *     server n1 10.0.0.1:80 check port 8080 weight 100 send-proxy-v2 backup disabled    (IPv6: [fd00::1]:80)
  *     server-template web 1-3
- *     balance roundrobin     adv_check tcp-check     default-server send-proxy-v2
+ *     balance roundrobin     adv_check tcp-check     default-server send-proxy-v2     httpchk_params
  *     missing                the backend is not there
  *     alien 12 what the line says | why it is in the way
  *
@@ -54,6 +54,8 @@ static inline void text_add_server(struct backend *b, char *words)
     for (char *word; (word = strsep(&words, " ")) != NULL;) {
         if (strcmp(word, "weight") == 0)
             s->weight = text_port(strsep(&words, " "));
+        else if (strcmp(word, "port") == 0)
+            s->check_port = text_port(strsep(&words, " "));
         else if (strcmp(word, "check") == 0)
             s->check = true;
         else if (strcmp(word, "backup") == 0)
@@ -112,6 +114,8 @@ static inline void text_backend(struct backend *b, const char *name, const char 
             text_set(&b->balance, line);
         else if (strcmp(word, "adv_check") == 0)
             text_set(&b->adv_check, line);
+        else if (strcmp(word, "httpchk_params") == 0)
+            b->httpchk_params = true;
         else if (strcmp(word, "default-server") == 0)
             b->default_send_proxy_v2 = true;
         else if (strcmp(word, "missing") == 0)
@@ -129,6 +133,8 @@ static inline void text_print_server(struct buf *b, const struct backend_server 
         buf_printf(b, ":%u", s->port);
     if (s->check)
         buf_add(b, " check");
+    if (s->check_port != 0)
+        buf_printf(b, " port %u", s->check_port);
     if (s->weight >= 0)
         buf_printf(b, " weight %d", s->weight);
     if (s->send_proxy_v2)
@@ -139,24 +145,54 @@ static inline void text_print_server(struct buf *b, const struct backend_server 
         buf_add(b, " disabled");
 }
 
-/* "n1 10.0.0.1:80; n2 [fd00::2]:80" ("": DESIRED_EMPTY) */
+/* "n2 announced its node is going": why that server is not wished for. */
+static inline void text_wish_out(struct desired *d, char *words)
+{
+    d->skips = mem_resize(d->skips, d->skip_count + 1, sizeof(d->skips[0]));
+    struct desired_skip *out = &d->skips[d->skip_count++];
+    *out = (struct desired_skip){.server = mem_strdup(strsep(&words, " "))};
+    out->subject = mem_printf("node %s", out->server);
+    out->announced = str_has_prefix(words, "announced ");
+    out->reason = mem_strdup(words + (out->announced ? strlen("announced ") : 0));
+}
+
+static inline void text_wish_server(struct desired *d, const char *name, char *words)
+{
+    d->servers = mem_resize(d->servers, d->server_count + 1, sizeof(d->servers[0]));
+    struct desired_server *s = &d->servers[d->server_count++];
+    *s = (struct desired_server){.name = mem_strdup(name), .state = SERVER_LIVE, .weight = -1};
+    s->reason = mem_printf("%s is wanted", name);
+    text_address(strsep(&words, " "), &s->address, &s->port);
+    for (char *word; (word = strsep(&words, " ")) != NULL;) {
+        if (strcmp(word, "draining") == 0)
+            s->state = SERVER_DRAINING;
+        else if (strcmp(word, "weight") == 0)
+            s->weight = text_port(strsep(&words, " "));
+        else
+            ck_abort_msg("wish word \"%s\"", word);
+    }
+}
+
+/* "n1 10.0.0.1:80; n2 [fd00::2]:80 draining; n3 10.0.0.3:80 weight 5; check-port 32000; out n4 it is gone". No server:
+ * DESIRED_EMPTY. */
 static inline void text_wish(struct desired *d, const char *text)
 {
     cleanup(mem_free_ptr) char *copy = mem_strdup(text);
     char *rest = copy;
     desired_init(d);
-    d->state = text[0] != '\0' ? DESIRED_OK : DESIRED_EMPTY;
-    if (text[0] == '\0') {
+    for (char *words; (words = strsep(&rest, ";")) != NULL;) {
+        words += words[0] == ' ';
+        char *word = strsep(&words, " ");
+        if (strcmp(word, "check-port") == 0)
+            d->check_port = text_port(words);
+        else if (strcmp(word, "out") == 0)
+            text_wish_out(d, words);
+        else if (word[0] != '\0')
+            text_wish_server(d, word, words);
+    }
+    d->state = d->server_count > 0 ? DESIRED_OK : DESIRED_EMPTY;
+    if (d->server_count == 0)
         d->problem = mem_strdup("none of the Service's 2 endpoints is ready");
-        return;
-    }
-    for (char *word; (word = strsep(&rest, ";")) != NULL;) {
-        word += word[0] == ' ';
-        d->servers = mem_resize(d->servers, d->server_count + 1, sizeof(d->servers[0]));
-        struct desired_server *s = &d->servers[d->server_count++];
-        s->name = mem_strdup(strsep(&word, " "));
-        text_address(word, &s->address, &s->port);
-    }
 }
 
 #endif

@@ -50,6 +50,23 @@ START_TEST(servers_of_a_capture)
 }
 END_TEST
 
+START_TEST(the_checks_port)
+{
+    struct backend b;
+    struct error err = {0};
+    backend_init(&b);
+    ck_assert_int_eq(read_servers("[{\"name\":\"a\",\"address\":\"x\",\"port\":1,\"health_check_port\":32000},"
+                                  "{\"name\":\"b\",\"address\":\"x\",\"port\":1},"
+                                  "{\"name\":\"c\",\"address\":\"x\",\"health_check_port\":null}]",
+                                  &b, &err),
+                     0);
+    ck_assert_uint_eq(b.servers[0].check_port, 32000);
+    ck_assert_uint_eq(b.servers[0].port, 1);
+    ck_assert_uint_eq(b.servers[1].check_port + b.servers[2].check_port, 0);
+    backend_fini(&b);
+}
+END_TEST
+
 START_TEST(an_empty_list_has_two_forms)
 {
     struct backend b;
@@ -93,6 +110,9 @@ static const struct {
     {"[{\"name\":\"a\",\"address\":\"x\",\"port\":80.5}]", "server a: field \"port\" is real, expected a whole number"},
     {"[{\"name\":\"a\",\"address\":\"x\",\"port\":18446744073709551615}]", "server a: field \"port\" is over"},
     {"[{\"name\":\"a\",\"address\":\"x\",\"port\":99999999999999999999999}]", "server a: field \"port\" is raw"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"health_check_port\":65536}]",
+     "server a: field \"health_check_port\" is 65536, expected 0 to 65535"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"health_check_port\":\"1\"}]", "field \"health_check_port\" is string"},
     {"[{\"name\":\"a\",\"address\":\"x\",\"weight\":-1}]", "server a: field \"weight\" is -1"},
     {"[{\"name\":\"a\",\"address\":\"x\",\"weight\":true}]", "server a: field \"weight\" is true, expected a whole"},
     {"[{\"name\":\"a\",\"address\":\"x\",\"check\":true}]", "server a: field \"check\" is true, expected a string"},
@@ -175,6 +195,7 @@ START_TEST(backend_of_a_capture)
     ck_assert_str_eq(b.balance, "");
     ck_assert_str_eq(b.adv_check, "");
     ck_assert(b.default_send_proxy_v2);
+    ck_assert(!b.httpchk_params);
     backend_fini(&b);
     buf_fini(&json);
 }
@@ -193,9 +214,34 @@ static const struct {
     {"{\"name\":\"be\",\"balance\":\"roundrobin\"}", "backend be: field \"balance\" is string, expected an object"},
     {"{\"name\":\"be\",\"balance\":{\"algorithm\":[]}}", "balance: backend be: field \"algorithm\" is array"},
     {"{\"name\":\"be\",\"adv_check\":{}}", "backend be: field \"adv_check\" is object"},
+    {"{\"name\":\"be\",\"httpchk_params\":\"/\"}",
+     "backend be: field \"httpchk_params\" is string, expected an object"},
     {"{\"name\":\"be\",\"default_server\":[]}", "backend be: field \"default_server\" is array, expected an object"},
     {"{\"name\":\"be\",\"default_server\":{\"send-proxy-v2\":1}}", "field \"send-proxy-v2\" is uint"},
 };
+
+START_TEST(whether_an_httpchk_says_what_to_ask_for)
+{
+    static const struct {
+        const char *json;
+        bool expected;
+    } cases[] = {
+        {"{\"name\":\"be\",\"adv_check\":\"httpchk\"}", false},
+        {"{\"name\":\"be\",\"adv_check\":\"httpchk\",\"httpchk_params\":null}", false},
+        {"{\"name\":\"be\",\"adv_check\":\"httpchk\",\"httpchk_params\":{}}", false},
+        {"{\"name\":\"be\",\"adv_check\":\"httpchk\",\"httpchk_params\":{\"uri\":\"/\"}}", true},
+    };
+    struct backend b;
+    struct error err = {0};
+    backend_init(&b);
+    for (size_t i = 0; i < array_len(cases); i++) {
+        b.httpchk_params = !cases[i].expected;
+        ck_assert_int_eq(codec_read_backend(cases[i].json, strlen(cases[i].json), &b, &err), 0);
+        ck_assert_msg(b.httpchk_params == cases[i].expected, "%s", cases[i].json);
+    }
+    backend_fini(&b);
+}
+END_TEST
 
 START_TEST(a_bad_backend_is_named_and_the_old_one_stays)
 {
@@ -217,10 +263,12 @@ int main(void)
     Suite *s = suite_create("codec");
     TCase *t = tcase_create("codec");
     tcase_add_test(t, servers_of_a_capture);
+    tcase_add_test(t, the_checks_port);
     tcase_add_test(t, an_empty_list_has_two_forms);
     tcase_add_loop_test(t, a_bad_server_is_named_and_the_old_list_stays, 0, array_len(bad_servers));
     tcase_add_test(t, templates_and_their_ranges);
     tcase_add_test(t, backend_of_a_capture);
+    tcase_add_test(t, whether_an_httpchk_says_what_to_ask_for);
     tcase_add_loop_test(t, a_bad_backend_is_named_and_the_old_one_stays, 0, array_len(bad_backends));
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);

@@ -51,8 +51,8 @@ static void round_trip_backend(const char *body)
     buf_init(&out, 0);
     ck_assert_msg(codec_read_backend(body, strlen(body), &b, &err) == 0, "%s\n%s", body, err.message);
     rules.balance = b.balance[0] != '\0' ? b.balance : NULL;
-    rules.adv_check = b.adv_check[0] != '\0' ? b.adv_check : NULL;
-    ck_assert_int_eq(codec_write_backend(&b, &rules, &out, &err), 0);
+    struct diff d = {.adv_check = b.adv_check[0] != '\0' ? b.adv_check : NULL};
+    ck_assert_int_eq(codec_write_backend(&b, &d, &rules, &out, &err), 0);
     assert_json(buf_str(&out), body);
     backend_fini(&b);
     buf_fini(&out);

@@ -22,7 +22,8 @@ static const struct {
         const char *address;
         uint16_t port;
         int weight;
-        bool check, send_proxy_v2;
+        bool check, send_proxy_v2, maintenance;
+        uint16_t check_port;
     } is;
     const char *old, *expected;
 } writes[] = {
@@ -35,9 +36,9 @@ static const struct {
      NULL,
      "{\"name\":\"n1\",\"address\":\"fd00::1\",\"port\":1,\"check\":\"enabled\",\"weight\":100,\"send-proxy-v2\":"
      "\"enabled\"}"},
-    /* what is not ours stays: fields, an operator's maintenance, lists, numbers beyond 64 bits, nested objects */
+    /* what is not ours stays: fields, lists, numbers beyond 64 bits, nested objects */
     {CHANGE,
-     {.address = "10.0.0.2", .port = 80, .weight = 7, .check = true},
+     {.address = "10.0.0.2", .port = 80, .weight = 7, .check = true, .maintenance = true},
      "{\"inter\":7000,\"name\":\"n1\",\"address\":\"10.0.0.1\",\"port\":81,\"weight\":7,\"maintenance\":\"enabled\","
      "\"proxy-v2-options\":[\"crc32c\"],\"future\":{\"a\":[1,null]}}",
      "{\"inter\":7000,\"name\":\"n1\",\"address\":\"10.0.0.2\",\"port\":80,\"weight\":7,\"maintenance\":\"enabled\","
@@ -72,11 +73,51 @@ static const struct {
      {.address = "unix@/x", .port = 0, .weight = 1},
      "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1}",
      "{\"name\":\"n1\",\"address\":\"unix@/x\",\"weight\":1}"},
+    /* maintenance: on, off, and the `enabled` of an operator */
+    {CHANGE,
+     {.address = "a", .port = 80, .weight = 1, .maintenance = true},
+     "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1}",
+     "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1,\"maintenance\":\"enabled\"}"},
+    {CHANGE,
+     {.address = "a", .port = 80, .weight = 1},
+     "{\"name\":\"n1\",\"maintenance\":\"enabled\",\"address\":\"a\",\"port\":80,\"weight\":1}",
+     "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1}"},
+    {CHANGE,
+     {.address = "a", .port = 80, .weight = 1},
+     "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1,\"maintenance\":\"disabled\"}",
+     "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1,\"maintenance\":\"disabled\"}"},
+    /* the check's port */
+    {ADD,
+     {.address = "10.0.0.1", .port = 80, .weight = 1, .check = true, .check_port = 32000},
+     NULL,
+     "{\"name\":\"n1\",\"address\":\"10.0.0.1\",\"port\":80,\"check\":\"enabled\",\"health_check_port\":32000,"
+     "\"weight\":1}"},
+    {CHANGE,
+     {.address = "a", .port = 80, .weight = 1, .check_port = 32001},
+     "{\"name\":\"n1\",\"address\":\"a\",\"health_check_port\":1,\"port\":80,\"weight\":1}",
+     "{\"name\":\"n1\",\"address\":\"a\",\"health_check_port\":32001,\"port\":80,\"weight\":1}"},
+    {CHANGE,
+     {.address = "a", .port = 80, .weight = 1},
+     "{\"name\":\"n1\",\"address\":\"a\",\"health_check_port\":1,\"port\":80,\"weight\":1}",
+     "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1}"},
+    /* a DNS name that we put there: HAProxy is to start without DNS, unless the line says how it is to start */
+    {ADD,
+     {.address = "n1.example", .port = 80, .weight = 1},
+     NULL,
+     "{\"name\":\"n1\",\"address\":\"n1.example\",\"init-addr\":\"last,libc,none\",\"port\":80,\"weight\":1}"},
+    {CHANGE,
+     {.address = "n1.example", .port = 80, .weight = 1},
+     "{\"name\":\"n1\",\"address\":\"10.0.0.1\",\"port\":80,\"weight\":1}",
+     "{\"name\":\"n1\",\"address\":\"n1.example\",\"port\":80,\"weight\":1,\"init-addr\":\"last,libc,none\"}"},
+    {CHANGE,
+     {.address = "n1.example", .port = 80, .weight = 1},
+     "{\"name\":\"n1\",\"address\":\"10.0.0.1\",\"init-addr\":\"libc\",\"port\":80,\"weight\":1}",
+     "{\"name\":\"n1\",\"address\":\"n1.example\",\"init-addr\":\"libc\",\"port\":80,\"weight\":1}"},
     /* an ADD is made from nothing, whatever lies in json */
     {ADD,
-     {.address = "a", .port = 80, .weight = 1},
+     {.address = "10.0.0.1", .port = 80, .weight = 1},
      "{\"name\":\"old\",\"maintenance\":\"enabled\"}",
-     "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1}"},
+     "{\"name\":\"n1\",\"address\":\"10.0.0.1\",\"port\":80,\"weight\":1}"},
 };
 
 START_TEST(only_our_fields_of_a_server_are_written)
@@ -90,6 +131,8 @@ START_TEST(only_our_fields_of_a_server_are_written)
                                        .weight = writes[_i].is.weight,
                                        .check = writes[_i].is.check,
                                        .send_proxy_v2 = writes[_i].is.send_proxy_v2,
+                                       .maintenance = writes[_i].is.maintenance,
+                                       .check_port = writes[_i].is.check_port,
                                        .json = (char *)(uintptr_t)writes[_i].old};
     buf_init(&out, 0);
     ck_assert_msg(codec_write_server(&c, &out, &err) == 0, "%s", err.message);
@@ -107,15 +150,16 @@ START_TEST(the_order_of_fields_stays)
     struct error err = {0};
     c.server = (struct backend_server){
         .name = (char *)(uintptr_t) "n1",
-        .address = (char *)(uintptr_t) "b",
+        .address = (char *)(uintptr_t) "10.0.0.2",
         .port = 81,
         .weight = 9,
         .json = (char *)(uintptr_t) "{\"weight\":5,\"big\":99999999999999999999999,\"port\":80,\"address\":\"a\","
                                     "\"name\":\"n1\",\"slowstart\":3}"};
     buf_init(&out, 0);
     ck_assert_int_eq(codec_write_server(&c, &out, &err), 0);
-    ck_assert_str_eq(buf_str(&out), "{\"weight\":9,\"big\":99999999999999999999999,\"port\":81,\"address\":\"b\","
-                                    "\"name\":\"n1\",\"slowstart\":3}");
+    ck_assert_str_eq(buf_str(&out),
+                     "{\"weight\":9,\"big\":99999999999999999999999,\"port\":81,\"address\":\"10.0.0.2\","
+                     "\"name\":\"n1\",\"slowstart\":3}");
     buf_fini(&out);
 }
 END_TEST
@@ -139,7 +183,8 @@ START_TEST(what_cannot_be_written_says_so)
     ck_assert_int_eq(err.kind, ERROR_INVALID);
     c.server.address = (char *)(uintptr_t) "a\"\\\n";
     ck_assert_int_eq(codec_write_server(&c, &out, &err), 0);
-    assert_json(buf_str(&out), "{\"name\":\"n1\",\"address\":\"a\\\"\\\\\\n\",\"weight\":0}");
+    assert_json(buf_str(&out),
+                "{\"name\":\"n1\",\"address\":\"a\\\"\\\\\\n\",\"init-addr\":\"last,libc,none\",\"weight\":0}");
     buf_fini(&out);
     buf_init(&out, 10);
     ck_assert_int_eq(codec_write_server(&c, &out, &err), -1);
@@ -154,9 +199,10 @@ static const struct {
     const char *balance, *adv_check;
     enum proxy_v2 proxy;
     const char *old, *expected; /* old NULL: it does not exist */
+    bool own_httpchk;
 } backends[] = {
     {NULL, NULL, PROXY_V2_OFF, "{\"name\":\"be\",\"mode\":\"http\",\"x\":[1]}",
-     "{\"name\":\"be\",\"mode\":\"http\",\"x\":[1]}"},
+     "{\"name\":\"be\",\"mode\":\"http\",\"x\":[1]}", false},
     {"roundrobin", "tcp-check", PROXY_V2_DEFAULT_SERVER,
      "{\"adv_check\":\"tcp-check\",\"balance\":{\"algorithm\":\"leastconn\"},\"default_server\":{\"fall\":2,\"inter\":"
      "5000},"
@@ -165,39 +211,56 @@ static const struct {
      "{\"adv_check\":\"tcp-check\",\"balance\":{\"algorithm\":\"roundrobin\"},\"default_server\":{\"fall\":2,\"inter\":"
      "5000,"
      "\"send-proxy-v2\":\"enabled\"},\"from\":\"unnamed_defaults_1\",\"mode\":\"tcp\",\"name\":\"be\","
-     "\"server_timeout\":77000,\"stick_table\":{\"expire\":300000,\"size\":10240,\"type\":\"ip\"}}"},
+     "\"server_timeout\":77000,\"stick_table\":{\"expire\":300000,\"size\":10240,\"type\":\"ip\"}}",
+     false},
     /* the same algorithm keeps its parameters, another one drops them */
     {"hash", NULL, PROXY_V2_OFF, "{\"name\":\"be\",\"balance\":{\"algorithm\":\"hash\",\"hash_expression\":\"src\"}}",
-     "{\"name\":\"be\",\"balance\":{\"algorithm\":\"hash\",\"hash_expression\":\"src\"}}"},
+     "{\"name\":\"be\",\"balance\":{\"algorithm\":\"hash\",\"hash_expression\":\"src\"}}", false},
     {"source", NULL, PROXY_V2_OFF, "{\"name\":\"be\",\"balance\":{\"algorithm\":\"hash\",\"hash_expression\":\"src\"}}",
-     "{\"name\":\"be\",\"balance\":{\"algorithm\":\"source\"}}"},
+     "{\"name\":\"be\",\"balance\":{\"algorithm\":\"source\"}}", false},
     {NULL, "tcp-check", PROXY_V2_OFF, "{\"name\":\"be\",\"adv_check\":\"httpchk\",\"httpchk_params\":{\"uri\":\"/\"}}",
-     "{\"name\":\"be\",\"adv_check\":\"tcp-check\"}"},
+     "{\"name\":\"be\",\"adv_check\":\"tcp-check\"}", false},
     {NULL, "httpchk", PROXY_V2_OFF, "{\"name\":\"be\",\"adv_check\":\"httpchk\",\"httpchk_params\":{\"uri\":\"/\"}}",
-     "{\"name\":\"be\",\"adv_check\":\"httpchk\",\"httpchk_params\":{\"uri\":\"/\"}}"},
+     "{\"name\":\"be\",\"adv_check\":\"httpchk\",\"httpchk_params\":{\"uri\":\"/\"}}", false},
     /* only `true` touches the default-server; what an operator put there stays */
     {NULL, NULL, PROXY_V2_SERVER, "{\"name\":\"be\",\"default_server\":{\"send-proxy-v2\":\"enabled\"}}",
-     "{\"name\":\"be\",\"default_server\":{\"send-proxy-v2\":\"enabled\"}}"},
+     "{\"name\":\"be\",\"default_server\":{\"send-proxy-v2\":\"enabled\"}}", false},
     {NULL, NULL, PROXY_V2_SERVER, "{\"name\":\"be\",\"default_server\":{\"rise\":2}}",
-     "{\"name\":\"be\",\"default_server\":{\"rise\":2}}"},
+     "{\"name\":\"be\",\"default_server\":{\"rise\":2}}", false},
     {NULL, NULL, PROXY_V2_DEFAULT_SERVER, "{\"name\":\"be\",\"default_server\":null}",
-     "{\"name\":\"be\",\"default_server\":{\"send-proxy-v2\":\"enabled\"}}"},
+     "{\"name\":\"be\",\"default_server\":{\"send-proxy-v2\":\"enabled\"}}", false},
     {"roundrobin", "tcp-check", PROXY_V2_DEFAULT_SERVER, NULL,
      "{\"name\":\"be\",\"mode\":\"tcp\",\"balance\":{\"algorithm\":\"roundrobin\"},\"adv_check\":\"tcp-check\","
-     "\"default_server\":{\"send-proxy-v2\":\"enabled\"}}"},
-    {NULL, NULL, PROXY_V2_OFF, NULL, "{\"name\":\"be\",\"mode\":\"tcp\"}"},
+     "\"default_server\":{\"send-proxy-v2\":\"enabled\"}}",
+     false},
+    {NULL, NULL, PROXY_V2_OFF, NULL, "{\"name\":\"be\",\"mode\":\"tcp\"}", false},
+    /* an httpchk of ours: what to ask for, unless an operator wrote that down */
+    {NULL, "httpchk", PROXY_V2_OFF,
+     "{\"name\":\"be\",\"adv_check\":\"mysql-check\",\"mysql_check_params\":{\"username\":\"u\"}}",
+     "{\"name\":\"be\",\"adv_check\":\"httpchk\",\"httpchk_params\":{\"method\":\"GET\",\"uri\":\"/healthz\"}}", true},
+    {NULL, "httpchk", PROXY_V2_OFF, "{\"name\":\"be\",\"adv_check\":\"httpchk\",\"mode\":\"tcp\"}",
+     "{\"name\":\"be\",\"adv_check\":\"httpchk\",\"mode\":\"tcp\",\"httpchk_params\":{\"method\":\"GET\",\"uri\":\"/"
+     "healthz\"}}",
+     true},
+    {NULL, "httpchk", PROXY_V2_OFF,
+     "{\"name\":\"be\",\"adv_check\":\"httpchk\",\"httpchk_params\":{\"uri\":\"/ready\"}}",
+     "{\"name\":\"be\",\"adv_check\":\"httpchk\",\"httpchk_params\":{\"uri\":\"/ready\"}}", true},
+    {NULL, "httpchk", PROXY_V2_OFF, NULL,
+     "{\"name\":\"be\",\"mode\":\"tcp\",\"adv_check\":\"httpchk\",\"httpchk_params\":{\"method\":\"GET\",\"uri\":\"/"
+     "healthz\"}}",
+     true},
 };
 
 START_TEST(only_our_fields_of_a_backend_are_written)
 {
     struct backend b = {.name = (char *)(uintptr_t) "be", .exists = backends[_i].old != NULL};
-    struct diff_rules rules = {
-        .balance = backends[_i].balance, .adv_check = backends[_i].adv_check, .proxy_v2 = backends[_i].proxy};
+    struct diff_rules rules = {.balance = backends[_i].balance, .proxy_v2 = backends[_i].proxy};
+    struct diff d = {.adv_check = backends[_i].adv_check, .own_httpchk = backends[_i].own_httpchk};
     struct buf out;
     struct error err = {0};
     b.json = (char *)(uintptr_t)backends[_i].old;
     buf_init(&out, 0);
-    ck_assert_msg(codec_write_backend(&b, &rules, &out, &err) == 0, "%s", err.message);
+    ck_assert_msg(codec_write_backend(&b, &d, &rules, &out, &err) == 0, "%s", err.message);
     assert_json(buf_str(&out), backends[_i].expected);
     buf_fini(&out);
 }

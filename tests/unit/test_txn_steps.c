@@ -50,7 +50,7 @@ START_TEST(steps_of_a_difference)
     struct txn_step *steps = NULL;
     size_t count = 0;
     struct error err = {0};
-    ck_assert_int_eq(txn_steps_from_diff(&actual, &d, &rules, &steps, &count, &err), 0);
+    ck_assert_int_eq(txn_steps_add(&actual, &d, &rules, &steps, &count, &err), 0);
     ck_assert_uint_eq(count, array_len(expected));
     for (size_t i = 0; i < count; i++) {
         ck_assert_str_eq(steps[i].method, expected[i].method);
@@ -71,7 +71,7 @@ START_TEST(steps_for_a_backend_that_is_to_be_made)
     struct txn_step *steps = NULL;
     size_t count = 0;
     struct error err = {0};
-    ck_assert_int_eq(txn_steps_from_diff(&actual, &d, &rules, &steps, &count, &err), 0);
+    ck_assert_int_eq(txn_steps_add(&actual, &d, &rules, &steps, &count, &err), 0);
     ck_assert_uint_eq(count, 2);
     ck_assert_str_eq(steps[0].method, "POST");
     ck_assert_str_eq(steps[0].path, "/configuration/backends");
@@ -81,24 +81,51 @@ START_TEST(steps_for_a_backend_that_is_to_be_made)
 }
 END_TEST
 
+START_TEST(several_backends_share_one_list)
+{
+    struct diff_change first[] = {change(DIFF_REMOVE, "n1", "{}")};
+    struct diff_change second[] = {change(DIFF_REMOVE, "m1", "{}"), change(DIFF_REMOVE, "m2", "{}")};
+    struct backend a = {.name = writable("be_https"), .exists = true},
+                   b = {.name = writable("be_http"), .exists = true};
+    struct diff da = {.verdict = DIFF_WRITE, .changes = first, .change_count = 1};
+    struct diff db = {.verdict = DIFF_WRITE, .changes = second, .change_count = 2};
+    struct diff_rules rules = {0};
+    struct txn_step *steps = NULL;
+    size_t count = 0;
+    struct error err = {0};
+    ck_assert_int_eq(txn_steps_add(&a, &da, &rules, &steps, &count, &err), 0);
+    ck_assert_uint_eq(count, 1);
+    ck_assert_int_eq(txn_steps_add(&b, &db, &rules, &steps, &count, &err), 0);
+    ck_assert_uint_eq(count, 3);
+    ck_assert_str_eq(steps[0].path, "/configuration/backends/be_https/servers/n1");
+    ck_assert_str_eq(steps[1].path, "/configuration/backends/be_http/servers/m1");
+    ck_assert_str_eq(steps[2].path, "/configuration/backends/be_http/servers/m2");
+    txn_steps_free(steps, count);
+}
+END_TEST
+
 START_TEST(nothing_to_do_or_nothing_that_can_be_done)
 {
-    struct diff_change broken = change(DIFF_CHANGE, "n1", "{");
+    struct diff_change fine = change(DIFF_REMOVE, "n1", "{}"), broken = change(DIFF_CHANGE, "n1", "{");
     struct backend actual = {.name = writable("be"), .exists = true, .json = writable("{}")};
     struct diff d = {.verdict = DIFF_NOTHING};
     struct diff_rules rules = {0};
     struct txn_step *steps = NULL;
-    size_t count = 9;
+    size_t count = 0;
     struct error err = {0};
-    ck_assert_int_eq(txn_steps_from_diff(&actual, &d, &rules, &steps, &count, &err), 0);
+    ck_assert_int_eq(txn_steps_add(&actual, &d, &rules, &steps, &count, &err), 0);
     ck_assert_uint_eq(count, 0);
-    txn_steps_free(steps, count);
+    d = (struct diff){.verdict = DIFF_WRITE, .changes = &fine, .change_count = 1};
+    ck_assert_int_eq(txn_steps_add(&actual, &d, &rules, &steps, &count, &err), 0);
     d = (struct diff){.verdict = DIFF_WRITE, .changes = &broken, .change_count = 1, .backend_change = true};
-    ck_assert_int_eq(txn_steps_from_diff(&actual, &d, &rules, &steps, &count, &err), -1);
+    ck_assert_int_eq(txn_steps_add(&actual, &d, &rules, &steps, &count, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_INVALID);
     actual.json = writable("[");
-    ck_assert_int_eq(txn_steps_from_diff(&actual, &d, &rules, &steps, &count, &err), -1);
+    ck_assert_int_eq(txn_steps_add(&actual, &d, &rules, &steps, &count, &err), -1);
     ck_assert_ptr_nonnull(strstr(err.message, "backend be"));
+    ck_assert_msg(count == 1, "the list is as it was");
+    ck_assert_str_eq(steps[0].what, "remove server n1");
+    txn_steps_free(steps, count);
 }
 END_TEST
 
@@ -108,6 +135,7 @@ int main(void)
     TCase *t = tcase_create("txn_steps");
     tcase_add_test(t, steps_of_a_difference);
     tcase_add_test(t, steps_for_a_backend_that_is_to_be_made);
+    tcase_add_test(t, several_backends_share_one_list);
     tcase_add_test(t, nothing_to_do_or_nothing_that_can_be_done);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);

@@ -1,0 +1,297 @@
+/* src/model/diff: what holds whatever is there and whatever is wished. */
+#include <check.h>
+
+#include "diff_text.h"
+#include "dice.h"
+
+static char kept_k[] = "k*", kept_9[] = "?9";
+static char *const property_globs[] = {kept_k, kept_9};
+
+static struct diff_rules random_rules(struct dice *dice)
+{
+    static const char *const balances[] = {NULL, "roundrobin", "leastconn"}, *const checks[] = {NULL, "tcp-check"};
+    return (struct diff_rules){.balance = balances[dice_below(dice, 3)],
+                               .adv_check = checks[dice_below(dice, 2)],
+                               .proxy_v2 = (enum proxy_v2)dice_below(dice, 3),
+                               .keep_servers = property_globs,
+                               .own_check_port = dice_one_in(dice, 2),
+                               .keep_count = dice_below(dice, array_len(property_globs) + 1),
+                               .allow_empty = true};
+}
+
+/* Names n0..n9 and k0..k3; each at most once unless `duplicates`. */
+static void random_backend(struct dice *dice, struct backend *b, bool duplicates)
+{
+    cleanup(buf_fini) struct buf text;
+    buf_init(&text, 0);
+    for (unsigned i = 0; i < 14; i++) {
+        unsigned lines = duplicates ? dice_below(dice, 3) : dice_below(dice, 2);
+        for (unsigned k = 0; k < lines; k++) {
+            buf_printf(&text, "server %c%u 10.0.0.%u:%u", i < 10 ? 'n' : 'k', i % 10, dice_below(dice, 3) + 1,
+                       80 + dice_below(dice, 2));
+            buf_add(&text, dice_one_in(dice, 4) ? "" : " check");
+            if (dice_one_in(dice, 3))
+                buf_printf(&text, " port %u", 32000 + dice_below(dice, 2));
+            if (!dice_one_in(dice, 4))
+                buf_printf(&text, " weight %u", dice_below(dice, 257));
+            buf_add(&text, dice_one_in(dice, 5) ? " backup" : "");
+            buf_add(&text, dice_one_in(dice, 5) ? " disabled" : "");
+            buf_add(&text, dice_one_in(dice, 3) ? " send-proxy-v2\n" : "\n");
+        }
+    }
+    if (dice_one_in(dice, 3))
+        buf_printf(&text, "server-template n 3-%u\n", 3 + dice_below(dice, 3));
+    if (dice_one_in(dice, 3))
+        buf_add(&text, "default-server send-proxy-v2\n");
+    if (dice_one_in(dice, 2))
+        buf_add(&text, SETTINGS);
+    if (dice_one_in(dice, 4))
+        buf_add(&text, dice_one_in(dice, 2) ? "adv_check httpchk\n" : "adv_check httpchk\nhttpchk_params\n");
+    text_backend(b, "web", buf_str(&text));
+}
+
+static void random_wish(struct dice *dice, struct desired *d)
+{
+    cleanup(buf_fini) struct buf text;
+    buf_init(&text, 0);
+    for (unsigned i = 0; i < 14; i++) {
+        bool v6 = dice_one_in(dice, 6);
+        if (dice_one_in(dice, 2))
+            continue;
+        /* k sorts before n */
+        buf_printf(&text, "%s%c%u %s%u%s:%u", text.len > 0 ? "; " : "", i < 4 ? 'k' : 'n', i < 4 ? i : i - 4,
+                   v6 ? "[fd00::" : "10.0.0.", dice_below(dice, 3) + 1, v6 ? "]" : "", 80 + dice_below(dice, 2));
+        buf_add(&text, dice_one_in(dice, 4) ? " draining" : "");
+        if (dice_one_in(dice, 3))
+            buf_printf(&text, " weight %u", dice_below(dice, 4));
+    }
+    if (dice_one_in(dice, 2))
+        buf_add(&text, "; check-port 32000");
+    buf_add(&text, "; out n0 announced its node is going; out n1 its endpoint is not ready");
+    text_wish(d, buf_str(&text));
+}
+
+/* All the lines that are not ours, in their order. */
+static char *foreign_text(const struct backend *b, const struct diff_rules *rules)
+{
+    struct buf text;
+    buf_init(&text, 0);
+    for (size_t i = 0; i < b->server_count; i++)
+        if (diff_server_is_foreign(&b->servers[i], rules)) {
+            text_print_server(&text, &b->servers[i]);
+            buf_printf(&text, " %s\n", b->servers[i].json);
+        }
+    for (size_t i = 0; i < b->template_count; i++)
+        buf_printf(&text, "server-template %s %u %u\n", b->templates[i].prefix, b->templates[i].first,
+                   b->templates[i].last);
+    return buf_take(&text);
+}
+
+static bool is_skipped(const struct diff *d, const char *name)
+{
+    for (size_t i = 0; i < d->skip_count; i++)
+        if (strcmp(d->skips[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static int weight_of(const struct desired_server *w, const struct backend_server *old)
+{
+    return w->weight >= 0 ? w->weight : old != NULL && old->weight >= 0 ? old->weight : DESIRED_WEIGHT;
+}
+
+static void check_one(const struct backend_server *s, const struct backend_server *old, const struct desired_server *w,
+                      const struct desired *wish, const struct diff_rules *rules)
+{
+    ck_assert(strcmp(s->address, w->address) == 0 && s->port == w->port && s->check && !s->backup);
+    ck_assert_int_eq(s->weight, weight_of(w, old));
+    ck_assert(s->maintenance == (w->state == SERVER_DRAINING));
+    if (rules->own_check_port)
+        ck_assert_uint_eq(s->check_port, wish->check_port);
+    else
+        ck_assert_uint_eq(s->check_port, old != NULL ? old->check_port : 0);
+    if (rules->proxy_v2 != PROXY_V2_DEFAULT_SERVER)
+        ck_assert(s->send_proxy_v2 == (rules->proxy_v2 == PROXY_V2_SERVER));
+}
+
+/* Our part of b is the wish, without what clashed and what drains and had no line. */
+static void check_ours(const struct backend *b, const struct backend *before, const struct desired *wish,
+                       const struct diff *d, const struct diff_rules *rules)
+{
+    size_t ours = 0, wished = 0;
+    for (size_t i = 0; i < b->server_count; i++)
+        ours += !diff_server_is_foreign(&b->servers[i], rules);
+    for (size_t i = 0; i < wish->server_count; i++) {
+        const struct desired_server *w = &wish->servers[i];
+        const struct backend_server *old = backend_find(before, w->name);
+        if (is_skipped(d, w->name) || (old == NULL && w->state == SERVER_DRAINING))
+            continue;
+        wished++;
+        const struct backend_server *s = backend_find(b, w->name);
+        ck_assert_ptr_nonnull(s);
+        check_one(s, old, w, wish, rules);
+    }
+    ck_assert_uint_eq(ours, wished);
+}
+
+static void check_settings(const struct backend *b, const struct backend *before, const struct desired *wish,
+                           const struct diff_rules *rules)
+{
+    bool by_port = rules->own_check_port && wish->check_port != 0;
+    const char *check = by_port ? "httpchk" : rules->adv_check != NULL ? rules->adv_check : before->adv_check;
+    ck_assert(rules->balance == NULL || strcmp(b->balance, rules->balance) == 0);
+    ck_assert_str_eq(b->adv_check, check);
+    ck_assert(b->httpchk_params == (strcmp(check, "httpchk") == 0 && (by_port || before->httpchk_params)));
+    ck_assert(b->default_send_proxy_v2 ==
+              (before->default_send_proxy_v2 || rules->proxy_v2 == PROXY_V2_DEFAULT_SERVER));
+}
+
+static size_t count_live(const struct backend *b, const struct diff_rules *rules)
+{
+    size_t live = 0;
+    for (size_t i = 0; i < b->server_count; i++)
+        live += !diff_server_is_foreign(&b->servers[i], rules) && !b->servers[i].maintenance;
+    return live;
+}
+
+/* A loss is a server that was live and is not any more, whichever way it went; n0 and those that drain were announced. */
+static void check_losses(const struct backend *before, const struct backend *b, const struct diff *d,
+                         const struct diff_rules *rules)
+{
+    size_t lost = 0;
+    ck_assert_uint_eq(d->live_count, count_live(before, rules));
+    for (size_t i = 0; i < before->server_count; i++) {
+        const struct backend_server *was = &before->servers[i], *is = backend_find(b, was->name);
+        bool announced = is != NULL || (strcmp(was->name, "n0") == 0 && !is_skipped(d, "n0"));
+        if (!diff_server_is_foreign(was, rules) && !was->maintenance && (is == NULL || is->maintenance) && !announced)
+            lost++;
+    }
+    ck_assert_uint_eq(d->loss_count, lost);
+}
+
+static void backend_copy(struct backend *to, const struct backend *from)
+{
+    text_backend(to, from->name, "");
+    text_set(&to->balance, from->balance);
+    text_set(&to->adv_check, from->adv_check);
+    to->httpchk_params = from->httpchk_params;
+    to->default_send_proxy_v2 = from->default_send_proxy_v2;
+    to->servers = mem_array(from->server_count, sizeof(to->servers[0]));
+    to->server_count = from->server_count;
+    for (size_t i = 0; i < from->server_count; i++)
+        backend_server_copy(&to->servers[i], &from->servers[i]);
+    to->templates = mem_array(from->template_count, sizeof(to->templates[0]));
+    to->template_count = from->template_count;
+    for (size_t i = 0; i < from->template_count; i++) {
+        to->templates[i] = from->templates[i];
+        to->templates[i].prefix = mem_strdup(from->templates[i].prefix);
+    }
+}
+
+/* With the losses withheld, what is written takes no live server away unannounced, and does all the rest. */
+static void check_withheld(const struct backend *before, const struct desired *wish, const struct diff_rules *rules)
+{
+    struct diff d, rest;
+    struct backend b;
+    backend_copy(&b, before);
+    diff_compute(&b, wish, rules, &d);
+    size_t losses = d.loss_count, changes = d.change_count;
+    bool any = diff_withhold_losses(&d);
+    ck_assert_uint_eq(d.change_count + losses, changes);
+    ck_assert(any == (d.verdict == DIFF_WRITE));
+    diff_apply(&d, rules, &b);
+    diff_compute(&b, wish, rules, &rest);
+    ck_assert_uint_eq(rest.change_count, losses);
+    ck_assert_uint_eq(rest.loss_count, losses);
+    ck_assert(!rest.backend_change);
+    diff_fini(&d);
+    diff_fini(&rest);
+    backend_fini(&b);
+}
+
+START_TEST(applying_the_difference_gives_the_wish)
+{
+    struct dice dice = {987654321987u};
+    unsigned wrote = 0, skipped = 0, lost = 0;
+    for (unsigned round = 0; round < 4000; round++) {
+        struct diff_rules with = random_rules(&dice);
+        struct backend b, before;
+        struct desired wish;
+        struct diff d, again;
+        random_backend(&dice, &b, false);
+        backend_copy(&before, &b);
+        random_wish(&dice, &wish);
+        diff_compute(&b, &wish, &with, &d);
+        cleanup(mem_free_ptr) char *foreign = foreign_text(&b, &with);
+        diff_apply(&d, &with, &b);
+        cleanup(mem_free_ptr) char *still = foreign_text(&b, &with);
+        ck_assert_str_eq(foreign, still);
+        check_ours(&b, &before, &wish, &d, &with);
+        check_settings(&b, &before, &wish, &with);
+        check_losses(&before, &b, &d, &with);
+        check_withheld(&before, &wish, &with);
+        diff_compute(&b, &wish, &with, &again);
+        ck_assert_msg(again.verdict == DIFF_NOTHING && again.change_count == 0, "round %u", round);
+        wrote += d.verdict == DIFF_WRITE;
+        skipped += d.skip_count > 0;
+        lost += d.loss_count > 0;
+        diff_fini(&d);
+        diff_fini(&again);
+        desired_fini(&wish);
+        backend_fini(&b);
+        backend_fini(&before);
+    }
+    ck_assert_msg(wrote > 3000 && skipped > 1000 && lost > 1000, "the states are worth something: %u, %u, %u", wrote,
+                  skipped, lost);
+}
+END_TEST
+
+START_TEST(duplicates_settle_without_touching_what_is_not_ours)
+{
+    struct dice dice = {55555555555u};
+    for (unsigned round = 0; round < 1500; round++) {
+        struct diff_rules with = random_rules(&dice);
+        struct backend b;
+        struct desired wish;
+        struct diff d;
+        unsigned writes = 0;
+        random_backend(&dice, &b, true);
+        random_wish(&dice, &wish);
+        cleanup(mem_free_ptr) char *foreign = foreign_text(&b, &with);
+        for (;; writes++) {
+            diff_compute(&b, &wish, &with, &d);
+            if (d.verdict == DIFF_NOTHING)
+                break;
+            ck_assert_msg(d.verdict == DIFF_WRITE && writes < 4, "round %u", round);
+            for (size_t i = 0; i < d.change_count; i++)
+                for (size_t k = 0; k < b.server_count; k++)
+                    ck_assert_msg(strcmp(b.servers[k].name, d.changes[i].server.name) != 0 ||
+                                      !diff_server_is_foreign(&b.servers[k], &with),
+                                  "round %u: a write to %s could hit a line that is not ours", round,
+                                  b.servers[k].name);
+            diff_apply(&d, &with, &b);
+            diff_fini(&d);
+        }
+        diff_fini(&d);
+        cleanup(mem_free_ptr) char *still = foreign_text(&b, &with);
+        ck_assert_str_eq(foreign, still);
+        desired_fini(&wish);
+        backend_fini(&b);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("diff_random");
+    TCase *t = tcase_create("properties");
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, applying_the_difference_gives_the_wish);
+    tcase_add_test(t, duplicates_settle_without_touching_what_is_not_ours);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? 0 : 1;
+}
