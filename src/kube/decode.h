@@ -4,8 +4,14 @@
  *
  * What happens to what is wrong, so that one bad object never stops the others:
  *   no JSON, no event at all                        -1
- *   an object without a usable name, node or set    `skipped`, node and set NULL
- *   one endpoint, port or address of many           left out, the rest is kept; `partial` says which and how many
+ *   an object without a usable name or body         `skipped`, node, set and service NULL: its state before that stays
+ *   one endpoint, port, address or setting of many  left out, the rest is kept; `partial` says which and how many
+ *
+ * What takes a node or a Service out of use is never left out, since that would put it back into use. The exclude label and
+ * the paused annotation count with a value of any type, unless it is a string that is a false bool; so does
+ * deletionTimestamp. Where they cannot be found at all (labels or annotations that are no object, taints that are no array
+ * or one of them no object) the object is skipped: a node that was eligible stays so, one that was not stays out, and one
+ * that was never read gets no server. The same where a node's InternalIP cannot be read.
  */
 #ifndef KUBE_DECODE_H
 #define KUBE_DECODE_H

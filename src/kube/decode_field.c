@@ -146,9 +146,29 @@ int field_switch(yyjson_val *of, const char *key, bool *ret, struct error *err)
     return wrong_type(value, key, "a string", err);
 }
 
-int check_ip(const char *text, const char *what, int family, struct error *err)
+/* To many at once: HAProxy cannot connect to that. 240.0.0.0/4 is in use as private space. */
+static bool is_group(int family, const unsigned char *bytes)
+{
+    static const unsigned char broadcast[4] = {255, 255, 255, 255};
+    if (family == AF_INET6)
+        return bytes[0] == 0xff;
+    return (bytes[0] & 0xf0) == 0xe0 || memcmp(bytes, broadcast, sizeof(broadcast)) == 0;
+}
+
+static const char *why_not_ip(int family, const unsigned char *bytes)
 {
     static const unsigned char unspecified[16]; /* 0.0.0.0 and ::, which HAProxy takes for "where the client went to" */
+    if (memcmp(bytes, unspecified, sizeof(unspecified)) == 0)
+        return "the unspecified address, not that of a machine";
+    if (is_group(family, bytes))
+        return "a multicast or broadcast address, not that of a machine";
+    if (family == AF_INET6 && bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80)
+        return "link-local: it means nothing without its link";
+    return NULL;
+}
+
+int check_ip(const char *text, const char *what, int family, struct error *err)
+{
     unsigned char bytes[16] = {0};
     int is = str_ip_family(text);
     if (is == 0 || (family != 0 && is != family))
@@ -156,7 +176,6 @@ int check_ip(const char *text, const char *what, int family, struct error *err)
                          family == AF_INET    ? "IPv4"
                          : family == AF_INET6 ? "IPv6"
                                               : "IP");
-    if (inet_pton(is, text, bytes) == 1 && memcmp(bytes, unspecified, sizeof(bytes)) == 0)
-        return error_set(err, ERROR_INVALID, "%s %s is the unspecified address, not that of a machine", what, text);
-    return 0;
+    const char *why = inet_pton(is, text, bytes) == 1 ? why_not_ip(is, bytes) : "not readable";
+    return why == NULL ? 0 : error_set(err, ERROR_INVALID, "%s %s is %s", what, text, why);
 }

@@ -42,12 +42,11 @@ static int policy_of(yyjson_val *spec, bool *ret_local, struct error *err)
 
 static int add_family(yyjson_val *family, struct service *s, struct error *err)
 {
-    const char *name;
-    if (value_text(family, "it", ENUM_MAX_BYTES, &name, err) != 0)
-        return -1;
-    int number = str_eq(name, "IPv4") ? AF_INET : str_eq(name, "IPv6") ? AF_INET6 : 0;
+    int number = yyjson_equals_str(family, "IPv4") ? AF_INET : yyjson_equals_str(family, "IPv6") ? AF_INET6 : 0;
+    if (!yyjson_is_str(family))
+        return error_set(err, ERROR_INVALID, "is %s, not a string", value_type(family));
     if (number == 0)
-        return error_set(err, ERROR_INVALID, "\"%s\" is neither IPv4 nor IPv6", name);
+        return error_set(err, ERROR_INVALID, "is \"%.40s\", neither IPv4 nor IPv6", yyjson_get_str(family));
     if (s->families[0] == 0)
         s->families[0] = number;
     else if (s->families[0] != number)

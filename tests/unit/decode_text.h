@@ -1,17 +1,20 @@
 /*
  * Decoded events as lines of text, and JSON written with ' for ", so that a table of rules reads as what it means.
  *
- *     ADDED n1 v5 node 10.0.0.1
+ *     ADDED n1 v5 node 10.0.0.1 external:1.2.3.4 name:n1 excluded deleting
+ *     ADDED web v5 service NodePort local check/30999 IPv4 IPv6 : http/80/30080 /443
  *     MODIFIED web v7 set https/8443 : 10.0.0.1@n1 10.0.0.2@n2=no | /9443 : fd00::1=leaving
  *     ADDED n1 v5 SKIPPED (the reason)        ADDED web v5 set : 10.0.0.1 PARTIAL (the reason)
  *     BOOKMARK v9 end                         ERROR 410 Expired "too old" retry 1 too-large
  *
+ * An InternalIP stands alone; "-" is a node without any address. A Service's port is NAME/PORT, and /NODEPORT where it has one.
  * An endpoint's state is left out where it is ready; "no", "serving", "leaving" (terminating, serving), "gone"; "odd" for
  * any other mix.
  */
 #ifndef TESTS_DECODE_TEXT_H
 #define TESTS_DECODE_TEXT_H
 
+#include <arpa/inet.h>
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +62,34 @@ static inline void text_of_set(struct buf *to, const struct endpoint_set *s)
     }
 }
 
+static inline void text_of_node(struct buf *to, const struct node *n)
+{
+    static const char *const types[NODE_ADDRESS_TYPES] = {"", "external:", "name:"};
+    buf_add(to, n->address_count > 0 ? " node" : " node -");
+    for (size_t i = 0; i < n->address_count; i++)
+        buf_printf(to, " %s%s", types[n->addresses[i].type], n->addresses[i].text);
+    buf_printf(to, "%s%s%s%s%s", n->excluded ? " excluded" : "", n->to_be_deleted ? " to-be-deleted" : "",
+               n->deleting ? " deleting" : "", n->cordoned ? " cordoned" : "", n->not_ready ? " not-ready" : "");
+}
+
+static inline void text_of_service(struct buf *to, const struct service *s)
+{
+    static const char *const types[] = {"ClusterIP", "NodePort", "LoadBalancer", "ExternalName"};
+    buf_printf(to, " service %s%s", types[s->type], s->local ? " local" : "");
+    if (s->health_check_node_port != 0)
+        buf_printf(to, " check/%u", s->health_check_node_port);
+    if (s->paused)
+        buf_add(to, " paused");
+    for (size_t i = 0; i < array_len(s->families) && s->families[i] != 0; i++)
+        buf_add(to, s->families[i] == AF_INET ? " IPv4" : s->families[i] == AF_INET6 ? " IPv6" : " ?");
+    buf_add(to, " :");
+    for (size_t i = 0; i < s->port_count; i++) {
+        buf_printf(to, " %s/%u", s->ports[i].name, s->ports[i].number);
+        if (s->ports[i].node_port != 0)
+            buf_printf(to, "/%u", s->ports[i].node_port);
+    }
+}
+
 static inline void text_of_status(struct buf *to, const struct kube_event *e)
 {
     buf_printf(to, " %d %s \"%s\"", e->status_code, e->status_reason, e->status_message);
@@ -80,7 +111,11 @@ static inline void text_of_event(struct buf *to, const struct kube_event *e)
         buf_add(to, " end");
     if (e->node != NULL) {
         ck_assert_str_eq(e->node->name, e->name);
-        buf_printf(to, " node %s", e->node->internal_ip != NULL ? e->node->internal_ip : "-");
+        text_of_node(to, e->node);
+    }
+    if (e->service != NULL) {
+        ck_assert_str_eq(e->service->name, e->name);
+        text_of_service(to, e->service);
     }
     if (e->set != NULL) {
         ck_assert_str_eq(e->set->name, e->name);
@@ -90,7 +125,7 @@ static inline void text_of_event(struct buf *to, const struct kube_event *e)
         text_of_status(to, e);
     if (e->skipped.kind != ERROR_NONE) {
         ck_assert_int_eq(e->skipped.kind, ERROR_INVALID);
-        ck_assert(e->node == NULL && e->set == NULL && e->partial.kind == ERROR_NONE);
+        ck_assert(e->node == NULL && e->set == NULL && e->service == NULL && e->partial.kind == ERROR_NONE);
         buf_printf(to, " SKIPPED (%s)", e->skipped.message);
     }
     if (e->partial.kind != ERROR_NONE) {
@@ -110,7 +145,8 @@ static inline void text_decode(struct buf *to, enum kube_object_kind kind, bool 
     if (result != 0) {
         ck_assert_int_eq(result, -1);
         ck_assert_int_eq(err.kind, ERROR_INVALID);
-        ck_assert(e.name == NULL && e.resource_version == NULL && e.node == NULL && e.set == NULL);
+        ck_assert(e.name == NULL && e.resource_version == NULL);
+        ck_assert(e.node == NULL && e.set == NULL && e.service == NULL);
         buf_printf(to, "-1 (%s)", err.message);
         kube_event_fini(&e); /* nothing to do, and allowed */
         return;
