@@ -73,8 +73,7 @@ static void hold_back(struct plan *p, const struct plan_rules *rules, bool dirty
                          "an announcement; they stay for one RESYNC_PERIOD, unless they come back before",
                          d->loss_count, d->live_count, p->held_names, rules->max_loss_percent);
     p->why = p->text;
-    bool changes = diff_withhold_losses(d);
-    if (!changes && !d->backend_change)
+    if (!diff_withhold_losses(d))
         p->verdict = dirty ? PLAN_RELOAD_AGAIN : PLAN_BRAKE;
 }
 
