@@ -293,7 +293,7 @@ static unsigned times_logged(const char *text)
 static const char *ip_of(const char *name)
 {
     const struct node *n = cache_node(cache, name);
-    return n != NULL ? n->internal_ip : NULL;
+    return n != NULL && n->address_count > 0 ? n->addresses[0].text : NULL;
 }
 
 /* ---- texts ---- */
@@ -598,6 +598,71 @@ START_TEST(forbidden_is_told_and_kept_asking)
 }
 END_TEST
 
+/* ---- one Service of several ---- */
+
+#define SERVICE_PATH "GET /api/v1/namespaces/ns/services?fieldSelector=metadata.name%3Dweb&"
+#define SERVICE(name, version, port) \
+    "{" META(name, version) ",\"spec\":{\"type\":\"NodePort\",\"ports\":[{\"port\":443,\"nodePort\":" port "}]}}"
+
+static void start_service(const struct step *steps, size_t count)
+{
+    const struct informer_options options = {.resource = "services",
+                                             .path = "/api/v1/namespaces/ns/services",
+                                             .field_selector = "metadata.name=web",
+                                             .scope = "ns/web",
+                                             .may_be_denied = true,
+                                             .kind = KUBE_SERVICE,
+                                             .cache_kind = CACHE_SERVICES};
+    peer.steps = steps;
+    peer.count = count;
+    informer = informer_new(base, client, cache, &log_to_file, &options, &callbacks, NULL);
+    informer_start(informer);
+}
+
+START_TEST(a_scope_is_in_causes_and_in_the_log)
+{
+    static const struct step steps[] = {{.expect = SERVICE_PATH "watch=1&sendInitialEvents=true",
+                                         .body = EVENT("ADDED", SERVICE("web", "1", "30443")) END_OF_LIST("5"),
+                                         .after = HOLD}};
+    start_service(steps, array_len(steps));
+    UNTIL(was_told("changed: list of services of ns/web\n"));
+    ck_assert_uint_eq(cache_service(cache, "web")->ports[0].node_port, 30443);
+    ck_assert_uint_eq(times_logged("resource=services service=ns/web objects=1"), 1);
+    push(EVENT("MODIFIED", SERVICE("web", "6", "31000")) EVENT("ADDED", SERVICE("odd", "7", "31001")));
+    UNTIL(was_told("changed: MODIFIED service ns/web\nchanged: ADDED service odd of ns/web\n"));
+    ck_assert_uint_eq(cache_service(cache, "web")->ports[0].node_port, 31000);
+    push(EVENT("DELETED", SERVICE("web", "8", "31000")));
+    UNTIL(was_told("changed: DELETED service ns/web\n"));
+    ck_assert_ptr_null(cache_service(cache, "web"));
+    ck_assert(status().synced);
+}
+END_TEST
+
+START_TEST(a_denial_that_may_be_is_not_complained_about)
+{
+    static const struct step steps[] = {{.expect = SERVICE_PATH,
+                                         .status = REFUSED("403 Forbidden"),
+                                         .body = STATUS("403", "services is forbidden"),
+                                         .after = END},
+                                        {.expect = SERVICE_PATH,
+                                         .status = REFUSED("404 Not Found"),
+                                         .body = STATUS("404", "no services here"),
+                                         .after = END},
+                                        {.expect = SERVICE_PATH,
+                                         .status = REFUSED("500 Internal Server Error"),
+                                         .body = STATUS("500", "etcd is slow"),
+                                         .after = END}};
+    start_service(steps, array_len(steps));
+    UNTIL(status().denied == INFORMER_FORBIDDEN);
+    ck_assert_ptr_nonnull(strstr(status().problem, "services is forbidden"));
+    UNTIL((informer_poke(informer), status().denied == INFORMER_NOT_SERVED));
+    ck_assert_uint_eq(times_logged("level=warn"), 0);
+    ck_assert_uint_eq(times_logged("level=debug msg=\"still no list\" resource=services service=ns/web"), 2);
+    UNTIL((informer_poke(informer), strstr(status().problem, "etcd is slow") != NULL));
+    ck_assert_uint_eq(times_logged("level=warn"), 1); /* any other trouble is */
+}
+END_TEST
+
 START_TEST(an_endless_refusal_is_a_refusal)
 {
     cleanup(mem_free_ptr) char *page = mem_alloc(100001);
@@ -833,6 +898,8 @@ int main(void)
     tcase_add_test(t, an_object_that_cannot_be_used_stops_nobody);
     tcase_add_test(t, an_event_of_a_newer_api_is_passed_over);
     tcase_add_test(t, forbidden_is_told_and_kept_asking);
+    tcase_add_test(t, a_scope_is_in_causes_and_in_the_log);
+    tcase_add_test(t, a_denial_that_may_be_is_not_complained_about);
     tcase_add_test(t, an_endless_refusal_is_a_refusal);
     tcase_add_test(t, a_refused_token_is_read_again);
     tcase_add_test(t, a_resource_that_is_not_served);
