@@ -168,9 +168,9 @@ class Rig:
 
         wait_until(are, timeout, f"servers {wanted} in the file")
 
-    def wait_in_sync(self, timeout: float = 20) -> None:
+    def wait_in_sync(self, timeout: float = 20, backends: int = 1) -> None:
         assert self.daemon
-        self.daemon.wait_metric("in_sync", 1, timeout)
+        self.daemon.wait_metric("in_sync", backends, timeout)
 
     def transactions(self) -> list[dict[str, Any]]:
         return list(self.dataplane.get("/transactions").json() or [])

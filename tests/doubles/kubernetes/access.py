@@ -18,7 +18,7 @@ class Access:
     powerless: set[str] = field(default_factory=lambda: {ANONYMOUS})
     """Users who are known and may read nothing."""
     forbidden: set[str] = field(default_factory=set)
-    """Plural names of resources that nobody may read: what a missing RBAC rule does."""
+    """Resources that nobody may read, as a plural name or "namespace/plural": what a missing RBAC rule does."""
 
     def user(self, authorization: str, certificate_user: str) -> str:
         if certificate_user:
@@ -32,7 +32,8 @@ class Access:
 
     def check(self, user: str, verb: str, target: Target) -> None:
         resource = target.resource
-        if user not in self.powerless and resource.plural not in self.forbidden:
+        forbidden = {resource.plural, f"{target.namespace}/{resource.plural}"} & self.forbidden
+        if user not in self.powerless and not forbidden:
             return
         where = f'in the namespace "{target.namespace}"' if target.namespace else "at the cluster scope"
         named = f' "{target.name}"' if target.name else ""
