@@ -1,6 +1,12 @@
 #include <check.h>
 
 #include "model_text.h"
+#include "odd_objects.h"
+
+static const char *address_of(const struct node *n)
+{
+    return n->address_count > 0 ? n->addresses[0].text : "-";
+}
 
 static bool put(struct cache *c, const char *line)
 {
@@ -13,9 +19,9 @@ START_TEST(a_put_says_whether_anything_changed)
     ck_assert(put(c, "node n1 10.0.0.1"));
     ck_assert_msg(!put(c, "node n1 10.0.0.1"), "a heartbeat is no change");
     ck_assert(put(c, "node n1 10.0.0.2"));
-    ck_assert_str_eq(cache_node(c, "n1")->internal_ip, "10.0.0.2");
+    ck_assert_str_eq(address_of(cache_node(c, "n1")), "10.0.0.2");
     ck_assert(put(c, "node n1"));
-    ck_assert_ptr_null(cache_node(c, "n1")->internal_ip);
+    ck_assert_uint_eq(cache_node(c, "n1")->address_count, 0);
     ck_assert_msg(cache_put_node(c, text_node_new("n1", NULL, 2)), "another UID is another node");
     ck_assert(put(c, "slice a http/80 : 10.0.0.1@n1"));
     ck_assert(!put(c, "slice a http/80 : 10.0.0.1@n1"));
@@ -37,10 +43,14 @@ START_TEST(deleting)
     ck_assert(!cache_delete(c, CACHE_NODES, "n1"));
     put(c, "node n1 10.0.0.1");
     put(c, "slice n1 http/80 : 10.0.0.1@n1");
+    cache_put_service(c, odd_service("n1", SERVICE_AS_IT_IS));
     ck_assert(cache_delete(c, CACHE_NODES, "n1"));
     ck_assert(!cache_delete(c, CACHE_NODES, "n1"));
     ck_assert_ptr_null(cache_node(c, "n1"));
-    ck_assert_msg(cache_count(c, CACHE_SLICES) == 1, "the kinds do not share names");
+    ck_assert_msg(cache_count(c, CACHE_SLICES) == 1 && cache_service(c, "n1") != NULL, "the kinds do not share names");
+    ck_assert(cache_delete(c, CACHE_SERVICES, "n1"));
+    ck_assert(!cache_delete(c, CACHE_SERVICES, "n1"));
+    ck_assert_ptr_null(cache_service(c, "n1"));
     cache_free(c);
 }
 END_TEST
@@ -72,6 +82,79 @@ START_TEST(all_that_is_kept_comes_back)
 }
 END_TEST
 
+/* Each difference in turn, over each other: in a copy of its own, of which nothing else is left. */
+START_TEST(nodes_are_kept_whole)
+{
+    struct cache *c = cache_new();
+    cache_put_node(c, odd_node("n1", NODE_AS_IT_IS));
+    for (unsigned i = 0; i < NODE_THINGS; i++)
+        for (unsigned k = 0; k < NODE_THINGS; k++) {
+            cleanup(node_free_ptr) struct node *want = odd_node("n1", k);
+            cache_put_node(c, odd_node("n1", i));
+            ck_assert_msg(cache_put_node(c, odd_node("n1", k)) == (i != k), "%u, then %u", i, k);
+            ck_assert_msg(node_eq(cache_node(c, "n1"), want), "%u, then %u", i, k);
+        }
+    ck_assert_uint_eq(cache_count(c, CACHE_NODES), 1);
+    cache_free(c);
+}
+END_TEST
+
+START_TEST(a_hostname_that_is_the_name_is_kept_once)
+{
+    struct cache *c = cache_new();
+    cache_put_node(c, odd_node("n1", NODE_ALL_ADDRESSES));
+    const struct node *n = cache_node(c, "n1");
+    ck_assert_ptr_eq(n->addresses[2].text, n->name);
+    cache_put_node(c, odd_node("n1.example", NODE_LAST_TEXT));
+    n = cache_node(c, "n1.example");
+    ck_assert_ptr_eq(n->addresses[2].text, n->name);
+    cache_free(c);
+}
+END_TEST
+
+START_TEST(services_are_kept_whole)
+{
+    struct cache *c = cache_new();
+    ck_assert_ptr_null(cache_service(c, "web"));
+    ck_assert(cache_put_service(c, odd_service("web", SERVICE_AS_IT_IS)));
+    for (unsigned i = 0; i < SERVICE_THINGS; i++)
+        for (unsigned k = 0; k < SERVICE_THINGS; k++) {
+            cleanup(service_free_ptr) struct service *want = odd_service("web", k);
+            cache_put_service(c, odd_service("web", i));
+            ck_assert_msg(cache_put_service(c, odd_service("web", k)) == (i != k), "%u, then %u", i, k);
+            ck_assert_msg(service_eq(cache_service(c, "web"), want), "%u, then %u", i, k);
+        }
+    ck_assert_ptr_null(cache_service(c, "we"));
+    ck_assert_uint_eq(cache_count(c, CACHE_SERVICES), 1);
+    cache_free(c);
+}
+END_TEST
+
+START_TEST(a_replace_of_services)
+{
+    struct cache *c = cache_new();
+    cache_replace_begin(c, CACHE_SERVICES);
+    ck_assert_msg(cache_replace_end(c, CACHE_SERVICES) && cache_synced(c, CACHE_SERVICES), "there is none, now known");
+    ck_assert(cache_put_service(c, odd_service("web", SERVICE_AS_IT_IS)));
+    cache_replace_begin(c, CACHE_SERVICES);
+    ck_assert(!cache_put_service(c, odd_service("web", SERVICE_AS_IT_IS)));
+    ck_assert(!cache_replace_end(c, CACHE_SERVICES));
+    cache_replace_begin(c, CACHE_SERVICES);
+    ck_assert(!cache_put_service(c, odd_service("web", SERVICE_PAUSED)));
+    ck_assert(!cache_service(c, "web")->paused);
+    ck_assert(cache_replace_end(c, CACHE_SERVICES));
+    ck_assert(cache_service(c, "web")->paused);
+    cache_replace_begin(c, CACHE_SERVICES);
+    ck_assert(cache_replace_end(c, CACHE_SERVICES));
+    ck_assert_ptr_null(cache_service(c, "web"));
+    ck_assert(cache_synced(c, CACHE_SERVICES));
+    cache_put_service(c, odd_service("web", SERVICE_AS_IT_IS));
+    cache_forget(c, CACHE_SERVICES);
+    ck_assert(cache_service(c, "web") == NULL && !cache_synced(c, CACHE_SERVICES));
+    cache_free(c);
+}
+END_TEST
+
 static void append_set_name(void *arg, const struct endpoint_set *s)
 {
     buf_printf(arg, "%s ", s->name);
@@ -79,7 +162,7 @@ static void append_set_name(void *arg, const struct endpoint_set *s)
 
 static void append_node(void *arg, const struct node *n)
 {
-    buf_printf(arg, "%s=%s ", n->name, n->internal_ip != NULL ? n->internal_ip : "-");
+    buf_printf(arg, "%s=%s ", n->name, address_of(n));
 }
 
 static void expect_nodes(const struct cache *c, const char *want)
@@ -187,6 +270,41 @@ START_TEST(an_aborted_replace_leaves_nothing)
 }
 END_TEST
 
+/* What was listed and cannot be read: its last good state is better than none. */
+START_TEST(keeping_through_a_replace)
+{
+    struct cache *c = cache_new();
+    text_sync(c, CACHE_NODES);
+    put(c, "node n1 10.0.0.1");
+    put(c, "node n2 10.0.0.2");
+    cache_keep(c, CACHE_NODES, "n1"); /* no replace: it stays anyway */
+    cache_replace_begin(c, CACHE_NODES);
+    cache_keep(c, CACHE_NODES, "n9");
+    cache_keep(c, CACHE_NODES, "n2");
+    put(c, "node n1 10.0.0.1");
+    ck_assert_msg(!cache_replace_end(c, CACHE_NODES), "all of it as before");
+    expect_nodes(c, "n1=10.0.0.1 n2=10.0.0.2 ");
+    cache_replace_begin(c, CACHE_NODES);
+    cache_keep(c, CACHE_NODES, "n2");
+    put(c, "node n2 10.0.0.8");
+    put(c, "node n3 10.0.0.3");
+    cache_keep(c, CACHE_NODES, "n3");
+    ck_assert(cache_replace_end(c, CACHE_NODES));
+    expect_nodes(c, "n2=10.0.0.8 n3=10.0.0.3 ");
+    cache_replace_begin(c, CACHE_NODES);
+    put(c, "node n2 10.0.0.9");
+    cache_keep(c, CACHE_NODES, "n2");
+    cache_keep(c, CACHE_NODES, "n3");
+    cache_delete(c, CACHE_NODES, "n3");
+    ck_assert(cache_replace_end(c, CACHE_NODES));
+    expect_nodes(c, "n2=10.0.0.9 ");
+    cache_replace_begin(c, CACHE_NODES);
+    ck_assert_msg(cache_replace_end(c, CACHE_NODES), "for the one replace only");
+    expect_nodes(c, "");
+    cache_free(c);
+}
+END_TEST
+
 START_TEST(forgetting_a_kind)
 {
     struct cache *c = cache_new();
@@ -248,6 +366,14 @@ static void step_end(struct cache *c, struct simple *m)
     m->synced = true;
 }
 
+static void step_keep(struct cache *c, struct simple *m, unsigned i)
+{
+    cleanup(mem_free_ptr) char *name = mem_printf("n%u", i);
+    cache_keep(c, CACHE_NODES, name);
+    if (m->replacing && m->aside[i] == NONE)
+        m->aside[i] = m->live[i];
+}
+
 static void step_put(struct cache *c, struct simple *m, unsigned i, unsigned value)
 {
     unsigned *at = m->replacing ? &m->aside[i] : &m->live[i];
@@ -281,6 +407,8 @@ START_TEST(random_histories)
         } else if (what == 4 && dice_one_in(&dice, 5)) {
             cache_forget(c, CACHE_NODES);
             m = (struct simple){.synced = false};
+        } else if (what <= 10) {
+            step_keep(c, &m, dice_below(&dice, NAMES));
         } else {
             step_put(c, &m, dice_below(&dice, NAMES), dice_below(&dice, 4));
         }
@@ -298,10 +426,15 @@ int main(void)
     tcase_add_test(t, a_put_says_whether_anything_changed);
     tcase_add_test(t, deleting);
     tcase_add_test(t, all_that_is_kept_comes_back);
+    tcase_add_test(t, nodes_are_kept_whole);
+    tcase_add_test(t, a_hostname_that_is_the_name_is_kept_once);
+    tcase_add_test(t, services_are_kept_whole);
+    tcase_add_test(t, a_replace_of_services);
     tcase_add_test(t, looking_goes_by_name);
     tcase_add_test(t, a_replace_is_seen_only_at_its_end);
     tcase_add_test(t, a_replace_says_whether_anything_differs);
     tcase_add_test(t, an_aborted_replace_leaves_nothing);
+    tcase_add_test(t, keeping_through_a_replace);
     tcase_add_test(t, forgetting_a_kind);
     tcase_add_test(t, random_histories);
     suite_add_tcase(s, t);

@@ -5,26 +5,29 @@
 
 #include "base/mem.h"
 
-static struct node *new_node(const char *name, uint64_t uid_hash, const char *ip)
-{
-    struct node *n = mem_alloc(sizeof(*n));
-    *n = (struct node){mem_strdup(name), uid_hash, mem_strdup(ip)};
-    return n;
-}
+#include "odd_objects.h"
 
 START_TEST(nodes_are_equal_in_everything_kept)
 {
-    static const struct {
-        const char *name, *ip;
-        uint64_t uid_hash;
-    } kinds[] = {
-        {"n1", "10.0.0.1", 1}, {"n2", "10.0.0.1", 1}, {"n1", "10.0.0.2", 1}, {"n1", "10.0.0.1", 2}, {"n1", NULL, 1}};
-    for (size_t i = 0; i < array_len(kinds); i++)
-        for (size_t k = 0; k < array_len(kinds); k++) {
-            cleanup(node_free_ptr) struct node *a = new_node(kinds[i].name, kinds[i].uid_hash, kinds[i].ip);
-            cleanup(node_free_ptr) struct node *b = new_node(kinds[k].name, kinds[k].uid_hash, kinds[k].ip);
-            ck_assert_msg(node_eq(a, b) == (i == k), "%zu and %zu", i, k);
+    for (unsigned i = 0; i < NODE_THINGS; i++)
+        for (unsigned k = 0; k < NODE_THINGS; k++) {
+            cleanup(node_free_ptr) struct node *a = odd_node("n1", i), *b = odd_node("n1", k);
+            ck_assert_msg(node_eq(a, b) == (i == k), "%u and %u", i, k);
         }
+    cleanup(node_free_ptr) struct node *a = odd_node("n1", NODE_NO_ADDRESS), *b = odd_node("n2", NODE_NO_ADDRESS);
+    ck_assert(!node_eq(a, b));
+}
+END_TEST
+
+START_TEST(services_are_equal_in_everything_kept)
+{
+    for (unsigned i = 0; i < SERVICE_THINGS; i++)
+        for (unsigned k = 0; k < SERVICE_THINGS; k++) {
+            cleanup(service_free_ptr) struct service *a = odd_service("web", i), *b = odd_service("web", k);
+            ck_assert_msg(service_eq(a, b) == (i == k), "%u and %u", i, k);
+        }
+    cleanup(service_free_ptr) struct service *a = odd_service("web", 0), *b = odd_service("api", 0);
+    ck_assert(!service_eq(a, b));
 }
 END_TEST
 
@@ -92,13 +95,23 @@ END_TEST
 START_TEST(nothing_and_half_filled_objects_are_freed)
 {
     node_free(NULL);
+    service_free(NULL);
     endpoint_set_free(NULL);
     node_free(mem_alloc(sizeof(struct node)));
+    service_free(mem_alloc(sizeof(struct service)));
     endpoint_set_free(mem_alloc(sizeof(struct endpoint_set)));
     struct node *n = NULL;
+    struct service *service = NULL;
     struct endpoint_set *s = NULL;
     node_free_ptr(&n);
+    service_free_ptr(&service);
     endpoint_set_free_ptr(&s);
+    n = mem_alloc(sizeof(*n));
+    n->addresses = mem_array(NODE_ADDRESSES_MAX, sizeof(*n->addresses)); /* room for more than there are */
+    node_free(n);
+    service = mem_alloc(sizeof(*service));
+    service->ports = mem_array(3, sizeof(*service->ports));
+    service_free(service);
     s = mem_alloc(sizeof(*s));
     s->groups = mem_array(2, sizeof(*s->groups));
     s->group_count = 2;
@@ -112,6 +125,7 @@ int main(void)
     Suite *s = suite_create("model/objects");
     TCase *t = tcase_create("objects");
     tcase_add_test(t, nodes_are_equal_in_everything_kept);
+    tcase_add_test(t, services_are_equal_in_everything_kept);
     tcase_add_test(t, sets_are_equal_in_everything_kept);
     tcase_add_test(t, nothing_and_half_filled_objects_are_freed);
     suite_add_tcase(s, t);
