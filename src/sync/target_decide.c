@@ -28,7 +28,6 @@ static void wish_is_done(struct slot *s)
 static void in_step(struct slot *s)
 {
     struct target *t = s->target;
-    t->conflicts = 0;
     s->took_over = true;
     s->committed_version = -1; /* it stuck; what differs from now on is somebody else's doing */
     if (rivalry_pauses(&s->rivalry, clock_mono_ms()))
@@ -37,9 +36,7 @@ static void in_step(struct slot *s)
     if (t->reload.state == RELOAD_PENDING || !t->history_known)
         return;
     target_count_reconcile(t, "in_step");
-    t->renewed = false;
     backoff_reset(&s->reject_backoff);
-    backoff_reset(&t->reload_backoff);
     slot_problem_over(s);
     slot_set_in_step(s, true);
     if (s->asked)
@@ -248,13 +245,17 @@ uint64_t slot_due_ms(const struct slot *s)
 
 /* ---- all of them ---- */
 
-/* Nobody has anything to write: what was in the way of writing is over. */
+/* Nobody has anything to write, or only what is wrong with one backend is in the way: what was in the way of all is over. */
 static void nothing_to_write(struct target *t)
 {
+    t->conflicts = 0;
     t->write_failing = false;
-    t->one_by_one = false;
-    if (t->reload.state != RELOAD_PENDING && t->history_known)
-        target_problem_over(t);
+    if (t->reload.state == RELOAD_PENDING || !t->history_known)
+        return;
+    t->renewed = false;
+    if (!t->dirty)
+        backoff_reset(&t->reload_backoff);
+    target_problem_over(t);
 }
 
 void target_decide(struct target *t)
@@ -271,8 +272,12 @@ void target_decide(struct target *t)
         if (need == NEED_WRITE && !(t->one_by_one && write))
             s->writing = write = true;
     }
-    if (write || reload)
+    if (write || reload) {
         target_write(t);
-    else if (!waits)
+        return;
+    }
+    if (!waits)
+        t->one_by_one = false;
+    if (!waits || t->write_wait_until_ms <= clock_mono_ms())
         nothing_to_write(t);
 }

@@ -18,11 +18,26 @@ static void on_answer(void *arg, const struct dataplane_answer *a)
     perform(t, txn_answer(&t->txn, a));
 }
 
+static size_t count_writing(const struct target *t)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < t->options.backend_count; i++)
+        count += t->slots[i].writing;
+    return count;
+}
+
+/* Its plan is in the transaction, or all it needs is the reload that comes with it. */
+static bool is_carried(const struct slot *s)
+{
+    return s->writing || (s->have_wish && s->plan.verdict == PLAN_RELOAD_AGAIN);
+}
+
 static void slot_committed(struct slot *s, uint64_t now_us)
 {
     struct target *t = s->target;
     uint64_t event_us = s->write_event_us != 0 ? now_us - s->write_event_us : 0;
-    decision_log_commit(t->options.log, s->name, &s->plan, s->cause, &t->txn, event_us);
+    if (s->writing)
+        decision_log_commit(t->options.log, s->name, &s->plan, s->cause, &t->txn, event_us);
     if (event_us != 0)
         metric_observe(t->options.telemetry->event_to_commit, (double)event_us / 1e6, NULL);
     s->took_over = true;
@@ -37,14 +52,10 @@ static void slot_committed(struct slot *s, uint64_t now_us)
 static void committed(struct target *t)
 {
     uint64_t now_us = clock_mono_us();
-    bool any = false;
-    for (size_t i = 0; i < t->options.backend_count; i++) {
-        if (!t->slots[i].writing)
-            continue;
-        slot_committed(&t->slots[i], now_us);
-        any = true;
-    }
-    if (!any)
+    for (size_t i = 0; i < t->options.backend_count; i++)
+        if (is_carried(&t->slots[i]))
+            slot_committed(&t->slots[i], now_us);
+    if (count_writing(t) == 0)
         decision_log_reload_again(t->options.log, dataplane_client_url(t->options.client), &t->txn);
     t->write_wait_until_ms = 0;
     t->write_failing = false;
@@ -62,7 +73,7 @@ static void give_events_back(struct target *t)
 {
     for (size_t i = 0; i < t->options.backend_count; i++) {
         struct slot *s = &t->slots[i];
-        if (s->writing && s->write_event_us != 0)
+        if (is_carried(s) && s->write_event_us != 0)
             s->event_us = s->write_event_us; /* older than any that came since */
     }
 }
@@ -81,14 +92,6 @@ static void conflicted(struct target *t)
     target_problem(t, "somebody else keeps changing HAProxy's configuration", &t->txn.error);
     t->write_failing = true;
     t->wait_until_ms = clock_mono_ms() + backoff_next_ms(&t->backoff);
-}
-
-static size_t count_writing(const struct target *t)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < t->options.backend_count; i++)
-        count += t->slots[i].writing;
-    return count;
 }
 
 static void slot_rejected(struct slot *s, const char *what, const struct error *err)
@@ -204,21 +207,28 @@ void target_delete_dead(struct target *t)
     perform(t, txn_start_cleanup(&t->txn));
 }
 
-/* The steps of all that are writing; one that cannot be put into words is left out, and says so. */
-static void collect_steps(struct target *t, struct txn_step **steps, size_t *count)
+/* Its steps; where it cannot be put into words it is left out, and says so. */
+static void add_steps(struct slot *s, struct txn_step **steps, size_t *count)
+{
+    struct target *t = s->target;
+    struct error err = {0};
+    if (txn_steps_add(&s->actual, &s->plan.diff, &t->options.rules.diff, steps, count, &err) != 0) {
+        s->writing = false;
+        slot_rejected(s, "cannot put the change into words of the Data Plane API", &err);
+    } else if (!s->took_over) {
+        decision_log_takeover(t->options.log, s->name, &s->plan.diff);
+    }
+}
+
+static void collect(struct target *t, struct txn_step **steps, size_t *count)
 {
     for (size_t i = 0; i < t->options.backend_count; i++) {
         struct slot *s = &t->slots[i];
-        struct error err = {0};
-        if (!s->writing)
+        if (s->writing)
+            add_steps(s, steps, count);
+        s->write_event_us = 0;
+        if (!is_carried(s))
             continue;
-        if (txn_steps_add(&s->actual, &s->plan.diff, &t->options.rules.diff, steps, count, &err) != 0) {
-            s->writing = false;
-            slot_rejected(s, "cannot put the change into words of the Data Plane API", &err);
-            continue;
-        }
-        if (!s->took_over)
-            decision_log_takeover(t->options.log, s->name, &s->plan.diff);
         s->write_event_us = s->event_us;
         s->event_us = 0;
         s->write_wish_number = s->wish_number;
@@ -230,7 +240,7 @@ void target_write(struct target *t)
     struct txn_step *steps = NULL;
     size_t count = 0;
     bool wanted = count_writing(t) > 0;
-    collect_steps(t, &steps, &count);
+    collect(t, &steps, &count);
     if (wanted && count_writing(t) == 0)
         return;
     t->phase = TARGET_WRITING;

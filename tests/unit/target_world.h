@@ -7,7 +7,8 @@
  * of reloads    P one reload (repeats once) L list of transactions   B begin +
  * - add, remove a server   C commit   D delete a transaction
  *
- * Sets of servers are words, "n1 n2"; n<i> has the address 10.0.0.<i>.
+ * Sets of servers are words, "n1 n2"; n<i> has the address 10.0.0.<i>; "n2*" is in
+ * maintenance (in a wish: draining). The backends are "be" and, where a test asks for it, "two".
  */
 #ifndef TESTS_TARGET_WORLD_H
 #define TESTS_TARGET_WORLD_H
@@ -29,6 +30,12 @@
 #include "sync/telemetry.h"
 
 #define SET_BYTES 64
+#define BACKENDS_MAX 2
+
+struct sets {
+    char of[BACKENDS_MAX][SET_BYTES];
+};
+
 #define RELOADS_MAX 4096
 #define AT_ONE_MOMENT_MAX \
     400 /* requests; more of them without time passing is a loop without a pause \
@@ -55,7 +62,7 @@ static struct world {
     struct timer *timers[8];
 
     bool busy;
-    char method[8], path[256], name[SET_BYTES]; /* name: in the body */
+    char method[8], path[256], name[SET_BYTES]; /* name: in the body, as a word of a set */
     void (*on_answer)(void *arg, const struct dataplane_answer *a);
     void *arg;
     unsigned at_one_moment;
@@ -63,10 +70,13 @@ static struct world {
     int64_t version, file_version, running_version;
     /* what the API answers; what haproxy.cfg says, which goes back after a failed
    * reload; what HAProxy runs */
-    char have[SET_BYTES], file[SET_BYTES], running[SET_BYTES];
-    char opened[SET_BYTES]; /* in the transaction that is open */
-    unsigned transaction;   /* the one that is open; 0: none */
-    unsigned transactions;  /* begun ever */
+    struct sets have, file, running;
+    struct sets opened; /* in the transaction that is open */
+    size_t backends;
+    bool absent[BACKENDS_MAX]; /* HAProxy has no such backend */
+    const char *forbidden;     /* HAProxy refuses a configuration that has this server */
+    unsigned transaction;      /* the one that is open; 0: none */
+    unsigned transactions;     /* begun ever */
     unsigned commits;
     bool stubborn;   /* takes changes and forgets them */
     bool alien;      /* the file has a line that no write may touch */
@@ -78,6 +88,7 @@ static struct world {
     char outcome[RELOADS_MAX]; /* by id: 0 pending, 's' succeeded, 'f' failed */
     unsigned fail_reloads;     /* so many will fail */
     bool held;                 /* none ends */
+    bool paused;               /* wishes say so */
     const char *history;       /* instead of the true list of reloads */
     unsigned renewed;          /* so often the credentials turn out to be others */
     struct fault faults[4];
@@ -161,7 +172,9 @@ void dataplane_send(struct dataplane_client *c, const char *method, const char *
     snprintf(w.method, sizeof(w.method), "%s", method);
     snprintf(w.path, sizeof(w.path), "%s", path);
     const char *at = json != NULL ? strstr(json, "\"name\":\"") : NULL;
-    snprintf(w.name, sizeof(w.name), "%.*s", at != NULL ? (int)strcspn(at + 8, "\"") : 0, at != NULL ? at + 8 : "");
+    bool maintenance = json != NULL && strstr(json, "\"maintenance\":\"enabled\"") != NULL;
+    snprintf(w.name, sizeof(w.name), "%.*s%s", at != NULL ? (int)strcspn(at + 8, "\"") : 0, at != NULL ? at + 8 : "",
+             maintenance ? "*" : "");
     w.on_answer = on_answer;
     w.arg = arg;
 }
@@ -238,21 +251,30 @@ static bool set_eq(const char *a, const char *b)
 
 /* ---- the API ---- */
 
+static const char *const backend_names[BACKENDS_MAX] = {"be", "two"};
+
+/* Of the request in hand. */
+static size_t backend_of(void)
+{
+    return str_has_prefix(w.path, "/configuration/backends/two") ? 1 : 0;
+}
+
 static char step_of(void)
 {
     bool transaction = str_has_prefix(w.path, "/transactions");
     if (strcmp(w.method, "GET") == 0)
-        return strcmp(w.path, "/configuration/backends/be") == 0 ? 'R'
-               : str_has_suffix(w.path, "/servers")              ? 's'
-               : str_has_suffix(w.path, "/server_templates")     ? 't'
-               : str_has_suffix(w.path, "/raw")                  ? 'w'
-               : strcmp(w.path, "/reloads") == 0                 ? 'H'
-               : transaction                                     ? 'L'
-                                                                 : 'P';
+        return strcmp(w.path, "/configuration/backends/be") == 0 || strcmp(w.path, "/configuration/backends/two") == 0
+                   ? 'R'
+               : str_has_suffix(w.path, "/servers")          ? 's'
+               : str_has_suffix(w.path, "/server_templates") ? 't'
+               : str_has_suffix(w.path, "/raw")              ? 'w'
+               : strcmp(w.path, "/reloads") == 0             ? 'H'
+               : transaction                                 ? 'L'
+                                                             : 'P';
     if (strcmp(w.method, "POST") == 0)
         return transaction ? 'B' : '+';
     if (strcmp(w.method, "PUT") == 0)
-        return transaction ? 'C' : '~';
+        return transaction ? 'C' : '~'; /* one server; backends' settings never differ here */
     return transaction ? 'D' : '-';
 }
 
@@ -265,11 +287,11 @@ static void tick_reload(void)
     w.reload = 0;
     if (failed) {
         w.fail_reloads--;
-        set_copy(w.file, w.running);
+        w.file = w.running;
         w.file_version = w.running_version;
         return;
     }
-    set_copy(w.running, w.file);
+    w.running = w.file;
     w.running_version = w.file_version;
 }
 
@@ -294,9 +316,9 @@ static inline void restart_api(void)
 /* Somebody else writes, and HAProxy loads it at once. */
 static inline void stranger(const char *set)
 {
-    set_copy(w.have, set);
-    set_copy(w.file, set);
-    set_copy(w.running, set);
+    set_copy(w.have.of[0], set);
+    w.file = w.have;
+    w.running = w.have;
     w.running_version = w.file_version = ++w.version;
     w.transaction = 0;
 }
@@ -305,30 +327,44 @@ static void put_servers(struct buf *b)
 {
     char copy[SET_BYTES], *rest = copy;
     const char *comma = "";
-    set_copy(copy, w.have);
+    set_copy(copy, w.have.of[backend_of()]);
     buf_add(b, "[");
     for (char *word; (word = strsep(&rest, " ")) != NULL;) {
         if (word[0] == '\0')
             continue;
+        int len = (int)strcspn(word, "*");
         buf_printf(b,
-                   "%s{\"name\":\"%s\",\"address\":\"10.0.0.%s\",\"port\":80,"
-                   "\"check\":\"enabled\",\"weight\":100}",
-                   comma, word, word + 1);
+                   "%s{\"name\":\"%.*s\",\"address\":\"10.0.0.%.*s\",\"port\":80,"
+                   "\"check\":\"enabled\",\"weight\":100%s}",
+                   comma, len, word, len - 1, word + 1, word[len] == '*' ? ",\"maintenance\":\"enabled\"" : "");
         comma = ",";
     }
     buf_add(b, "]");
 }
 
-static void put_file(struct buf *b)
+static void put_file_servers(struct buf *b, const char *set)
 {
     char copy[SET_BYTES], *rest = copy;
-    set_copy(copy, w.file);
-    buf_printf(b, "# _version=%lld\nglobal\n\nbackend be\n  mode tcp\n", (long long)w.file_version);
-    for (char *word; (word = strsep(&rest, " ")) != NULL;)
-        if (word[0] != '\0')
-            buf_printf(b, "  server %s 10.0.0.%s:80 check weight 100\n", word, word + 1);
-    if (w.alien)
-        buf_add(b, "  server odd 10.0.0.9:80 no-such-word\n");
+    set_copy(copy, set);
+    for (char *word; (word = strsep(&rest, " ")) != NULL;) {
+        int len = (int)strcspn(word, "*");
+        if (len > 0)
+            buf_printf(b, "  server %.*s 10.0.0.%.*s:80 check weight 100%s\n", len, word, len - 1, word + 1,
+                       word[len] == '*' ? " disabled" : "");
+    }
+}
+
+static void put_file(struct buf *b)
+{
+    buf_printf(b, "# _version=%lld\nglobal\n", (long long)w.file_version);
+    for (size_t i = 0; i < w.backends; i++) {
+        if (w.absent[i])
+            continue;
+        buf_printf(b, "\nbackend %s\n  mode tcp\n", backend_names[i]);
+        put_file_servers(b, w.file.of[i]);
+        if (i == 0 && w.alien)
+            buf_add(b, "  server odd 10.0.0.9:80 no-such-word\n");
+    }
 }
 
 static void put_reloads(struct buf *b)
@@ -361,7 +397,7 @@ static int begin(struct buf *b)
     if (strtoll(strchr(w.path, '=') + 1, NULL, 10) != w.version)
         return 409;
     w.transaction = ++w.transactions;
-    set_copy(w.opened, w.have);
+    w.opened = w.have;
     buf_printf(b, "{\"id\":\"t-%u\",\"status\":\"in_progress\"}", w.transaction);
     return 201;
 }
@@ -370,10 +406,13 @@ static int commit(struct buf *b, char *reload_id)
 {
     if (w.transaction == 0 || w.transaction != strtoul(strrchr(w.path, '-') + 1, NULL, 10))
         return 404;
+    for (size_t i = 0; w.forbidden != NULL && i < w.backends; i++)
+        if (set_has(w.opened.of[i], w.forbidden))
+            return 400; /* the transaction is failed, and there until it is deleted */
     if (!w.stubborn)
-        set_copy(w.have, w.opened);
+        w.have = w.opened;
     w.version++;
-    set_copy(w.file, w.have);
+    w.file = w.have;
     if (!w.stale_file)
         w.file_version = w.version;
     w.commits++;
@@ -389,12 +428,15 @@ static int change(char step)
     char name[SET_BYTES];
     if (w.transaction == 0)
         return 400;
+    char *opened = w.opened.of[backend_of()], parked[SET_BYTES + 1];
     snprintf(name, sizeof(name), "%.*s", (int)strcspn(last, "?"), last);
-    if (step == '-')
-        set_remove(w.opened, name);
-    else if (step == '+')
-        snprintf(w.opened + strlen(w.opened), SET_BYTES - strlen(w.opened), "%s%s", w.opened[0] != '\0' ? " " : "",
-                 w.name);
+    snprintf(parked, sizeof(parked), "%s*", name);
+    if (step != '+') {
+        set_remove(opened, name);
+        set_remove(opened, parked);
+    }
+    if (step != '-')
+        snprintf(opened + strlen(opened), SET_BYTES - strlen(opened), "%s%s", opened[0] != '\0' ? " " : "", w.name);
     return 202;
 }
 
@@ -402,7 +444,9 @@ static int carry_out(char step, struct buf *b, char *reload_id)
 {
     switch (step) {
     case 'R':
-        buf_add(b, "{\"name\":\"be\",\"mode\":\"tcp\"}");
+        if (w.absent[backend_of()])
+            return 404;
+        buf_printf(b, "{\"name\":\"%s\",\"mode\":\"tcp\"}", backend_names[backend_of()]);
         return 200;
     case 's':
         put_servers(b);
@@ -590,23 +634,45 @@ static inline void until(char step)
     }
 }
 
-/* "": no usable endpoint; "?": undecided. n<i> has to be in the order of the
- * names. */
-static inline void wish(const char *set, const char *cause)
+/* "": no usable endpoint; "?": undecided. n<i> has to be in the order of the names. */
+static inline void wish_of(size_t backend, const char *set, const char *cause)
 {
     struct desired d;
     char copy[SET_BYTES], *rest = copy;
     desired_init(&d);
     set_copy(copy, set);
+    d.paused = w.paused;
     d.state = strcmp(set, "?") == 0 ? DESIRED_UNDECIDED : set[0] == '\0' ? DESIRED_EMPTY : DESIRED_OK;
     if (d.state != DESIRED_OK)
         d.problem = mem_strdup("no usable endpoint");
     for (char *word; d.state == DESIRED_OK && (word = strsep(&rest, " ")) != NULL;) {
+        size_t len = strcspn(word, "*");
         d.servers = mem_resize(d.servers, d.server_count + 1, sizeof(d.servers[0]));
-        d.servers[d.server_count++] = (struct desired_server){mem_strdup(word), mem_printf("10.0.0.%s", word + 1), 80};
+        d.servers[d.server_count++] =
+            (struct desired_server){.name = mem_strndup(word, len),
+                                    .address = mem_printf("10.0.0.%.*s", (int)len - 1, word + 1),
+                                    .port = 80,
+                                    .weight = -1,
+                                    .state = word[len] == '*' ? SERVER_DRAINING : SERVER_LIVE,
+                                    .reason = mem_strdup("a reason")};
     }
-    target_wish(w.target, &d, cause, clock_mono_us());
+    target_wish(w.target, backend, &d, cause, clock_mono_us());
     desired_fini(&d);
+}
+
+static inline void wish(const char *set, const char *cause)
+{
+    wish_of(0, set, cause);
+    target_go(w.target);
+    look();
+}
+
+/* Both backends at once. */
+static inline void wish_both(const char *set, const char *second, const char *cause)
+{
+    wish_of(0, set, cause);
+    wish_of(1, second, cause);
+    target_go(w.target);
     look();
 }
 
@@ -623,7 +689,10 @@ static inline void stop(void)
 
 static inline bool in_sync(void)
 {
-    return metric_value(w.telemetry.in_sync, NULL) == 1;
+    for (size_t i = 0; i < w.backends; i++)
+        if (metric_value(w.telemetry.in_sync, backend_names[i], NULL) != 1)
+            return false;
+    return true;
 }
 
 static inline bool ready(struct buf *body)
@@ -676,33 +745,49 @@ static inline void forget_log(void)
 static inline void assert_settled(const char *set)
 {
     ck_assert_msg(in_sync(), "not in sync: %s", buf_str(&w.trace));
-    ck_assert_msg(set_eq(w.have, set), "configured \"%s\", not \"%s\": %s", w.have, set, buf_str(&w.trace));
-    ck_assert_msg(set_eq(w.running, set), "running \"%s\", not \"%s\": %s", w.running, set, buf_str(&w.trace));
+    ck_assert_msg(set_eq(w.have.of[0], set), "configured \"%s\", not \"%s\": %s", w.have.of[0], set, buf_str(&w.trace));
+    ck_assert_msg(set_eq(w.running.of[0], set), "running \"%s\", not \"%s\": %s", w.running.of[0], set,
+                  buf_str(&w.trace));
     assert_ready(true, "in step");
+}
+
+static inline void assert_settled_two(const char *set)
+{
+    ck_assert_msg(set_eq(w.have.of[1], set), "configured \"%s\", not \"%s\": %s", w.have.of[1], set, buf_str(&w.trace));
+    ck_assert_msg(set_eq(w.running.of[1], set), "running \"%s\", not \"%s\": %s", w.running.of[1], set,
+                  buf_str(&w.trace));
 }
 
 /* ---- life ---- */
 
-/* HAProxy runs n1; nothing is wished yet, nothing asked. */
-static inline void world_make(void)
+/* HAProxy runs n1 (in each backend); nothing is wished yet, nothing asked. No brake unless rules say so. */
+static inline void world_make_with(size_t backends, struct plan_rules rules)
 {
     static struct log log;
     memset(&w, 0, sizeof(w));
     w.now_us = 1000000000;
     w.version = w.file_version = w.running_version = 5;
-    set_copy(w.have, "n1");
-    set_copy(w.file, "n1");
-    set_copy(w.running, "n1");
+    w.backends = backends;
+    for (size_t i = 0; i < backends; i++)
+        set_copy(w.have.of[i], "n1");
+    w.file = w.have;
+    w.running = w.have;
     buf_init(&w.trace, 0);
     w.log_fd = memfd_create("log", 0);
     log = (struct log){.level = LOG_LEVEL_DEBUG, .fd = w.log_fd};
     telemetry_init(&w.telemetry, "0");
-    struct target_options options = {.backend_name = "be",
-                                     .rules = {.proxy_v2 = PROXY_V2_OFF},
+    struct target_options options = {.backends = backend_names,
+                                     .backend_count = backends,
+                                     .rules = rules,
                                      .resync_period_ms = RESYNC_MS,
                                      .telemetry = &w.telemetry,
                                      .log = &log};
     w.target = target_new(NULL, &options);
+}
+
+static inline void world_make(void)
+{
+    world_make_with(1, (struct plan_rules){.max_loss_percent = 100});
 }
 
 static inline void world_end(void)

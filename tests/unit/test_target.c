@@ -9,8 +9,9 @@
 static void in_sync_is_true(void)
 {
     if (in_sync())
-        ck_assert_msg(set_eq(w.running, w.have), "in sync, but HAProxy runs \"%s\" and the file says \"%s\": %s",
-                      w.running, w.have, buf_str(&w.trace));
+        ck_assert_msg(set_eq(w.running.of[0], w.have.of[0]),
+                      "in sync, but HAProxy runs \"%s\" and the file says \"%s\": %s", w.running.of[0], w.have.of[0],
+                      buf_str(&w.trace));
 }
 
 static void setup(void)
@@ -509,7 +510,7 @@ START_TEST(a_strangers_failed_reload_is_repeated)
     world_in_step();
     w.version++;
     w.file_version--;
-    set_copy(w.running, "n4");
+    set_copy(w.running.of[0], "n4");
     w.look = NULL; /* nobody can know before the next look */
     pass(RESYNC_MS + 10000);
     assert_settled("n1");
@@ -672,9 +673,9 @@ START_TEST(drift_at_the_version_of_our_own_commit_is_repaired_at_once)
     wish("n2", "event");
     pass(5000);
     assert_settled("n2");
-    set_copy(w.have, "n2 n9");
-    set_copy(w.file, "n2 n9");
-    set_copy(w.running, "n2 n9");
+    set_copy(w.have.of[0], "n2 n9");
+    set_copy(w.file.of[0], "n2 n9");
+    set_copy(w.running.of[0], "n2 n9");
     buf_clear(&w.trace);
     target_compare(w.target);
     settle();
@@ -743,7 +744,7 @@ START_TEST(hold_repeats_a_failed_reload)
     assert_ready(false, "not reloaded");
     pass(10000);
     assert_ready(true, "holding");
-    ck_assert_str_eq(w.running, "n2");
+    ck_assert_str_eq(w.running.of[0], "n2");
     ck_assert(!in_sync());
 }
 END_TEST
