@@ -69,7 +69,7 @@ static void replace(char **to, const char *with)
 int codec_read_backend(const char *json, size_t len, struct backend *ret, struct error *err)
 {
     const char *name, *mode, *balance, *adv_check;
-    bool proxy, httpchk;
+    bool proxy, httpchk = false;
     cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(json, len, "the backend", err);
     if (doc == NULL)
         return -1;
