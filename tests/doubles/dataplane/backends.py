@@ -33,7 +33,9 @@ STRINGS = {"mode": "mode", "description": "description", "log-tag": "log_tag",
            "server-state-file-name": "server_state_file_name", "retry-on": "retry_on",
            "guid": "guid", "load-server-state-from-file": "load_server_state_from_file"}
 FLAGS = {"disabled": "disabled", "enabled": "enabled"}
-CHECKS = ["ssl-hello-chk", "smtpchk", "ldap-check", "mysql-check", "pgsql-check", "redis-check", "tcp-check", "httpchk"]
+# Where several stand in a backend, the first of these is shown.
+CHECKS = ["ssl-hello-chk", "smtpchk", "ldap-check", "mysql-check", "pgsql-check", "tcp-check", "redis-check", "httpchk"]
+CHECK_PARAMS = {check: check.replace("-", "_") + "_params" for check in ("smtpchk", "mysql-check", "pgsql-check", "httpchk")}
 CONNECTION = {"option httpclose": "httpclose", "option http-server-close": "http-server-close",
               "option http-keep-alive": "http-keep-alive"}
 STRUCTURED = ["balance", "hash-type", "default-server", "stick-table", "option redispatch", "cookie",
@@ -71,8 +73,8 @@ def _read(line: Line, out: dict[str, Any], play: str) -> None:
     elif key in CONNECTION:
         out["http_connection_mode"] = CONNECTION[key]
     elif key.startswith("option ") and key[7:] in CHECKS:
-        out["adv_check"] = key[7:]
-        _read_check(key[7:], words[2:], out)
+        if words[0] != "no":
+            _read_check(key[7:], words[2:], out)
     elif key == "balance":
         out["balance"] = _read_balance(args)
     elif key == "hash-type":
@@ -111,17 +113,25 @@ def cookie_words(cookie: dict[str, Any]) -> list[str]:
             *([cookie["type"]] if cookie.get("type") else []), *(["secure"] if cookie.get("secure") else [])]
 
 
-def _read_check(name: str, args: list[str], out: dict[str, Any]) -> None:
-    if name == "httpchk" and args:
-        names = ("uri",) if len(args) == 1 else ("method", "uri", "version")
-        out["httpchk_params"] = dict(zip(names, args))
-    elif name == "smtpchk" and args:
-        out["smtpchk_params"] = dict(zip(("hello", "domain"), args))
-    elif name == "mysql-check" and "user" in args[:-1]:
-        out["mysql_check_params"] = {"username": args[args.index("user") + 1],
-                                     **({"client_version": args[-1]} if args[-1] in ("pre-41", "post-41") else {})}
-    elif name == "pgsql-check" and "user" in args[:-1]:
-        out["pgsql_check_params"] = {"username": args[args.index("user") + 1]}
+def _read_check(check: str, args: list[str], out: dict[str, Any]) -> None:
+    before = out.get("adv_check")
+    if before and CHECKS.index(before) < CHECKS.index(check):
+        return
+    out.pop(CHECK_PARAMS.get(before or "", ""), None)
+    out["adv_check"] = check
+    if check in CHECK_PARAMS:
+        out[CHECK_PARAMS[check]] = _check_params(check, args)  # {} where the line says no more
+
+
+def _check_params(check: str, args: list[str]) -> dict[str, Any]:
+    if check == "httpchk":
+        return dict(zip(("uri",) if len(args) == 1 else ("method", "uri", "version"), args))
+    if check == "smtpchk":
+        return dict(zip(("hello", "domain"), args))
+    out = {"username": args[args.index("user") + 1]} if "user" in args[:-1] else {}
+    if check == "mysql-check" and out and args[-1] in ("pre-41", "post-41"):
+        out["client_version"] = args[-1]
+    return out
 
 
 def _read_balance(args: list[str]) -> dict[str, Any]:
@@ -216,7 +226,7 @@ def _check_args(model: dict[str, Any]) -> list[str]:
         params = model.get("smtpchk_params") or {}
         return [params[k] for k in ("hello", "domain") if params.get(k)]
     if check in ("mysql-check", "pgsql-check"):
-        params = model.get(check.replace("-", "_") + "_params") or {}
+        params = model.get(CHECK_PARAMS[check]) or {}
         out = ["user", params["username"]] if params.get("username") else []
         return out + ([params["client_version"]] if out and params.get("client_version") else [])
     return []
