@@ -13,10 +13,10 @@
 #include "config/unknown.h"
 
 /* A mistake that explains itself better than `expected` would: NULL for none. */
-static const char *explain_text(const char *value)
+static const char *explain_text(const struct config_field *f, const char *value)
 {
     size_t len = strlen(value);
-    if (isspace((unsigned char)value[0]) || isspace((unsigned char)value[len - 1]))
+    if (!f->is_list && (isspace((unsigned char)value[0]) || isspace((unsigned char)value[len - 1])))
         return "there is white space around the value";
     if (len >= 2 && (value[0] == '"' || value[0] == '\'') && value[len - 1] == value[0])
         return "the quotes are part of the value; leave them out";
@@ -33,9 +33,8 @@ static void parse_value(const struct config_field *f, const char *value, struct 
 {
     cleanup(buf_fini) struct buf note;
     buf_init(&note, 0);
-    /* Lists may have white space around them, and so their parser decides. */
     if (f->parse(value, c, &note) != 0) {
-        const char *why = explain_text(value);
+        const char *why = explain_text(f, value);
         refuse(f, value, why != NULL ? why : buf_str(&note), report);
     } else if (note.len > 0) {
         cleanup(mem_free_ptr) char *shown = report_name_value(f->name, value);
@@ -43,10 +42,9 @@ static void parse_value(const struct config_field *f, const char *value, struct 
     }
 }
 
-/* HAPROXY_BACKEND_PORT is also what a Service called haproxy-backend gives to every pod of its namespace. */
-static bool is_injected(const struct config_field *f, const char *value, struct config_report *report)
+static bool is_injected(char *const *env, const struct config_field *f, const char *value, struct config_report *report)
 {
-    if (!environment_is_service_link(f->name, value))
+    if (!environment_is_injected(env, f->name, value))
         return false;
     cleanup(mem_free_ptr) char *shown = report_name_value(f->name, value);
     report_warning(report,
@@ -60,7 +58,7 @@ static void parse_field(char *const *env, enum config_field_id id, struct config
 {
     const struct config_field *f = config_field(id);
     const char *value = environment_get(env, f->name);
-    if (str_empty(value) || is_injected(f, value, report))
+    if (str_empty(value) || is_injected(env, f, value, report))
         value = NULL;
     if (value != NULL)
         c->given |= (uint64_t)1 << id;
@@ -72,15 +70,13 @@ static void parse_field(char *const *env, enum config_field_id id, struct config
 
 int config_parse(char *const *env, struct config *ret, struct config_report *report)
 {
-    struct config c = {.address_types = {CONFIG_INTERNAL_IP},
-                       .address_type_count = 1,
-                       .drain_timeout_ms = 30000,
-                       .max_loss_percent = 50};
+    struct config c = {0};
     *report = (struct config_report){0};
     for (int i = 0; i < CONFIG_FIELD_COUNT; i++)
         if (!config_field((enum config_field_id)i)->or_file)
             parse_field(env, (enum config_field_id)i, &c, report);
     credentials_parse(env, &c, report);
+    services_parse(&c, report);
     unknown_report(env, report);
     if (report->error_count > 0) {
         enum log_format format = c.log_format;
@@ -89,9 +85,6 @@ int config_parse(char *const *env, struct config *ret, struct config_report *rep
         ret->log_format = format; /* the errors are logged in the form that was asked for */
         return -1;
     }
-    if (c.backend_name == NULL)
-        c.backend_name = mem_strdup(c.ingress_service);
-    services_parse(&c, report);
     *ret = c;
     return 0;
 }

@@ -70,7 +70,7 @@ struct config {
     struct secret dataplane_token;
 
     char *backend_name;    /* the single variable, or its default */
-    uint16_t backend_port; /* 0: the endpoint's own */
+    uint16_t backend_port; /* 0: the Service's nodePort, or else the endpoint's own */
     enum config_proxy_v2 proxy_v2;
     char *balance;   /* NULL: keep */
     char *adv_check; /* NULL: keep */
@@ -112,9 +112,12 @@ int config_parse(char *const *environ, struct config *ret, struct config_report 
 void config_fini(struct config *c);
 void config_report_fini(struct config_report *r);
 
-/* The effective settings, one NAME=value a line and where it comes from behind "  # ", secrets masked: what check-config
- * prints. */
+/* The effective settings, one NAME=value a line and where it comes from behind "  # ", secrets masked; then a line of remark
+ * for each backend, "# backend web: Service ns/web, port https". What check-config prints. */
 void config_print(const struct config *c, struct buf *out);
+
+/* The mappings as INGRESS_SERVICES would have them: "ns/web:https=be_https, ns/api=api". For the log. */
+void config_print_mappings(const struct config *c, struct buf *out);
 
 /* The text of --help, of config.example.env, and of README's table (Markdown). */
 void config_print_help(struct buf *out);

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 
 const char *environment_get(char *const *env, const char *name)
@@ -47,19 +48,41 @@ static bool is_port_tail(const char *tail)
     return false;
 }
 
+static const char service_host[] = "_SERVICE_HOST", service_port[] = "_SERVICE_PORT", link_port[] = "_PORT";
+
+static bool is_number(const char *s)
+{
+    return s[0] != '\0' && s[strspn(s, "0123456789")] == '\0';
+}
+
 bool environment_is_service_link(const char *name, const char *value)
 {
-    static const char host[] = "_SERVICE_HOST", service_port[] = "_SERVICE_PORT", port[] = "_PORT";
-    if (str_has_suffix(name, host))
+    if (str_has_suffix(name, service_host))
         return true;
     const char *at = strstr(name, service_port);
-    if (at != NULL && (at[strlen(service_port)] == '\0' || at[strlen(service_port)] == '_'))
+    if (at != NULL && (at[strlen(service_port)] == '\0' || at[strlen(service_port)] == '_') && is_number(value))
         return true;
-    if (str_has_suffix(name, port) && is_link_value(value))
+    if (str_has_suffix(name, link_port) && is_link_value(value))
         return true;
     /* Any of them: a Service's own name may hold "-port-" too. */
     for (at = name; (at = strstr(at, "_PORT_")) != NULL; at++)
         if (is_port_tail(at + strlen("_PORT_")))
             return true;
     return false;
+}
+
+bool environment_is_injected(char *const *env, const char *name, const char *value)
+{
+    if (str_has_suffix(name, link_port) && is_link_value(value))
+        return true;
+    if (!str_has_suffix(name, service_port) || !is_number(value))
+        return false;
+    /* X_SERVICE_PORT never comes alone: X_SERVICE_HOST and X_PORT=tcp://host:port, of the same port, are beside it. A value
+     * that somebody set in the pod's spec takes its place; then these two are of another port. */
+    int len = (int)(strlen(name) - strlen(service_port));
+    cleanup(mem_free_ptr) char *host_name = mem_printf("%.*s%s", len, name, service_host);
+    cleanup(mem_free_ptr) char *port_name = mem_printf("%.*s%s", len, name, link_port);
+    const char *port = environment_get(env, port_name);
+    return !str_empty(environment_get(env, host_name)) && port != NULL && is_link_value(port) &&
+           str_eq(strrchr(port, ':') + 1, value);
 }

@@ -25,6 +25,80 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "ingress-nginx-controller",
             .parse = value_service,
         },
+    [CONFIG_INGRESS_SERVICE_PORT] =
+        {
+            .name = "INGRESS_SERVICE_PORT",
+            .unset = "the Service's only port",
+            .expected = "the name or number of a port of the Service",
+            .help = "Which port of the Service the servers are for; needed where it has several, unless "
+                    "HAPROXY_BACKEND_PORT is set. A number is the Service's own port, neither its nodePort nor its "
+                    "targetPort.",
+            .example = "https",
+            .parse = value_service_port,
+        },
+    [CONFIG_INGRESS_SERVICES] =
+        {
+            .name = "INGRESS_SERVICES",
+            .unset = "one Service, by the variables above",
+            .expected = "1 to 64 entries namespace/service[:port][=backend], separated by commas or white space, no "
+                        "backend twice",
+            .help = "Several backends in one daemon: which port of which Service each is for. Without :port it is the "
+                    "Service's only one; without =backend, the backend is called like the Service. It stands for "
+                    "INGRESS_NAMESPACE, INGRESS_SERVICE_NAME, INGRESS_SERVICE_PORT and HAPROXY_BACKEND_NAME, which "
+                    "must not be set beside it. Each of the namespaces must grant the rights of deploy/rbac.yaml.",
+            .example = "ingress-nginx/web:https=be_https,ingress-nginx/web:http=be_http",
+            .is_list = true,
+            .parse = value_services,
+        },
+    [CONFIG_NODE_MODE] =
+        {
+            .name = "NODE_MODE",
+            .fallback = "endpoints",
+            .expected = "endpoints or all",
+            .help = "Which nodes get a server. endpoints: those with a usable endpoint of the Service. all: every "
+                    "node, as long as the Service has a usable endpoint, since behind a node port every node's "
+                    "kube-proxy leads to it; with externalTrafficPolicy Local that is not so, and endpoints is used. "
+                    "Nodes that are being deleted, are tainted for it, or are labelled "
+                    "node.kubernetes.io/exclude-from-external-load-balancers never get one.",
+            .example = "all",
+            .parse = value_node_mode,
+        },
+    [CONFIG_NODE_SELECTOR] =
+        {
+            .name = "NODE_SELECTOR",
+            .unset = "all nodes",
+            .expected = "a label selector as kubectl get -l takes it, such as node-role=edge,zone in (a,b),!legacy",
+            .help = "Only nodes whose labels match can get a server. The API server selects them: of others, the "
+                    "daemon hears nothing.",
+            .example = "node-role.kubernetes.io/edge,zone in (a,b)",
+            .is_list = true,
+            .parse = value_node_selector,
+        },
+    [CONFIG_NODE_ADDRESS_TYPES] =
+        {
+            .name = "NODE_ADDRESS_TYPES",
+            .fallback = "InternalIP",
+            .expected = "InternalIP, ExternalIP or Hostname, or several of them in order of preference, separated by "
+                        "commas or spaces",
+            .help = "Which of a node's addresses HAProxy connects to: those of the first type that the node has, in a "
+                    "family that IP_FAMILY allows. A Hostname is looked up by HAProxy as it loads its configuration, "
+                    "and it refuses to load a name that it cannot find.",
+            .example = "ExternalIP,InternalIP",
+            .is_list = true,
+            .parse = value_node_address_types,
+        },
+    [CONFIG_IP_FAMILY] =
+        {
+            .name = "IP_FAMILY",
+            .fallback = "dual",
+            .expected = "dual, IPv4, IPv6, or both in order of preference: IPv4,IPv6 or IPv6,IPv4",
+            .help =
+                "Which addresses of a node are used. IPv4 and IPv6: only these. Both: either, and of two the first "
+                "named. dual: either, and of two the Service's first family or, where the Service cannot be read, what "
+                "the node lists first. Through a nodePort, families that the Service does not have are never used.",
+            .example = "IPv4,IPv6",
+            .parse = value_ip_family,
+        },
     [CONFIG_DATAPLANE_URL] =
         {
             .name = "HAPROXY_DATAPLANE_URL",
@@ -82,12 +156,13 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
     [CONFIG_BACKEND_PORT] =
         {
             .name = "HAPROXY_BACKEND_PORT",
-            .unset = "the endpoint's own port",
+            .unset = "the Service's nodePort, or else the endpoint's own port",
             .expected = "a port number, 1 to 65535",
-            .help =
-                "Port of every server, such as the Service's node port. Unset, it is the endpoint's own port, which is "
-                "right only where the endpoint's address is the node's (host network); in other cases, or with "
-                "several ports, nothing is written and /readyz lists the ports.",
+            .help = "Port of every server. Not set, it is the nodePort of the Service's port, where the Service is of "
+                    "type NodePort or LoadBalancer; otherwise, or where the Service cannot be read, the endpoint's own "
+                    "port, which is right only where the endpoint's address is the node's (host network). Where none "
+                    "of these is, or there are several ports to choose from, nothing is written and /readyz says why. "
+                    "Not for several entries in INGRESS_SERVICES.",
             .example = "30443",
             .parse = value_backend_port,
         },
@@ -114,6 +189,17 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "leastconn",
             .parse = value_balance,
         },
+    [CONFIG_SERVER_WEIGHTS] =
+        {
+            .name = "SERVER_WEIGHTS",
+            .fallback = "keep",
+            .expected = "keep, equal or endpoints",
+            .help = "Weights of the servers. keep: 100 for a new one, and what is there stays. equal: 100 for all. "
+                    "endpoints: the number of ready endpoints on the node, at most 256; through a node port with "
+                    "externalTrafficPolicy Cluster, where every node spreads over all endpoints anyway, it is as keep.",
+            .example = "endpoints",
+            .parse = value_server_weights,
+        },
     [CONFIG_ADV_CHECK] =
         {
             .name = "HAPROXY_ADV_CHECK",
@@ -125,6 +211,18 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "httpchk",
             .parse = value_adv_check,
         },
+    [CONFIG_HEALTH_CHECK] =
+        {
+            .name = "HAPROXY_HEALTH_CHECK",
+            .fallback = "backend",
+            .expected = "backend or node-port",
+            .help = "What health checks ask. backend: the server's own port, in the way of HAPROXY_ADV_CHECK. "
+                    "node-port: by HTTP the Service's healthCheckNodePort, where kube-proxy says whether its node has "
+                    "a ready endpoint. A Service of type LoadBalancer with externalTrafficPolicy Local has that port; "
+                    "with any other it is as backend.",
+            .example = "node-port",
+            .parse = value_health_check,
+        },
     [CONFIG_KEEP_SERVERS] =
         {
             .name = "HAPROXY_KEEP_SERVERS",
@@ -134,6 +232,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
                 "Servers of the backend that are never touched. All others are ours, except those marked backup: they "
                 "are changed and removed to match the nodes.",
             .example = "static-*,legacy",
+            .is_list = true,
             .parse = value_keep_servers,
         },
     [CONFIG_CREATE_BACKEND] =
@@ -146,6 +245,18 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "true",
             .parse = value_create_backend,
         },
+    [CONFIG_DRAIN_TIMEOUT] =
+        {
+            .name = "DRAIN_TIMEOUT",
+            .fallback = "30s",
+            .expected = "a duration from 0 to 24h, such as 30s or 2m",
+            .help = "How long a server drains at most: when the endpoints of a node are all terminating but still "
+                    "serve, and another node has ready ones, the server is put into maintenance (no new connections, "
+                    "the open ones live on) and removed after that time, or as soon as the endpoints are gone. With a "
+                    "ready one it is back. 0: removed at once.",
+            .example = "2m",
+            .parse = value_drain_timeout,
+        },
     [CONFIG_ALLOW_EMPTY] =
         {
             .name = "ALLOW_EMPTY",
@@ -156,6 +267,29 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
                 "stay until there is one again.",
             .example = "true",
             .parse = value_allow_empty,
+        },
+    [CONFIG_MAX_LOSS_PERCENT] =
+        {
+            .name = "MAX_LOSS_PERCENT",
+            .fallback = "50",
+            .expected = "a whole number from 0 to 100",
+            .help =
+                "How many percent of the servers in use may go at once without notice. More is more often a fault of "
+                "the control plane than a wish: what would go stays for one RESYNC_PERIOD, while additions and changes "
+                "are written. Notice is an endpoint that terminates, or a node that is being deleted, tainted for it, "
+                "or excluded by its label. 100: never held back. The last servers are a matter of ALLOW_EMPTY.",
+            .example = "25",
+            .parse = value_max_loss_percent,
+        },
+    [CONFIG_DRY_RUN] =
+        {
+            .name = "DRY_RUN",
+            .fallback = "false",
+            .expected = YES_NO,
+            .help = "Whether HAProxy is left as it is: everything runs, and what would be changed is logged and shown "
+                    "in /metrics. To watch it beside another controller first.",
+            .example = "true",
+            .parse = value_dry_run,
         },
     [CONFIG_RESYNC_PERIOD] =
         {

@@ -1,7 +1,7 @@
 /*
  * The table of all variables. Everything that names one comes from here: the parser, --help, config.example.env, README's
- * table, check-config and "did you mean". To add a variable: an id here, a row in fields.c, a parse function in values.c,
- * a case in print.c; then `make test` says which pages are to be renewed.
+ * table, check-config and "did you mean". To add a variable: an id here, a row in fields.c, a parse function in values*.c,
+ * a case in show.c; then `make test` says which pages are to be renewed.
  */
 #ifndef CONFIG_FIELDS_H
 #define CONFIG_FIELDS_H
@@ -16,6 +16,12 @@ struct config;
 enum config_field_id {
     CONFIG_INGRESS_NAMESPACE,
     CONFIG_INGRESS_SERVICE_NAME,
+    CONFIG_INGRESS_SERVICE_PORT,
+    CONFIG_INGRESS_SERVICES,
+    CONFIG_NODE_MODE,
+    CONFIG_NODE_SELECTOR,
+    CONFIG_NODE_ADDRESS_TYPES,
+    CONFIG_IP_FAMILY,
     CONFIG_DATAPLANE_URL,
     CONFIG_DATAPLANE_USERNAME,
     CONFIG_DATAPLANE_PASSWORD,
@@ -24,10 +30,15 @@ enum config_field_id {
     CONFIG_BACKEND_PORT,
     CONFIG_SEND_PROXY_V2,
     CONFIG_BALANCE,
+    CONFIG_SERVER_WEIGHTS,
     CONFIG_ADV_CHECK,
+    CONFIG_HEALTH_CHECK,
     CONFIG_KEEP_SERVERS,
     CONFIG_CREATE_BACKEND,
+    CONFIG_DRAIN_TIMEOUT,
     CONFIG_ALLOW_EMPTY,
+    CONFIG_MAX_LOSS_PERCENT,
+    CONFIG_DRY_RUN,
     CONFIG_RESYNC_PERIOD,
     CONFIG_KUBECONFIG,
     CONFIG_LISTEN_ADDRESS,
@@ -43,6 +54,7 @@ struct config_field {
     const char *expected; /* "a port number, 1 to 65535": goes on after "expected" */
     const char *help;     /* one paragraph of plain sentences, no Markdown */
     const char *example;
+    bool is_list; /* white space around it is no mistake */
     bool or_file; /* a secret: NAME_FILE may name a file that holds it; parsed by config/credentials.c */
     bool masked;  /* its value is never shown; only where or_file */
     /* Sets its fields of c. -1: refused; what is put into note then says more than `expected` does. 0 with a note: a

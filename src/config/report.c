@@ -66,11 +66,14 @@ char *report_quoted(const char *s)
     return buf_take(&out);
 }
 
+bool report_is_delicate(const char *value)
+{
+    return strstr(value, "://") != NULL || strchr(value, '@') != NULL;
+}
+
 char *report_name_value(const char *name, const char *value)
 {
-    /* Any of them could hold a URL with a password by mistake. */
-    cleanup(mem_free_ptr) char *safe =
-        strstr(value, "://") != NULL || strchr(value, '@') != NULL ? url_masked(value) : mem_strdup(value);
+    cleanup(mem_free_ptr) char *safe = report_is_delicate(value) ? url_masked(value) : mem_strdup(value);
     cleanup(mem_free_ptr) char *quoted = report_quoted(safe);
     return mem_printf("%s=%s", name, quoted);
 }

@@ -2,6 +2,8 @@
 #ifndef CONFIG_REPORT_H
 #define CONFIG_REPORT_H
 
+#include <stdbool.h>
+
 #include "base/buf.h"
 #include "base/compiler.h"
 
@@ -9,6 +11,10 @@ struct config_report;
 
 void report_error(struct config_report *r, const char *fmt, ...) printf_like(2, 3);
 void report_warning(struct config_report *r, const char *fmt, ...) printf_like(2, 3);
+
+/* Whether it looks like a URL: any of the values could by mistake be one with a password in it, and no other holds what
+ * makes it look so. Then no part of it may be shown but by report_name_value. */
+bool report_is_delicate(const char *value);
 
 /* NAME="value", quoted and cut; where it looks like a URL, without what may be secret in it. Not for secrets. Allocates. */
 char *report_name_value(const char *name, const char *value) must_check;

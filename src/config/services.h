@@ -5,7 +5,8 @@
 struct config;
 struct config_report;
 
-/* Makes c->mappings of what the other fields hold; reports what is wrong. */
+/* Makes c->mappings and c's default of the backend's name of what the other fields hold, and reports everything that is
+ * wrong with INGRESS_SERVICES and beside it. The mappings are whole only where nothing was reported, by anybody. */
 void services_parse(struct config *c, struct config_report *report);
 void services_fini(struct config *c); /* frees the mappings */
 

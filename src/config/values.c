@@ -6,35 +6,19 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "config/config.h"
+#include "config/names.h"
 #include "config/url.h"
 
-#define LABEL_MAX 63 /* RFC 1123, and so Kubernetes */
 #define KEEP_MAX 256
 #define GLOB_MAX 255
 #define SOCKET_MAX 107 /* bytes of sockaddr_un.sun_path, without its NUL */
 #define PERIOD_MIN_MS 1000u
 #define PERIOD_MAX_MS (24u * 3600u * 1000u)
 
-#define LOWER "abcdefghijklmnopqrstuvwxyz"
-#define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-#define DIGITS "0123456789"
-
 static void replace(char **field, const char *value)
 {
     free(*field);
     *field = mem_strdup(value);
-}
-
-/* Only of these characters, and at least one. */
-static bool made_of(const char *s, const char *characters)
-{
-    return s[0] != '\0' && s[strspn(s, characters)] == '\0';
-}
-
-/* Short enough to be repeated in a hint. */
-static bool is_short_number(const char *s)
-{
-    return made_of(s, DIGITS) && strlen(s) <= 8;
 }
 
 static int refuse_control(const char *s, struct buf *note)
@@ -47,25 +31,9 @@ static int refuse_control(const char *s, struct buf *note)
     return 0;
 }
 
-/* A DNS label as RFC 1123 has it. Names of Services had to begin with a letter (RFC 1035) until Kubernetes 1.34 began to
- * relax that, so a digit is let through: the API knows best. */
-static int check_label(const char *s, struct buf *note)
-{
-    size_t len = strlen(s);
-    if (len > LABEL_MAX) {
-        buf_printf(note, "it has %zu characters", len);
-        return -1;
-    }
-    if (strpbrk(s, UPPER) != NULL && made_of(s, UPPER LOWER DIGITS "-")) {
-        buf_add(note, "names in Kubernetes have no upper-case letters");
-        return -1;
-    }
-    return made_of(s, LOWER DIGITS "-") && s[0] != '-' && s[len - 1] != '-' ? 0 : -1;
-}
-
 int value_namespace(const char *value, struct config *c, struct buf *note)
 {
-    if (check_label(value, note) != 0)
+    if (name_check_label(value, note) != 0)
         return -1;
     replace(&c->ingress_namespace, value);
     return 0;
@@ -77,9 +45,17 @@ int value_service(const char *value, struct config *c, struct buf *note)
         buf_add(note, "the namespace goes into INGRESS_NAMESPACE");
         return -1;
     }
-    if (check_label(value, note) != 0)
+    if (name_check_label(value, note) != 0)
         return -1;
     replace(&c->ingress_service, value);
+    return 0;
+}
+
+int value_service_port(const char *value, struct config *c, struct buf *note)
+{
+    if (name_check_port(value, note) != 0)
+        return -1;
+    replace(&c->ingress_port, value);
     return 0;
 }
 
@@ -152,11 +128,7 @@ int value_dataplane_url(const char *value, struct config *c, struct buf *note)
 
 int value_backend_name(const char *value, struct config *c, struct buf *note)
 {
-    if (strlen(value) > GLOB_MAX) {
-        buf_printf(note, "it has %zu characters", strlen(value));
-        return -1;
-    }
-    if (!made_of(value, LOWER UPPER DIGITS "-_.:"))
+    if (name_check_backend(value, note) != 0)
         return -1;
     replace(&c->backend_name, value);
     return 0;
@@ -251,7 +223,7 @@ static const char *refuse_glob(const char *glob)
 {
     if (strlen(glob) > GLOB_MAX)
         return "a name is too long";
-    if (!made_of(glob, LOWER UPPER DIGITS "-_.:*?[]!^"))
+    if (!name_made_of(glob, NAME_ALNUM "-_.:*?[]!^"))
         return "a name holds a character that no server's name has";
     for (const char *p = glob; *p != '\0'; p++) {
         if (*p == ']')
@@ -314,7 +286,7 @@ int value_allow_empty(const char *value, struct config *c, struct buf *note)
 int value_resync_period(const char *value, struct config *c, struct buf *note)
 {
     uint64_t ms;
-    if (is_short_number(value) && value[strspn(value, "0")] != '\0') {
+    if (name_is_short_number(value) && value[strspn(value, "0")] != '\0') {
         buf_printf(note, "the unit is missing: %ss?", value);
         return -1;
     }
@@ -326,7 +298,7 @@ int value_resync_period(const char *value, struct config *c, struct buf *note)
 
 int value_kubeconfig(const char *value, struct config *c, struct buf *note)
 {
-    if (refuse_control(value, note) != 0 || made_of(value, ":"))
+    if (refuse_control(value, note) != 0 || name_made_of(value, ":"))
         return -1;
     replace(&c->kubeconfig, value);
     return 0;
@@ -351,7 +323,7 @@ int value_listen_address(const char *value, struct config *c, struct buf *note)
     const char *colon = strrchr(value, ':');
     uint64_t port;
     if (colon == NULL) {
-        if (is_short_number(value))
+        if (name_is_short_number(value))
             buf_printf(note, "did you mean :%s?", value);
         return -1;
     }

@@ -9,6 +9,8 @@ struct config;
 
 int value_namespace(const char *value, struct config *c, struct buf *note) must_check;
 int value_service(const char *value, struct config *c, struct buf *note) must_check;
+int value_service_port(const char *value, struct config *c, struct buf *note) must_check;
+int value_services(const char *value, struct config *c, struct buf *note) must_check; /* config/services.c goes on */
 int value_dataplane_url(const char *value, struct config *c, struct buf *note) must_check;
 int value_backend_name(const char *value, struct config *c, struct buf *note) must_check;
 int value_backend_port(const char *value, struct config *c, struct buf *note) must_check;
@@ -23,5 +25,16 @@ int value_kubeconfig(const char *value, struct config *c, struct buf *note) must
 int value_listen_address(const char *value, struct config *c, struct buf *note) must_check;
 int value_log_format(const char *value, struct config *c, struct buf *note) must_check;
 int value_log_level(const char *value, struct config *c, struct buf *note) must_check;
+
+/* config/values_nodes.c: which nodes, which of their addresses, and how they come and go. */
+int value_node_mode(const char *value, struct config *c, struct buf *note) must_check;
+int value_node_selector(const char *value, struct config *c, struct buf *note) must_check;
+int value_node_address_types(const char *value, struct config *c, struct buf *note) must_check;
+int value_ip_family(const char *value, struct config *c, struct buf *note) must_check;
+int value_server_weights(const char *value, struct config *c, struct buf *note) must_check;
+int value_health_check(const char *value, struct config *c, struct buf *note) must_check;
+int value_drain_timeout(const char *value, struct config *c, struct buf *note) must_check;
+int value_max_loss_percent(const char *value, struct config *c, struct buf *note) must_check;
+int value_dry_run(const char *value, struct config *c, struct buf *note) must_check;
 
 #endif

@@ -1,7 +1,6 @@
 #include "config/config.h"
 
 #include <check.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,86 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "config/fields.h"
-
-/* Credentials that are fine, so that a test of something else sees only what it is about. */
-#define LOGIN "HAPROXY_DATAPLANE_USERNAME=u", "HAPROXY_DATAPLANE_PASSWORD=p"
-
-struct parsed {
-    struct config config;
-    struct config_report report;
-    int rc;
-};
-
-static void parsed_fini(struct parsed *p)
-{
-    config_fini(&p->config);
-    config_report_fini(&p->report);
-}
-
-/* What holds whatever is parsed: one clean line each, counted right, and nothing left of a refused environment. */
-static void check_invariants(const struct parsed *p)
-{
-    static const struct config nothing;
-    size_t errors = 0;
-    for (size_t i = 0; i < p->report.count; i++) {
-        const char *text = p->report.findings[i].text;
-        errors += p->report.findings[i].is_error ? 1 : 0;
-        ck_assert_uint_gt(strlen(text), 0);
-        for (const char *c = text; *c != '\0'; c++)
-            ck_assert_msg(*c >= 0x20 && *c < 0x7f, "not printable: %s", text);
-    }
-    ck_assert_uint_eq(errors, p->report.error_count);
-    ck_assert_int_eq(p->rc, errors > 0 ? -1 : 0);
-    if (p->rc != 0)
-        ck_assert_mem_eq(&p->config, &nothing, sizeof(nothing));
-}
-
-/* environ's type allows for changing the strings; nobody does. */
-static struct parsed parse_env(const char *const *env)
-{
-    struct parsed p;
-    memset(&p.config, 0xa5, sizeof(p.config));
-    p.rc = config_parse((char *const *)env, &p.config, &p.report);
-    check_invariants(&p);
-    return p;
-}
-
-#define parse(...) parse_env((const char *[]){__VA_ARGS__, NULL})
-
-static char *all_text(const struct parsed *p)
-{
-    struct buf out;
-    buf_init(&out, 0);
-    for (size_t i = 0; i < p->report.count; i++)
-        buf_printf(&out, "%s: %s\n", p->report.findings[i].is_error ? "error" : "warning", p->report.findings[i].text);
-    return buf_take(&out);
-}
-
-static void assert_silent(const struct parsed *p)
-{
-    cleanup(mem_free_ptr) char *text = all_text(p);
-    ck_assert_msg(p->rc == 0 && p->report.count == 0, "expected no finding:\n%s", text);
-}
-
-static void assert_says(const struct parsed *p, const char *what)
-{
-    cleanup(mem_free_ptr) char *text = all_text(p);
-    ck_assert_msg(strstr(text, what) != NULL, "expected \"%s\" in:\n%s", what, text);
-}
-
-static void assert_does_not_say(const struct parsed *p, const char *what)
-{
-    cleanup(mem_free_ptr) char *text = all_text(p);
-    ck_assert_msg(strstr(text, what) == NULL, "expected no \"%s\" in:\n%s", what, text);
-}
-
-static char *printed(const struct config *c)
-{
-    struct buf out;
-    buf_init(&out, 0);
-    config_print(c, &out);
-    return buf_take(&out);
-}
+#include "config_text.h"
 
 START_TEST(defaults)
 {
@@ -458,7 +378,7 @@ START_TEST(it_is_printed_where_a_setting_comes_from)
         "HAPROXY_DATAPLANE_USERNAME=  # default: no basic authentication\n",
         "HAPROXY_DATAPLANE_TOKEN=***  # from the environment\n",
         "HAPROXY_BACKEND_NAME=web  # default: the name of the Service\n",
-        "HAPROXY_BACKEND_PORT=  # default: the endpoint's own port\n",
+        "HAPROXY_BACKEND_PORT=  # default: the Service's nodePort, or else the endpoint's own port\n",
         "KUBECONFIG=  # default: the service account of the pod\n",
         "LOG_LEVEL=info  # from the environment\n",
     };
@@ -475,18 +395,20 @@ END_TEST
 /* What check-config prints, without the remarks, is an environment that gives the same settings. */
 START_TEST(the_printed_settings_parse_to_the_same)
 {
-    cleanup(parsed_fini) struct parsed p =
-        parse("HAPROXY_DATAPLANE_USERNAME=admin", "HAPROXY_DATAPLANE_PASSWORD=hunter2", "HAPROXY_BACKEND_PORT=30443",
-              "HAPROXY_SEND_PROXY_V2=server", "HAPROXY_BALANCE=keep", "HAPROXY_ADV_CHECK=keep",
-              "HAPROXY_KEEP_SERVERS=a b", "RESYNC_PERIOD=1h", "KUBECONFIG=/k", "LISTEN_ADDRESS=[::1]:9",
-              "LOG_FORMAT=json", "HAPROXY_DATAPLANE_URL=/run/x");
+    cleanup(parsed_fini) struct parsed p = parse(
+        "HAPROXY_DATAPLANE_USERNAME=admin", "HAPROXY_DATAPLANE_PASSWORD=hunter2", "HAPROXY_BACKEND_PORT=30443",
+        "HAPROXY_SEND_PROXY_V2=server", "HAPROXY_BALANCE=keep", "HAPROXY_ADV_CHECK=keep", "HAPROXY_KEEP_SERVERS=a b",
+        "RESYNC_PERIOD=1h", "KUBECONFIG=/k", "LISTEN_ADDRESS=[::1]:9", "LOG_FORMAT=json",
+        "HAPROXY_DATAPLANE_URL=/run/x", "INGRESS_SERVICE_PORT=https", "NODE_MODE=all", "NODE_SELECTOR= a in (b,c),\t!d",
+        "NODE_ADDRESS_TYPES=Hostname ExternalIP", "IP_FAMILY=IPv6, IPv4", "SERVER_WEIGHTS=endpoints",
+        "HAPROXY_HEALTH_CHECK=node-port", "DRAIN_TIMEOUT=90m", "MAX_LOSS_PERCENT=7", "DRY_RUN=yes");
     assert_silent(&p);
     cleanup(mem_free_ptr) char *text = printed(&p.config);
     ck_assert_ptr_null(strstr(text, "hunter2"));
     const char *env[CONFIG_FIELD_COUNT + 1] = {0};
     size_t count = 0;
     char *rest = text;
-    for (char *line; (line = strsep(&rest, "\n")) != NULL && *line != '\0';) {
+    for (char *line; (line = strsep(&rest, "\n")) != NULL && *line != '\0' && *line != '#';) {
         *strstr(line, "  # ") = '\0';
         ck_assert_uint_lt(count, CONFIG_FIELD_COUNT);
         env[count++] = line;
@@ -496,7 +418,7 @@ START_TEST(the_printed_settings_parse_to_the_same)
     assert_silent(&q);
     cleanup(mem_free_ptr) char *again = printed(&q.config), *first = printed(&p.config);
     /* The second time all is given; compare up to the remarks. */
-    for (char *a = again, *b = first; *a != '\0'; a = strchr(a, '\n') + 1, b = strchr(b, '\n') + 1) {
+    for (char *a = again, *b = first; *a != '#'; a = strchr(a, '\n') + 1, b = strchr(b, '\n') + 1) {
         size_t len = (size_t)(strstr(a, "  # ") - a);
         ck_assert_uint_eq(len, (size_t)(strstr(b, "  # ") - b));
         ck_assert_mem_eq(a, b, len);

@@ -1,0 +1,94 @@
+/* Parses environments and asks what was said about them. */
+#ifndef TEST_CONFIG_TEXT_H
+#define TEST_CONFIG_TEXT_H
+
+#include <check.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/mem.h"
+#include "config/config.h"
+
+/* Credentials that are fine, so that a test of something else sees only what it is about. */
+#define LOGIN "HAPROXY_DATAPLANE_USERNAME=u", "HAPROXY_DATAPLANE_PASSWORD=p"
+
+struct parsed {
+    struct config config;
+    struct config_report report;
+    int rc;
+};
+
+static inline void parsed_fini(struct parsed *p)
+{
+    config_fini(&p->config);
+    config_report_fini(&p->report);
+}
+
+/* What holds whatever is parsed: one clean line each, counted right, and nothing left of a refused environment. */
+static inline void check_invariants(const struct parsed *p)
+{
+    static const struct config nothing;
+    size_t errors = 0;
+    for (size_t i = 0; i < p->report.count; i++) {
+        const char *text = p->report.findings[i].text;
+        errors += p->report.findings[i].is_error ? 1 : 0;
+        ck_assert_uint_gt(strlen(text), 0);
+        for (const char *c = text; *c != '\0'; c++)
+            ck_assert_msg(*c >= 0x20 && *c < 0x7f, "not printable: %s", text);
+    }
+    ck_assert_uint_eq(errors, p->report.error_count);
+    ck_assert_int_eq(p->rc, errors > 0 ? -1 : 0);
+    if (p->rc != 0)
+        ck_assert_mem_eq(&p->config, &nothing, sizeof(nothing));
+}
+
+/* environ's type allows for changing the strings; nobody does. */
+static inline struct parsed parse_env(const char *const *env)
+{
+    struct parsed p;
+    memset(&p.config, 0xa5, sizeof(p.config));
+    p.rc = config_parse((char *const *)env, &p.config, &p.report);
+    check_invariants(&p);
+    return p;
+}
+
+#define parse(...) parse_env((const char *[]){__VA_ARGS__, NULL})
+
+static inline char *all_text(const struct parsed *p)
+{
+    struct buf out;
+    buf_init(&out, 0);
+    for (size_t i = 0; i < p->report.count; i++)
+        buf_printf(&out, "%s: %s\n", p->report.findings[i].is_error ? "error" : "warning", p->report.findings[i].text);
+    return buf_take(&out);
+}
+
+static inline void assert_silent(const struct parsed *p)
+{
+    cleanup(mem_free_ptr) char *text = all_text(p);
+    ck_assert_msg(p->rc == 0 && p->report.count == 0, "expected no finding:\n%s", text);
+}
+
+static inline void assert_says(const struct parsed *p, const char *what)
+{
+    cleanup(mem_free_ptr) char *text = all_text(p);
+    ck_assert_msg(strstr(text, what) != NULL, "expected \"%s\" in:\n%s", what, text);
+}
+
+static inline void assert_does_not_say(const struct parsed *p, const char *what)
+{
+    cleanup(mem_free_ptr) char *text = all_text(p);
+    ck_assert_msg(strstr(text, what) == NULL, "expected no \"%s\" in:\n%s", what, text);
+}
+
+static inline char *printed(const struct config *c)
+{
+    struct buf out;
+    buf_init(&out, 0);
+    config_print(c, &out);
+    return buf_take(&out);
+}
+
+#endif
