@@ -11,9 +11,10 @@
 #include "base/str.h"
 #include "config/config.h"
 #include "config/kubeconfig.h"
+#include "sync/command.h"
 #include "sync/controller.h"
-
-static const char usage_hint[] = "haproxy-k8s-sync: unknown argument \"%s\"; see haproxy-k8s-sync --help\n";
+#include "sync/inspect.h"
+#include "sync/inspect_show.h"
 
 static int print(void (*fill)(struct buf *out))
 {
@@ -130,27 +131,77 @@ static int run(struct config *config, char **environ_, const struct log *log)
     return status;
 }
 
-int main(int argc, char **argv, char **environ_)
+/* ---- plan, explain ---- */
+
+struct inspection {
+    const struct command *command;
+    char **environ;
+    int status;
+};
+
+static void on_report(void *arg, const struct inspect_report *report)
 {
-    if (argc == 2 && (str_eq(argv[1], "--help") || str_eq(argv[1], "-h")))
-        return print(config_print_help);
-    if (argc == 2 && (str_eq(argv[1], "--version") || str_eq(argv[1], "-V"))) {
-        puts("haproxy-k8s-sync " PROJECT_VERSION);
-        return EXIT_SUCCESS;
+    struct inspection *i = arg;
+    i->status = inspect_show(report, i->command, i->environ);
+}
+
+static int inspect(struct config *config, char **environ_, const struct command *command)
+{
+    cleanup(kube_access_fini) struct kube_access access = {0};
+    struct error err = {0};
+    /* The answer is the output; what a daemon says on its way is of no interest. */
+    const struct log log = {.level = config->log_level > LOG_LEVEL_WARN ? config->log_level : LOG_LEVEL_WARN,
+                            .format = config->log_format,
+                            .fd = STDERR_FILENO};
+    const struct inspect_options options = {.node = command->node, .timeout_ms = command->timeout_ms};
+    struct inspection inspection = {.command = command, .environ = environ_, .status = EXIT_FAILURE};
+    if (find_kubernetes(config, environ_, &access, &err) != 0) {
+        fprintf(stderr, "error: %s\n", err.message);
+        return CONFIG_EXIT_CODE;
     }
-    bool check = argc == 2 && str_eq(argv[1], "check-config");
-    if (argc > 1 && !check) {
-        fprintf(stderr, usage_hint, argv[argc > 2 && (check || str_eq(argv[1], "check-config")) ? 2 : 1]);
-        return 64; /* EX_USAGE */
-    }
-    signal(SIGPIPE, SIG_IGN);
-    hold_signals(SIG_BLOCK);
+    struct event_base *base = event_base_new();
+    if (base == NULL)
+        error_set(&err, ERROR_FATAL, "no event loop can be made: out of file descriptors or memory");
+    if (base == NULL ||
+        inspect_run(base, config, &access, PROJECT_VERSION, &log, &options, on_report, &inspection, &err) != 0)
+        fprintf(stderr, "error: %s\n", err.message);
+    if (base != NULL)
+        event_base_free(base);
+    return inspection.status;
+}
+
+static int start(const struct command *command, char **environ_)
+{
     cleanup(config_fini) struct config config = {0};
     cleanup(config_report_fini) struct config_report report = {0};
+    signal(SIGPIPE, SIG_IGN);
+    if (command->kind == COMMAND_RUN)
+        hold_signals(SIG_BLOCK);
     bool ok = config_parse(environ_, &config, &report) == 0;
-    if (check)
+    if (command->kind == COMMAND_CHECK_CONFIG)
         return check_config(&config, &report, ok);
+    if (command->kind != COMMAND_RUN) {
+        print_findings(&report);
+        return ok ? inspect(&config, environ_, command) : CONFIG_EXIT_CODE;
+    }
     const struct log log = {.level = config.log_level, .format = config.log_format, .fd = STDERR_FILENO};
     log_findings(&report, &log);
     return ok ? run(&config, environ_, &log) : CONFIG_EXIT_CODE;
+}
+
+int main(int argc, char **argv, char **environ_)
+{
+    struct command command;
+    struct error err = {0};
+    if (command_parse(argc, argv, &command, &err) != 0) {
+        fprintf(stderr, "haproxy-k8s-sync: %s; see haproxy-k8s-sync --help\n", err.message);
+        return COMMAND_USAGE_EXIT_CODE;
+    }
+    if (command.kind == COMMAND_HELP)
+        return print(config_print_help);
+    if (command.kind == COMMAND_VERSION) {
+        puts("haproxy-k8s-sync " PROJECT_VERSION);
+        return EXIT_SUCCESS;
+    }
+    return start(&command, environ_);
 }

@@ -1,0 +1,31 @@
+/*
+ * One look at everything, for `plan` and `explain`: connects, syncs the watches once, reads HAProxy once, and decides by the
+ * code that the daemon decides by. Writes nothing anywhere.
+ */
+#ifndef SYNC_INSPECT_H
+#define SYNC_INSPECT_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/log.h"
+
+struct config;
+struct event_base;
+struct inspect_report;
+struct kube_access;
+
+#define INSPECT_TIMEOUT_MS 30000
+
+struct inspect_options {
+    const char *node;    /* of `explain`; NULL: `plan` */
+    uint64_t timeout_ms; /* how long Kubernetes may take, and after it HAProxy */
+};
+
+/* Runs the loop of base until all is known or the time is over, then calls show once; what it gets is valid in the call.
+ * What could not be read is in the report. -1: not even begun (as clients_make). */
+int inspect_run(struct event_base *base, struct config *config, const struct kube_access *access, const char *version,
+                const struct log *log, const struct inspect_options *options,
+                void (*show)(void *arg, const struct inspect_report *report), void *arg, struct error *err) must_check;
+
+#endif

@@ -1,0 +1,185 @@
+/* `explain NODE`: for each backend the rules in their order, what HAProxy has of it now, and what would become of that. */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "sync/inspect_print.h"
+#include "sync/inspect_report.h"
+#include "sync/page.h"
+
+#define MARGIN 2
+#define RULE_COLUMN 18
+
+static void print_verdict(const char *node, const struct inspect_backend *b, struct page *p)
+{
+    static const enum page_ink inks[] = {
+        [SERVER_LIVE] = INK_GREEN, [SERVER_DRAINING] = INK_YELLOW, [SERVER_OUT] = INK_RED};
+    const struct explanation *e = &b->explanation;
+    page_to(p, MARGIN);
+    page_put(p, INK_PLAIN, b->is_node ? "node " : "endpoint ");
+    page_put(p, INK_BOLD, node);
+    page_put(p, INK_PLAIN, ": ");
+    page_put(p, inks[e->state], server_state_name(e->state));
+    page_end_line(p);
+    page_to(p, MARGIN + 2);
+    page_flow(p, INK_PLAIN, e->verdict);
+    page_end_line(p);
+}
+
+static void print_rules(const struct explanation *e, struct page *p)
+{
+    for (size_t i = 0; i < e->rule_count; i++) {
+        const struct explain_rule *rule = &e->rules[i];
+        enum page_ink ink = rule->passed ? INK_GREEN : INK_RED;
+        page_to(p, MARGIN);
+        page_printf(p, ink, "[%c] ", rule->passed ? 'x' : ' ');
+        page_put(p, rule->passed ? INK_PLAIN : INK_RED, rule->rule);
+        page_to(p, RULE_COLUMN);
+        page_flow(p, INK_PLAIN, rule->text);
+        page_end_line(p);
+    }
+}
+
+/* ---- what HAProxy has of it ---- */
+
+/* As haproxy.cfg would say it. */
+static char *line_text(const struct backend_server *s)
+{
+    cleanup(mem_free_ptr) char *address = inspect_address(s);
+    cleanup(buf_fini) struct buf text;
+    buf_init(&text, 0);
+    buf_printf(&text, "server %s %s", s->name, address);
+    if (s->check)
+        buf_add(&text, " check");
+    if (s->check_port != 0)
+        buf_printf(&text, " port %u", s->check_port);
+    if (s->weight >= 0)
+        buf_printf(&text, " weight %d", s->weight);
+    if (s->send_proxy_v2)
+        buf_add(&text, " send-proxy-v2");
+    if (s->backup)
+        buf_add(&text, " backup");
+    if (s->maintenance)
+        buf_add(&text, " disabled");
+    return buf_take(&text);
+}
+
+static void print_field(struct page *p, const char *name, enum page_ink ink, const char *text)
+{
+    page_to(p, MARGIN);
+    page_put(p, INK_DIM, name);
+    page_to(p, RULE_COLUMN);
+    page_flow(p, ink, text);
+    page_end_line(p);
+}
+
+static void print_now(const struct inspect_backend *b, const struct backend_server *line, struct page *p)
+{
+    cleanup(mem_free_ptr) char *text = NULL;
+    if (!b->seen)
+        text = mem_printf("not known, HAProxy could not be read: %s", b->unseen.message);
+    else if (!b->actual.exists)
+        text = mem_strdup("HAProxy has no such backend");
+    else if (line == NULL)
+        text = mem_printf("no server %s", b->explanation.server);
+    else
+        text = line_text(line);
+    print_field(p, "now in HAProxy", b->seen ? INK_PLAIN : INK_YELLOW, text);
+    if (line != NULL && line->maintenance)
+        print_field(p, "", INK_DIM, "in maintenance: no new connections, the open ones live on");
+}
+
+/* ---- what would become of that ---- */
+
+static const struct diff_change *find_change(const struct diff *d, const char *server)
+{
+    for (size_t i = 0; i < d->change_count; i++)
+        if (str_eq(d->changes[i].server.name, server))
+            return &d->changes[i];
+    return NULL;
+}
+
+static char *change_text(const struct diff_change *c)
+{
+    if (c->op == DIFF_REMOVE)
+        return mem_strdup("- it is removed");
+    if (c->op == DIFF_CHANGE)
+        return mem_printf("~ %s", c->detail);
+    cleanup(mem_free_ptr) char *line = line_text(&c->server);
+    return mem_printf("+ %s", line);
+}
+
+static const char *name_clash(const struct diff *d, const char *server)
+{
+    for (size_t i = 0; i < d->skip_count; i++)
+        if (str_eq(d->skips[i].name, server))
+            return d->skips[i].reason;
+    return NULL;
+}
+
+/* Where no change is about it. Allocates. */
+static char *unchanged_text(const struct inspect_report *r, const struct inspect_backend *b,
+                            const struct backend_server *line)
+{
+    const char *clash = name_clash(&b->plan.diff, b->explanation.server);
+    if (clash != NULL)
+        return mem_printf("nothing: %s", clash);
+    if (line == NULL)
+        return mem_strdup("nothing");
+    switch (inspect_line(r, b, line)) {
+    case INSPECT_LINE_FOREIGN:
+        return mem_strdup("nothing: the line is not ours");
+    case INSPECT_LINE_HELD:
+        return mem_printf("it stays for now: %s", str_empty(b->plan.why) ? "it is held" : b->plan.why);
+    case INSPECT_LINE_EQUAL:
+    case INSPECT_LINE_CHANGED:
+        break;
+    }
+    return mem_strdup("nothing: it is as it should be");
+}
+
+static void print_next(const struct inspect_report *r, const struct inspect_backend *b,
+                       const struct backend_server *line, struct page *p)
+{
+    static const enum page_ink inks[] = {[DIFF_ADD] = INK_GREEN, [DIFF_CHANGE] = INK_YELLOW, [DIFF_REMOVE] = INK_RED};
+    const struct diff_change *change = find_change(&b->plan.diff, b->explanation.server);
+    cleanup(mem_free_ptr) char *text = NULL;
+    if (!inspect_has_lines(b))
+        text =
+            mem_printf("nothing is written: %s", str_empty(b->plan.why) ? "what is wanted is not known" : b->plan.why);
+    else
+        text = change != NULL ? change_text(change) : unchanged_text(r, b, line);
+    print_field(p, "next", change != NULL ? inks[change->op] : INK_PLAIN, text);
+    if (change != NULL && b->plan.verdict == PLAN_WITHHELD)
+        print_field(p, "", INK_YELLOW, b->plan.why);
+}
+
+static void print_backend(const struct inspect_report *r, const struct inspect_backend *b, struct page *p)
+{
+    inspect_print_heading(b, p);
+    if (!b->node_known) {
+        page_to(p, MARGIN);
+        page_printf(p, INK_DIM, "nothing is known of %s here", r->node);
+        page_end_line(p);
+        return;
+    }
+    const struct backend_server *line = b->seen ? backend_find(&b->actual, b->explanation.server) : NULL;
+    print_verdict(r->node, b, p);
+    page_end_line(p);
+    print_rules(&b->explanation, p);
+    page_end_line(p);
+    print_now(b, line, p);
+    if (b->seen)
+        print_next(r, b, line, p);
+}
+
+void inspect_print_explain(const struct inspect_report *r, struct page *p)
+{
+    if (inspect_explain_status(r) != EXIT_SUCCESS)
+        return; /* what to say then is no answer, but a problem */
+    for (size_t i = 0; i < r->count; i++) {
+        if (i > 0)
+            page_end_line(p);
+        print_backend(r, &r->backends[i], p);
+    }
+}

@@ -1,0 +1,154 @@
+#include "sync/inspect_haproxy.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "dataplane/client.h"
+#include "dataplane/codec.h"
+
+#define SPLIT_LOOK_MS 1000
+
+static void finish(struct inspect_haproxy *h)
+{
+    timer_cancel(&h->again);
+    timer_cancel(&h->deadline);
+    h->done(h->arg);
+}
+
+static void finish_unseen(struct inspect_haproxy *h, const struct error *err)
+{
+    for (size_t i = 0; i < h->count; i++)
+        h->found[i].unreadable = *err;
+    finish(h);
+}
+
+/* As the daemon, which goes on without the list. */
+static void finish_without_history(struct inspect_haproxy *h, const struct error *err)
+{
+    h->warning = mem_printf("the list of reloads cannot be read, so the last one counts as good: %s", err->message);
+    finish(h);
+}
+
+/* ---- how the last reload ended ---- */
+
+static int read_history(const struct dataplane_answer *a, struct codec_reload_history *ret, struct error *err)
+{
+    if (a->error != NULL) {
+        *err = *a->error;
+        return -1;
+    }
+    if (a->status != 200)
+        return error_set_http(err, a->status, "HTTP %d: %s", a->status, a->excerpt);
+    return codec_read_reloads(a->body, a->body_len, ret, err);
+}
+
+static void on_history(void *arg, const struct dataplane_answer *a)
+{
+    struct inspect_haproxy *h = arg;
+    struct codec_reload_history history = {0};
+    struct error err = {0};
+    if (read_history(a, &history, &err) != 0) {
+        finish_without_history(h, &err);
+        return;
+    }
+    if (history.pending)
+        h->warning = mem_strdup("a reload of HAProxy is still to come; should it fail, there will be more to do");
+    else if (history.last_failed)
+        h->dirty = true;
+    codec_reload_history_fini(&history);
+    finish(h);
+}
+
+/* ---- the backends ---- */
+
+static void keep(struct inspect_haproxy *h, struct observed *found)
+{
+    for (size_t i = 0; i < h->count; i++) {
+        backend_fini(&h->found[i].backend);
+        h->found[i] = found[i];
+        backend_init(&found[i].backend);
+    }
+}
+
+static bool is_split(const struct inspect_haproxy *h)
+{
+    for (size_t i = 0; i < h->count; i++)
+        if (h->found[i].backend.split)
+            return true;
+    return false;
+}
+
+static void on_observed(void *arg, struct observed *found, const struct error *err)
+{
+    struct inspect_haproxy *h = arg;
+    if (err != NULL) {
+        finish_unseen(h, err);
+        return;
+    }
+    keep(h, found);
+    /* A file that is older than what the API answers: after a hand edit for a moment, after a failed reload for good. */
+    if (is_split(h) && !h->looked_again) {
+        h->looked_again = true;
+        timer_set(&h->again, SPLIT_LOOK_MS);
+        return;
+    }
+    h->seen = true;
+    h->dirty = is_split(h);
+    dataplane_send(h->client, "GET", "/reloads", NULL, on_history, h);
+}
+
+static void look(void *arg)
+{
+    struct inspect_haproxy *h = arg;
+    observe_start(&h->observe);
+}
+
+static void on_deadline(void *arg)
+{
+    struct inspect_haproxy *h = arg;
+    struct error err = {0};
+    dataplane_cancel(h->client);
+    error_set(&err, ERROR_RETRY, "%s did not answer all within %.1f s", dataplane_client_url(h->client),
+              (double)h->timeout_ms / 1000.0);
+    if (h->seen)
+        finish_without_history(h, &err);
+    else
+        finish_unseen(h, &err);
+}
+
+void inspect_haproxy_init(struct inspect_haproxy *h, struct event_base *base, struct dataplane_client *client,
+                          const char *const *names, size_t count, void (*done)(void *arg), void *arg)
+{
+    *h = (struct inspect_haproxy){.client = client, .count = count, .done = done, .arg = arg};
+    h->found = mem_array(count, sizeof(h->found[0]));
+    for (size_t i = 0; i < count; i++)
+        backend_init(&h->found[i].backend);
+    observe_init(&h->observe, client, names, count, on_observed, h);
+    timer_init(&h->again, base, look, h);
+    timer_init(&h->deadline, base, on_deadline, h);
+}
+
+void inspect_haproxy_fini(struct inspect_haproxy *h)
+{
+    dataplane_cancel(h->client);
+    observe_fini(&h->observe);
+    for (size_t i = 0; i < h->count; i++)
+        backend_fini(&h->found[i].backend);
+    free(h->found);
+    free(h->warning);
+    timer_fini(&h->again);
+    timer_fini(&h->deadline);
+}
+
+void inspect_haproxy_start(struct inspect_haproxy *h, uint64_t timeout_ms)
+{
+    h->started = true;
+    h->timeout_ms = timeout_ms;
+    timer_set(&h->deadline, timeout_ms);
+    look(h);
+}
+
+bool inspect_haproxy_started(const struct inspect_haproxy *h)
+{
+    return h->started;
+}
