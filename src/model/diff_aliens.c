@@ -38,7 +38,9 @@ static bool alien_is_wished(const struct backend *b, const struct backend_alien_
 {
     for (size_t i = 0; i < wish->server_count; i++) {
         const struct desired_server *w = &wish->servers[i];
-        cleanup(mem_free_ptr) char *line = mem_printf("server %s %s:%u", w->name, w->address, w->port);
+        bool v6 = strchr(w->address, ':') != NULL;
+        cleanup(mem_free_ptr) char *line =
+            mem_printf("server %s %s%s%s:%u", w->name, v6 ? "[" : "", w->address, v6 ? "]" : "", w->port);
         if (str_has_prefix(a->text, line) && only_our_words(a->text + strlen(line)))
             return backend_find(b, w->name) == NULL;
     }
