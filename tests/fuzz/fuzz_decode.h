@@ -5,12 +5,14 @@
 #ifndef FUZZ_DECODE_H
 #define FUZZ_DECODE_H
 
+#include <arpa/inet.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
 #include "kube/decode.h"
+#include "model/cache.h"
 
 static inline void check(bool good)
 {
@@ -38,11 +40,38 @@ static inline void check_group(const struct endpoint_group *g)
     }
 }
 
+/* No two of one type and family: that is why NODE_ADDRESSES_MAX is enough. */
+static inline void check_node(const struct node *n)
+{
+    check(n->address_count <= NODE_ADDRESSES_MAX);
+    for (size_t i = 0; i < n->address_count; i++) {
+        const struct node_address *a = &n->addresses[i];
+        check(a->type < NODE_ADDRESS_TYPES && (a->type == NODE_HOSTNAME || str_ip_family(a->text) != 0));
+        check(a->text[0] != '\0' && strpbrk(a->text, " @/%\"'#") == NULL);
+        check_text(a->text, KUBE_NAME_MAX_BYTES);
+        for (size_t k = 0; k < i; k++)
+            check(n->addresses[k].type != a->type || str_ip_family(n->addresses[k].text) != str_ip_family(a->text));
+    }
+}
+
+static inline void check_service(const struct service *s)
+{
+    check(s->type <= SERVICE_EXTERNAL_NAME && (s->families[0] != 0 || s->families[1] == 0));
+    check(s->families[0] == 0 || s->families[0] != s->families[1]);
+    for (size_t i = 0; i < array_len(s->families); i++)
+        check(s->families[i] == 0 || s->families[i] == AF_INET || s->families[i] == AF_INET6);
+    for (size_t i = 0; i < s->port_count; i++) {
+        check(s->ports[i].number != 0);
+        check_text(s->ports[i].name, KUBE_NAME_MAX_BYTES);
+    }
+}
+
 static inline void check_event(enum kube_object_kind kind, const struct kube_event *e)
 {
     bool change = e->type == KUBE_ADDED || e->type == KUBE_MODIFIED, skipped = e->skipped.kind != ERROR_NONE;
     check((e->node != NULL) == (kind == KUBE_NODE && change && !skipped));
-    check((e->set != NULL) == (kind != KUBE_NODE && change && !skipped));
+    check((e->service != NULL) == (kind == KUBE_SERVICE && change && !skipped));
+    check((e->set != NULL) == ((kind == KUBE_SLICE || kind == KUBE_ENDPOINTS) && change && !skipped));
     check(!skipped || change || e->type == KUBE_DELETED);
     check(e->name != NULL || skipped || !(change || e->type == KUBE_DELETED));
     check((e->status_reason != NULL && e->status_message != NULL) == (e->type == KUBE_ERROR));
@@ -52,9 +81,14 @@ static inline void check_event(enum kube_object_kind kind, const struct kube_eve
     check_text(e->partial.message, ERROR_MESSAGE_BYTES - 1);
     if (e->name != NULL)
         check_text(e->name, KUBE_NAME_MAX_BYTES);
-    if (e->node != NULL)
-        check(str_eq(e->node->name, e->name) &&
-              (e->node->internal_ip == NULL || str_ip_family(e->node->internal_ip) != 0));
+    if (e->node != NULL) {
+        check(str_eq(e->node->name, e->name));
+        check_node(e->node);
+    }
+    if (e->service != NULL) {
+        check(str_eq(e->service->name, e->name));
+        check_service(e->service);
+    }
     if (e->set != NULL) {
         check(str_eq(e->set->name, e->name));
         for (size_t i = 0; i < e->set->group_count; i++)
@@ -74,6 +108,21 @@ static inline int fuzz_change(enum kube_object_kind kind, bool item, const char 
     if (result == 0)
         check_event(kind, ret);
     return result;
+}
+
+/* What was decoded is the same once more out of the cache, where it is packed together. Takes from a, compares with b. */
+static inline void keep(enum kube_object_kind kind, struct kube_event *a, const struct kube_event *b)
+{
+    struct cache *c = cache_new();
+    enum cache_kind shelf = kind == KUBE_SLICE ? CACHE_SLICES : CACHE_ENDPOINTS;
+    check(a->node == NULL || (cache_put_node(c, a->node) && node_eq(cache_node(c, b->name), b->node)));
+    check(a->service == NULL ||
+          (cache_put_service(c, a->service) && service_eq(cache_service(c, b->name), b->service)));
+    check(a->set == NULL || (cache_put_set(c, shelf, a->set) && cache_count(c, shelf) == 1));
+    a->node = NULL;
+    a->service = NULL;
+    a->set = NULL;
+    cache_free(c);
 }
 
 static inline void fuzz_decode(enum kube_object_kind kind, const uint8_t *data, size_t size)
@@ -99,7 +148,9 @@ static inline void fuzz_decode(enum kube_object_kind kind, const uint8_t *data, 
         if (fuzz_change(kind, data[0] == 'I', text, size - 1, &a) != 0)
             return;
         check(fuzz_change(kind, data[0] == 'I', text, size - 1, &b) == 0);
-        check((a.node == NULL || node_eq(a.node, b.node)) && (a.set == NULL || endpoint_set_eq(a.set, b.set)));
+        check((a.node == NULL || node_eq(a.node, b.node)) && (a.set == NULL || endpoint_set_eq(a.set, b.set)) &&
+              (a.service == NULL || service_eq(a.service, b.service)));
+        keep(kind, &a, &b);
         kube_event_fini(&a);
         kube_event_fini(&b);
     }

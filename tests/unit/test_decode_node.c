@@ -331,6 +331,12 @@ START_TEST(what_real_servers_sent)
          "list v212 \"eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MjEyLCJzdGFydCI6Ii9uby1hZGRyZXNzXHUwMDAwIn0\"\n"},
         {"tests/data/kubernetes/nodes-page2.json", KUBE_NODE, true,
          "ADDED six-first v206 node 2001:db8::2 10.20.0.2 name:six-first\nlist v212 \"\"\n"},
+        {"tests/data/kubernetes/nodes-signs.json", KUBE_NODE, true,
+         "ADDED cordoned v198 node 10.20.1.1 name:cordoned cordoned not-ready\n"
+         "ADDED deleting v219 node 10.20.1.2 name:deleting deleting\n"
+         "ADDED excluded v204 node 10.20.1.3 name:excluded excluded\n"
+         "ADDED not-excluded v206 node 10.20.1.4 name:not-excluded\n"
+         "ADDED to-be-deleted v208 node 10.20.1.5 name:to-be-deleted to-be-deleted\nlist v219 \"\"\n"},
         {TEXT_RECORDINGS "1.34-etcd-3.6/nodes-list.json", KUBE_NODE, true,
          "ADDED node-00000 v197 node 10.20.0.1 name:node-00000\nADDED node-00001 v198 node 10.20.0.2 name:node-00001\n"
          "ADDED node-00002 v199 node 10.20.0.3 name:node-00002\n"
@@ -341,6 +347,10 @@ START_TEST(what_real_servers_sent)
         {TEXT_RECORDINGS "1.34-etcd-3.6/nodes-page2.json", KUBE_NODE, true,
          "ADDED node-00002 v199 node 10.20.0.3 name:node-00002\n"
          "ADDED plain v200 node 192.0.2.10 2001:db8::10 name:plain excluded to-be-deleted cordoned\nlist v212 \"\"\n"},
+        {TEXT_RECORDINGS "1.34-etcd-3.4/nodes-list.json", KUBE_NODE, true,
+         "ADDED node-00000 v200 node 10.20.0.1 name:node-00000\nADDED node-00001 v201 node 10.20.0.2 name:node-00001\n"
+         "ADDED node-00002 v202 node 10.20.0.3 name:node-00002\n"
+         "ADDED plain v203 node 192.0.2.10 2001:db8::10 name:plain excluded to-be-deleted cordoned\nlist v212 \"\"\n"},
         {TEXT_RECORDINGS "1.34-etcd-3.6/nodes-watch-bookmarks.jsonl", KUBE_NODE, false,
          "BOOKMARK v233\nBOOKMARK v233\nBOOKMARK v233\n"},
     };

@@ -229,6 +229,27 @@ START_TEST(all_at_once)
 }
 END_TEST
 
+START_TEST(what_real_servers_sent)
+{
+    static const struct text_file files[] = {
+        {"tests/data/kubernetes/services-list.json", KUBE_SERVICE, true,
+         "ADDED balanced v212 service LoadBalancer local check/32000 paused IPv4 : https/443/30443\n"
+         "ADDED elsewhere v213 service ExternalName :\nADDED inside v214 service ClusterIP IPv4 IPv6 : http/80\n"
+         "ADDED two v218 service NodePort IPv4 : http/80/30080 https/443/30444\nlist v219 \"\"\n"},
+        {"tests/data/kubernetes/services-watch.jsonl", KUBE_SERVICE, false,
+         "MODIFIED two v220 service NodePort paused IPv4 : http/80/30080 https/443/30444\n"
+         "MODIFIED two v222 service NodePort local IPv4 : http/80/30080 https/443/30444\nDELETED two v223\n"},
+        {TEXT_RECORDINGS "1.34-etcd-3.6/services-list.json", KUBE_SERVICE, true,
+         "ADDED ing v203 service NodePort local IPv4 : https/443/30443\n"
+         "ADDED two v207 service NodePort IPv4 : http/80/30080 https/443/30444\nlist v212 \"\"\n"},
+        {TEXT_RECORDINGS "1.34-etcd-3.4/services-list.json", KUBE_SERVICE, true,
+         "ADDED ing v206 service NodePort local IPv4 : https/443/30443\n"
+         "ADDED two v210 service NodePort IPv4 : http/80/30080 https/443/30444\nlist v212 \"\"\n"},
+    };
+    text_check_files(files, array_len(files));
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("kube/decode_service");
@@ -242,6 +263,7 @@ int main(void)
     tcase_add_test(t, more_ports_than_an_object_can_have);
     tcase_add_test(t, pausing);
     tcase_add_test(t, all_at_once);
+    tcase_add_test(t, what_real_servers_sent);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);

@@ -1,6 +1,7 @@
 """Records this folder again from a real kube-apiserver: `/usr/bin/python3 -m tests.data.kubernetes.capture` in the root.
 
-The objects are the odd ones that the rules of decoding are about; bodies are stored as received, byte for byte.
+The objects are the odd ones that the rules of decoding are about; bodies are stored as received, byte for byte. With an
+argument (`lists`, `services`) only that part, on a server of its own.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import http.client
 import pathlib
 import ssl
+import sys
 import tempfile
 
 from tests.harness import objects, realkube, realparts
@@ -58,6 +60,34 @@ def endpoints() -> objects.Object:
     return made
 
 
+def signs() -> list[objects.Object]:
+    """Nodes with what may keep them from serving, by a label that a selector can tell."""
+    exclude = "node.kubernetes.io/exclude-from-external-load-balancers"
+    made = [
+        objects.node("cordoned", "10.20.1.1", ready=False, unschedulable=True),
+        objects.node("deleting", "10.20.1.2"),
+        objects.node("excluded", "10.20.1.3", labels={exclude: ""}),
+        objects.node("not-excluded", "10.20.1.4", labels={exclude: "false"}),
+        objects.node("to-be-deleted", "10.20.1.5", taints=[("ToBeDeletedByClusterAutoscaler", "NoSchedule")]),
+    ]
+    for node in made:
+        node["metadata"]["labels"]["example.com/signs"] = ""
+    made[1]["metadata"]["finalizers"] = ["example.com/hold"]  # so that it stays for a while once it is deleted
+    return made
+
+
+def services() -> list[objects.Object]:
+    made = [objects.service("balanced", type_="LoadBalancer", policy="Local", health_check_node_port=32000,
+                            annotations={"haproxy-k8s-sync/paused": "true"}),
+            objects.service("elsewhere", type_="ExternalName", node_ports={}),
+            objects.service("inside", type_="ClusterIP", node_ports={"http": (80, 0)}),
+            objects.service("two", node_ports={"http": (80, 30080), "https": (443, 30444)})]
+    made[1]["spec"]["externalName"] = "web.example.com"
+    made[2]["spec"]["clusterIP"] = "None"
+    made[3]["spec"]["ports"].append({"name": "quic", "port": 443, "nodePort": 30444, "protocol": "UDP"})
+    return made
+
+
 class Recorder:
     def __init__(self, kube: realkube.RealKube):
         self.port = kube.port
@@ -77,13 +107,17 @@ class Recorder:
         return body
 
 
-def record(kube: realkube.RealKube) -> None:
-    admin, to = kube.admin, Recorder(kube)
+def put_all(admin: realkube.Client, made: list[objects.Object]) -> None:
     admin.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": objects.NAMESPACE}})
-    for obj in [*nodes(), *slices(), endpoints()]:
+    for obj in made:
         admin.put(obj)
         if obj["kind"] == "Node":  # a create drops the status
             admin.put(obj)
+
+
+def record_lists(kube: realkube.RealKube) -> None:
+    admin, to = kube.admin, Recorder(kube)
+    put_all(admin, [*nodes(), *slices(), endpoints()])
     to.save("nodes-list.json", "/api/v1/nodes")
     to.save("slices-list.json", SLICES)
     to.save("endpoints-list.json", f"/api/v1/namespaces/{objects.NAMESPACE}/endpoints")
@@ -103,10 +137,29 @@ def record(kube: realkube.RealKube) -> None:
     to.save("watch-expired.jsonl", f"{SLICES}?watch=1&resourceVersion=1&timeoutSeconds=2")
 
 
+def record_services(kube: realkube.RealKube) -> None:
+    admin, to = kube.admin, Recorder(kube)
+    put_all(admin, [*signs(), *services()])
+    admin.delete("Node", "deleting")
+    to.save("nodes-signs.json", "/api/v1/nodes?labelSelector=example.com/signs")
+    path = f"/api/v1/namespaces/{objects.NAMESPACE}/services"
+    version = to.save("services-list.json", path).split(b'"resourceVersion":"')[1].split(b'"')[0].decode()
+    admin.patch("Service", "two", {"metadata": {"annotations": {"haproxy-k8s-sync/paused": "True"}}}, objects.NAMESPACE)
+    admin.patch("Service", "inside", {"spec": {"ports": [{"name": "http", "port": 81}]}}, objects.NAMESPACE)
+    admin.patch("Service", "two", {"spec": {"externalTrafficPolicy": "Local"},
+                                   "metadata": {"annotations": {"haproxy-k8s-sync/paused": None}}}, objects.NAMESPACE)
+    admin.delete("Service", "two", objects.NAMESPACE)
+    to.save("services-watch.jsonl", f"{path}?watch=1&fieldSelector=metadata.name%3Dtwo&resourceVersion={version}&timeoutSeconds=2")
+
+
+PARTS = {"lists": record_lists, "services": record_services}
+
+
 def main() -> None:
-    with tempfile.TemporaryDirectory() as home:
-        with realkube.RealKube(pathlib.Path(home), realparts.kube_apiserver(), realparts.etcd()) as kube:
-            record(kube)
+    for part in sys.argv[1:] or PARTS:
+        with tempfile.TemporaryDirectory() as home:
+            with realkube.RealKube(pathlib.Path(home), realparts.kube_apiserver(), realparts.etcd()) as kube:
+                PARTS[part](kube)
 
 
 if __name__ == "__main__":
