@@ -50,6 +50,7 @@ struct mapping_rules {
     enum server_weights weights;
     bool node_port_check; /* check the healthCheckNodePort where the Service has one */
     uint64_t drain_timeout_ms;
+    const char *node_selector; /* that the Nodes are watched with, for messages; NULL: none */
 };
 
 /* All borrowed. */

@@ -12,6 +12,7 @@ struct entry {
     uint64_t last_ms; /* seen last, or out by itself */
     uint64_t until_ms;
     enum server_state state;
+    bool told; /* it was seen terminating since it was last usable */
     bool announced;
 };
 
@@ -113,6 +114,7 @@ static void go_out(struct entry *e, bool announced)
 
 static void leave(const struct server_states *s, struct entry *e)
 {
+    e->told = true;
     if (e->state == SERVER_LIVE) {
         e->state = SERVER_DRAINING;
         e->until_ms = s->now_ms + s->drain_timeout_ms;
@@ -124,14 +126,16 @@ static void leave(const struct server_states *s, struct entry *e)
 static void vanish(struct entry *e)
 {
     if (e->state != SERVER_OUT)
-        go_out(e, e->state == SERVER_DRAINING);
+        go_out(e, e->told);
 }
 
 static void step(const struct server_states *s, struct entry *e, enum server_sign sign)
 {
     switch (sign) {
     case SIGN_USABLE:
+    case SIGN_ENDING:
         e->state = SERVER_LIVE;
+        e->told = sign == SIGN_ENDING;
         break;
     case SIGN_LEAVING:
         leave(s, e);
@@ -172,7 +176,7 @@ struct server_step server_states_see(struct server_states *s, const char *name, 
 
 static bool is_forgotten(const struct server_states *s, const struct entry *e)
 {
-    return e->pass != s->pass && e->state == SERVER_OUT && s->now_ms - e->last_ms >= STATES_REMEMBER_MS;
+    return e->state == SERVER_OUT && s->now_ms - e->last_ms >= STATES_REMEMBER_MS;
 }
 
 static void forget_old(struct server_states *s)
@@ -213,6 +217,13 @@ void server_states_end(struct server_states *s, void (*gone)(void *arg, const ch
         if (gone != NULL)
             gone(arg, e->name, e->announced);
     }
+}
+
+void server_states_announce(struct server_states *s, const char *name)
+{
+    struct entry *e = find(s, name, hash_name(name));
+    if (e != NULL && e->state == SERVER_OUT)
+        e->announced = true;
 }
 
 uint64_t server_states_due_ms(const struct server_states *s)

@@ -2,14 +2,14 @@
  * The states of the servers of one backend, one machine for each: live -> draining -> out, over time that is handed in.
  *
  *   sign \ state    live or unknown        draining                          out
- *   USABLE          live                   live                              live
+ *   USABLE, ENDING  live                   live                              live
  *   LEAVING         draining, clock starts draining until the clock ends,    out
  *                                          then out
  *   EXCLUDED        out (announced)        out (announced)                   out
  *   gone (not seen) out                    out (announced)                   forgotten after STATES_REMEMBER_MS
  *
- * A pass sees each server once; what it does not see is gone. What was seen leaving before it went, or was excluded, was
- * announced: the brake does not count it.
+ * A pass sees each server once; what it does not see is gone. What was seen ENDING or LEAVING before it went, or was
+ * excluded, was announced: the brake does not count it.
  */
 #ifndef MODEL_SERVER_STATE_H
 #define MODEL_SERVER_STATE_H
@@ -22,9 +22,10 @@
 enum server_state { SERVER_LIVE, SERVER_DRAINING, SERVER_OUT };
 
 enum server_sign {
-    SIGN_USABLE,   /* it is to be used */
-    SIGN_LEAVING,  /* nothing ready, something serving and terminating, and others can do the work */
-    SIGN_EXCLUDED, /* its node is to get no traffic: label, taint, deletion */
+    SIGN_USABLE,  /* it is to be used */
+    SIGN_ENDING,  /* the same, though only something terminating is left: its end is announced */
+    SIGN_LEAVING, /* nothing ready, something serving and terminating, and others can do the work */
+    SIGN_EXCLUDED, /* it is to get no traffic, and that was said: its node's label, taint or deletion, or all terminates */
     SIGN_GONE,     /* nothing usable, nothing announced: not ready, node not known, no address */
 };
 
@@ -49,6 +50,9 @@ struct server_step server_states_see(struct server_states *s, const char *name, 
 /* Calls gone (NULL: nothing) for each that is remembered and was not seen in this pass, ordered by name; gone must not
  * change the states. */
 void server_states_end(struct server_states *s, void (*gone)(void *arg, const char *name, bool announced), void *arg);
+
+/* After the end: the going of that one was announced after all (its node is excluded). */
+void server_states_announce(struct server_states *s, const char *name);
 
 /* When a pass is due by itself because a clock ends; 0: never. */
 uint64_t server_states_due_ms(const struct server_states *s);
