@@ -141,9 +141,9 @@ class Rig:
 
     def lines(self, backend: str = BACKEND) -> dict[str, str]:
         """Server lines of a backend in the file: name -> what follows it."""
-        body = re.split(rf"^backend {re.escape(backend)}$", self.dataplane.file(), maxsplit=1, flags=re.M)[1]
-        body = re.split(r"^\S", body, maxsplit=1, flags=re.M)[0]
-        return dict(re.findall(r"^\s+server (\S+) (.*)$", body, re.M))
+        found = re.search(rf"^backend {re.escape(backend)}(?: .*)?\n((?:[^\S\n].*\n|\n)*)", self.dataplane.file(), re.M)
+        assert found, f"no backend {backend} in the file"
+        return dict(re.findall(r"^\s+server (\S+) (.*)$", found[1], re.M))
 
     def servers(self, backend: str = BACKEND) -> set[str]:
         """Names of the server lines of a backend in the file."""

@@ -1,0 +1,471 @@
+"""What the Service says, and which nodes and addresses the settings choose: ports, traffic policy, pause, selectors, several Services.
+The rules themselves are a table in tests/unit; here it is the program, from a watch event to HAProxy."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.harness import objects
+from tests.harness.process import wait_until
+
+from .rig import BY_NODE_PORT, NAMESPACE, SERVICE, SEVERAL, Rig
+
+EXCLUDE = "node.kubernetes.io/exclude-from-external-load-balancers"
+DELETION_TAINT = "ToBeDeletedByClusterAutoscaler"
+PAUSED = "haproxy-k8s-sync/paused"
+TWO_PORTS = {"http": (80, 30080), "https": (443, 30443)}
+PORTS_OF_PODS = [objects.port(8080, "http"), objects.port(8443, "https")]
+
+
+def at(port: int, *nodes: int) -> dict[str, str]:
+    return {f"n{i}": f"127.0.11.{i}:{port}" for i in nodes}
+
+
+def hurried(rig: Rig, condition: Callable[[], object], what: str) -> None:
+    """SIGHUP ends every wait for a retry."""
+    def hurry() -> object:
+        assert rig.daemon and rig.daemon.process
+        rig.daemon.process.signal(signal.SIGHUP)
+        return condition()
+    wait_until(hurry, 30, what, interval=0.2)
+
+
+def followed(rig: Rig, *nodes: int, port: int = 30443, pods: tuple[int, ...] = ()) -> None:
+    """Pods move, and the servers follow: whatever came before was taken up, too, since one connection keeps its order."""
+    rig.pods(*(pods or nodes))
+    rig.wait_addresses(at(port, *nodes))
+
+
+# --- the port
+
+def test_node_port_is_found(rig: Rig) -> None:
+    rig.service(node_ports={"https": (443, 31999)})
+    rig.start(**BY_NODE_PORT)
+    rig.wait_addresses(at(31999, 1))
+    rig.wait_in_sync()
+    followed(rig, 1, 2, port=31999)
+
+
+def test_changed_node_port_is_one_transaction_for_all_servers(rig: Rig) -> None:
+    rig.service()
+    rig.pods(1, 2, 3)
+    rig.start(**BY_NODE_PORT)
+    rig.wait_addresses(at(30443, 1, 2, 3))
+    rig.wait_in_sync()
+    before = rig.commits()
+    rig.service(node_ports={"https": (443, 30999)})
+    rig.wait_addresses(at(30999, 1, 2, 3))
+    rig.wait_in_sync()
+    assert rig.commits() == before + 1
+    rig.daemon.wait_log('cause="MODIFIED service web"')
+
+
+def test_fixed_port_wins(rig: Rig) -> None:
+    rig.service(node_ports={"https": (443, 31999)})
+    rig.start(HAPROXY_BACKEND_PORT="30111")
+    rig.wait_addresses(at(30111, 1))
+
+
+def test_service_without_a_node_port_and_pods_elsewhere_is_undecided(rig: Rig) -> None:
+    rig.service(type_="ClusterIP", node_ports={"https": (443, 0)})
+    rig.start(**BY_NODE_PORT)
+    rig.daemon.wait_not_ready("nothing is written until the mapping is decided")
+    assert not rig.writes()
+    rig.service(node_ports={"https": (443, 31000)})
+    rig.wait_addresses(at(31000, 1))
+    rig.daemon.wait_ready()
+
+
+def test_host_network_needs_no_node_port(rig: Rig) -> None:
+    rig.service(type_="ClusterIP", node_ports={"https": (443, 0)})
+    rig.kube.put(objects.slice_("web-1", SERVICE, [objects.endpoint(f"127.0.11.{i}", f"n{i}") for i in (1, 2)], namespace=NAMESPACE))
+    rig.start(**BY_NODE_PORT)
+    rig.wait_addresses(at(8443, 1, 2))
+
+
+def test_several_ports_are_listed_until_there_is_one(rig: Rig) -> None:
+    rig.service(node_ports=TWO_PORTS)
+    rig.start(**BY_NODE_PORT)
+    body = rig.daemon.wait_not_ready("INGRESS_SERVICE_PORT")
+    assert f"Service {NAMESPACE}/{SERVICE} has 2 ports" in body and "http 80" in body and "https 443" in body
+    assert not rig.writes()
+    rig.service(node_ports={"https": (443, 31443)})
+    rig.wait_addresses(at(31443, 1))
+    rig.daemon.wait_ready()
+
+
+@pytest.mark.parametrize("chosen,port", [("http", 30080), ("https", 30443), ("80", 30080), ("443", 30443)])
+def test_port_by_name_and_by_number(rig: Rig, chosen: str, port: int) -> None:
+    rig.service(node_ports=TWO_PORTS)
+    rig.pods(1, 2, ports=PORTS_OF_PODS)
+    rig.start(**BY_NODE_PORT, INGRESS_SERVICE_PORT=chosen)
+    rig.wait_addresses(at(port, 1, 2))
+    rig.wait_in_sync()
+
+
+def test_port_that_the_service_lacks_is_named(rig: Rig) -> None:
+    rig.service(node_ports=TWO_PORTS)
+    rig.start(**BY_NODE_PORT, INGRESS_SERVICE_PORT="htps")
+    body = rig.daemon.wait_not_ready('has no port "htps"')
+    assert "http 80" in body and "https 443" in body
+    assert not rig.writes()
+
+
+# --- a Service that may not be read, or is not there
+
+def test_forbidden_service_is_said_once_and_all_goes_on_as_before(rig: Rig) -> None:
+    rig.service(node_ports={"https": (443, 31999)})  # which it cannot know
+    rig.kube.forbid("services")
+    rig.start()
+    rig.wait_in_sync()
+    rig.daemon.wait_log('level=warn msg="the Service may not be read; going on without what it says".*403.*cure="deploy/rbac.yaml grants it"')
+    followed(rig, 2, 3)
+    status, body = rig.daemon.get("/readyz")
+    assert status == 200 and "watch services: may not be read, going on without what it says" in body
+    refused = len(rig.kube.requests("services"))
+    hurried(rig, lambda: len(rig.kube.requests("services")) >= refused + 3, "more refusals")
+    rig.wait_in_sync()
+    assert len(re.findall("level=warn.*(may not be read|resource=services)", rig.daemon.log())) == 1
+
+
+def test_forbidden_service_that_is_granted_is_taken_up(rig: Rig) -> None:
+    rig.service(node_ports={"https": (443, 31999)})
+    rig.kube.forbid("services")
+    rig.start(**BY_NODE_PORT)
+    rig.daemon.wait_not_ready("nothing is written until the mapping is decided")
+    assert not rig.writes()
+    rig.kube.forbid()
+    rig.wait_addresses(at(31999, 1), timeout=40)  # by its own retries
+    rig.daemon.wait_log("the Service may be read now")
+    rig.daemon.wait_ready()
+
+
+def test_service_that_may_not_be_read_any_more_stays_as_it_was(rig: Rig) -> None:
+    rig.service(node_ports={"https": (443, 31999)})
+    rig.start(**BY_NODE_PORT)
+    rig.wait_addresses(at(31999, 1))
+    rig.kube.forbid("services")
+    rig.kube.disconnect("services")
+    said = "the Service may not be read any more; what it said last stays in use"
+    hurried(rig, lambda: said in rig.daemon.log(), "the denial to be believed")
+    followed(rig, 1, 2, port=31999)
+    rig.daemon.wait_ready()
+    assert "what it said last stays in use" in rig.daemon.get("/readyz")[1]
+    rig.kube.forbid()
+    rig.service(node_ports={"https": (443, 31555)})
+    hurried(rig, lambda: rig.addresses() == at(31555, 1, 2), "the new port")
+
+
+def test_api_server_that_refuses_everything_at_first_is_no_denial(rig: Rig) -> None:
+    everything = ("nodes", "services", "endpointslices", "endpoints")
+    rig.kube.forbid(*everything)
+    rig.service(node_ports={"https": (443, 31999)})
+    rig.start(**BY_NODE_PORT)
+    for resource in everything[:3]:
+        wait_until(lambda: [r for r in rig.kube.requests(resource) if r["status"] == 403], 20, f"a refusal of {resource}")
+    rig.kube.forbid()
+    rig.wait_addresses(at(31999, 1), timeout=40)
+    rig.daemon.wait_ready(40)
+    assert not re.search("may not be read|EndpointSlices are denied", rig.daemon.log())
+    assert not rig.kube.requests("endpoints"), "nobody needed them"
+
+
+def test_service_deleted_and_made_anew(rig: Rig) -> None:
+    service = rig.service()
+    rig.start(**BY_NODE_PORT)
+    rig.wait_in_sync()
+    before = rig.dataplane.file()
+    rig.kube.delete(service)
+    rig.daemon.wait_not_ready("nothing is written until the mapping is decided")
+    assert rig.dataplane.file() == before
+    rig.service(node_ports={"https": (443, 31777)})
+    rig.wait_addresses(at(31777, 1))
+    rig.daemon.wait_ready()
+
+
+# --- pause
+
+def test_paused_service_is_not_written_until_it_goes_on(rig: Rig) -> None:
+    rig.service(annotations={PAUSED: "true"})
+    rig.pods(1, 2)
+    rig.start(**BY_NODE_PORT)
+    rig.daemon.wait_log("(?i)paused")
+    wait_until(lambda: re.search("nothing is written: .*paused", rig.daemon.get("/readyz")[1]), 20, "/readyz to say why")
+    assert rig.daemon.get("/readyz")[0] == 200, "it is what was asked for"
+    assert rig.daemon.metrics().sum("in_sync") == 0
+    assert not rig.writes()
+    rig.service(annotations={PAUSED: "false"})
+    rig.wait_addresses(at(30443, 1, 2))
+    rig.wait_in_sync()
+    writes = len(rig.writes())
+    rig.service(annotations={PAUSED: ""})  # no bool: better one pause too many
+    rig.pods(3)
+    wait_until(lambda: re.search("nothing is written: .*paused", rig.daemon.get("/readyz")[1]), 20, "the second pause")
+    assert len(rig.writes()) == writes
+    rig.service()
+    rig.wait_addresses(at(30443, 3))
+
+
+# --- traffic policy
+
+def test_policy_cluster_and_all_nodes(rig: Rig) -> None:
+    rig.service(policy="Cluster")
+    rig.start(**BY_NODE_PORT, NODE_MODE="all")
+    rig.wait_addresses(at(30443, 1, 2, 3, 4, 5))
+    rig.service(policy="Local")
+    rig.wait_addresses(at(30443, 1))
+    rig.daemon.wait_log("level=(info|warn).*NODE_MODE=all")
+    rig.service(policy="Cluster")
+    rig.wait_addresses(at(30443, 1, 2, 3, 4, 5))
+
+
+def test_all_nodes_only_as_long_as_anybody_serves(rig: Rig) -> None:
+    rig.service(policy="Cluster")
+    rig.start(**BY_NODE_PORT, NODE_MODE="all")
+    rig.wait_addresses(at(30443, 1, 2, 3, 4, 5))
+    rig.wait_in_sync()
+    rig.pods()
+    rig.daemon.wait_log("holding the last good servers")
+    assert rig.addresses() == at(30443, 1, 2, 3, 4, 5)
+
+
+@pytest.mark.parametrize("policy", ["Local", "Cluster"])
+def test_nodes_with_endpoints_are_the_default(rig: Rig, policy: str) -> None:
+    rig.service(policy=policy)
+    rig.start(**BY_NODE_PORT)
+    followed(rig, 2, 4)
+
+
+# --- which nodes
+
+def test_node_selector_is_the_servers_side(rig: Rig) -> None:
+    rig.service()
+    for i in (1, 2, 3):
+        rig.node(i, labels={"role": "edge"})
+    rig.pods(1, 2, 4)
+    rig.start(**BY_NODE_PORT, NODE_SELECTOR="role=edge,!spare")
+    rig.wait_addresses(at(30443, 1, 2))
+    rig.daemon.wait_metric("objects", 3, resource="nodes")
+    asked = rig.kube.requests("nodes")
+    assert asked and all(r["query"].get("labelSelector") == "role=edge,!spare" for r in asked)
+    rig.node(2, labels={"role": "edge", "spare": ""})
+    rig.wait_addresses(at(30443, 1))
+    rig.node(4, labels={"role": "edge"})
+    rig.wait_addresses(at(30443, 1, 4))
+    assert rig.daemon.metrics().sum("objects", resource="nodes") == 3
+
+
+@pytest.mark.parametrize("mark", [{"labels": {EXCLUDE: "true"}}, {"labels": {EXCLUDE: ""}}, {"taints": [(DELETION_TAINT, "NoSchedule")]}],
+                         ids=["label", "label-that-is-no-bool", "taint"])
+def test_node_that_is_marked_leaves_and_comes_back(rig: Rig, mark: dict[str, Any]) -> None:
+    rig.service()
+    rig.pods(1, 2)
+    rig.start(**BY_NODE_PORT)
+    rig.wait_addresses(at(30443, 1, 2))
+    rig.node(2, **mark)
+    rig.wait_addresses(at(30443, 1))
+    rig.node(2)
+    rig.wait_addresses(at(30443, 1, 2))
+
+
+def test_marks_that_change_nothing(rig: Rig) -> None:
+    rig.service()
+    rig.pods(1, 2, 3, 4)
+    rig.start(**BY_NODE_PORT)
+    rig.wait_addresses(at(30443, 1, 2, 3, 4))
+    rig.wait_in_sync()
+    rig.node(2, ready=False)
+    rig.node(3, unschedulable=True)
+    rig.node(4, labels={EXCLUDE: "false"}, taints=[("node.kubernetes.io/unreachable", "NoExecute")])
+    rig.node(1, "127.0.11.111")  # comes after them on the same watch
+    wait_until(lambda: rig.addresses()["n1"] == "127.0.11.111:30443", 20, "n1's new address")
+    assert rig.addresses() == {**at(30443, 2, 3, 4), "n1": "127.0.11.111:30443"}
+
+
+# --- which address
+
+def test_address_types_in_their_order(rig: Rig) -> None:
+    rig.service()
+    rig.node(2, addresses=[("ExternalIP", "127.0.22.2")])
+    rig.pods(1, 2)
+    rig.start(**BY_NODE_PORT, NODE_ADDRESS_TYPES="ExternalIP,InternalIP")
+    rig.wait_addresses({**at(30443, 1), "n2": "127.0.22.2:30443"})
+
+
+def test_node_without_the_wanted_address_is_left_out(rig: Rig) -> None:
+    rig.service()
+    rig.node(2, addresses=[("ExternalIP", "127.0.22.2")])
+    rig.pods(1, 2)
+    rig.start(**BY_NODE_PORT, NODE_ADDRESS_TYPES="ExternalIP")
+    rig.wait_addresses({"n2": "127.0.22.2:30443"})
+    rig.daemon.wait_log("level=warn .*n1.*ExternalIP")
+
+
+def test_host_names_do_not_stop_haproxy(rig: Rig) -> None:
+    rig.service()
+    rig.kube.put(objects.node("n2", addresses=[("Hostname", "n2.nowhere.invalid")]))
+    rig.pods(1, 2)
+    rig.start(**BY_NODE_PORT, NODE_ADDRESS_TYPES="InternalIP,Hostname")
+    wait_until(lambda: re.match(r"n2(\.nowhere\.invalid)?:30443 ", rig.lines().get("n2", "")), 20, "n2 by its name")
+    wait_until(lambda: "n2" in rig.haproxy.servers("be"), 20, "n2 in HAProxy, though nobody resolves it")
+    rig.wait_in_sync()
+
+
+DUAL = ("127.0.11.2", "fd00::2")
+
+
+@pytest.mark.parametrize("family,wanted", [
+    ("dual", "127.0.11.2"), ("IPv4", "127.0.11.2"), ("IPv6", "fd00::2"), ("IPv6,IPv4", "fd00::2"), ("IPv4,IPv6", "127.0.11.2")])
+def test_address_family(rig: Rig, family: str, wanted: str) -> None:
+    rig.service(ip_families=("IPv4", "IPv6"))
+    rig.node(2, *DUAL)
+    rig.pods(2)
+    rig.start(**BY_NODE_PORT, IP_FAMILY=family)
+    wait_until(lambda: rig.lines().get("n2", "").split(" ")[0] in (f"{wanted}:30443", f"[{wanted}]:30443"), 20, f"n2 at {wanted}")
+    rig.wait_servers(2)
+
+
+def test_preferred_family_of_the_service(rig: Rig) -> None:
+    rig.service(ip_families=("IPv6", "IPv4"))
+    rig.node(2, *DUAL)
+    rig.pods(2)
+    rig.start(**BY_NODE_PORT)
+    wait_until(lambda: "fd00::2" in rig.lines().get("n2", ""), 20, "n2 at its IPv6 address")
+    rig.service(ip_families=("IPv4",))
+    rig.wait_addresses(at(30443, 2))
+
+
+# --- several Services and backends
+
+@pytest.fixture
+def several(tmp_path: pathlib.Path) -> Iterator[Rig]:
+    """Two Services, three backends."""
+    with Rig(tmp_path, SEVERAL) as made:
+        made.service(node_ports=TWO_PORTS)
+        made.pods(1, 2, ports=PORTS_OF_PODS)
+        made.service("app", namespace="other", node_ports={"": (80, 32000)})
+        made.pods(2, 3, service="app", namespace="other", ports=[objects.port(9000, "")])
+        yield made
+
+
+SERVICES = f"{NAMESPACE}/{SERVICE}:https=be, {NAMESPACE}/{SERVICE}:http=be2, other/app=be3"
+
+
+def start_several(rig: Rig, services: str = SERVICES) -> None:
+    rig.start(**BY_NODE_PORT, INGRESS_NAMESPACE="", INGRESS_SERVICE_NAME="", HAPROXY_BACKEND_NAME="", INGRESS_SERVICES=services)
+
+
+def wait_several(rig: Rig, be: dict[str, str], be2: dict[str, str], be3: dict[str, str]) -> None:
+    for backend, wanted in (("be", be), ("be2", be2), ("be3", be3)):
+        rig.wait_addresses(wanted, backend=backend)
+
+
+def test_several_services_are_one_transaction(several: Rig) -> None:
+    start_several(several)
+    wait_several(several, at(30443, 1, 2), at(30080, 1, 2), at(32000, 2, 3))
+    several.wait_in_sync(backends=3)
+    several.daemon.wait_ready()
+    assert several.commits() == 1, "what is known at the start"
+    several.node(2, "127.0.11.22")  # part of all three
+    wait_until(lambda: "127.0.11.22" in several.addresses("be3").get("n2", ""), 20, "n2's new address")
+    several.wait_in_sync(backends=3)
+    wait_several(several, {**at(30443, 1), "n2": "127.0.11.22:30443"}, {**at(30080, 1), "n2": "127.0.11.22:30080"},
+                 {**at(32000, 3), "n2": "127.0.11.22:32000"})
+    assert several.commits() == 2
+
+
+def test_each_service_is_watched_once_and_named(several: Rig) -> None:
+    start_several(several)
+    several.wait_in_sync(backends=3)
+    assert {(w["resource"], w["path"]) for w in several.kube.open_watches()} == {
+        ("nodes", "/api/v1/nodes"),
+        *(pair for ns in (NAMESPACE, "other") for pair in (
+            ("services", f"/api/v1/namespaces/{ns}/services"),
+            ("endpointslices", f"/apis/discovery.k8s.io/v1/namespaces/{ns}/endpointslices")))}
+    assert len(several.kube.open_watches()) == 5
+    several.daemon.wait_ready()
+    body = several.daemon.get("/readyz")[1]
+    for service in (f"{NAMESPACE}/{SERVICE}", "other/app"):
+        assert f"[+]watch services of {service}: synced, 1 objects" in body
+        assert f"[+]watch endpointslices of {service}: synced, 1 objects" in body
+        several.daemon.wait_log(f"synced with Kubernetes.*resource=endpointslices service={service} ")
+    metrics = several.daemon.metrics()
+    assert metrics.value("objects", resource="services") == 2
+    assert metrics.value("objects", resource="endpointslices") == 2
+    several.pods(3, service="app", namespace="other", ports=[objects.port(9000, "")])
+    several.daemon.wait_log('cause="MODIFIED endpointslice app-1 of other/app"')
+    several.service("app", namespace="other", node_ports={"": (80, 32111)})
+    several.daemon.wait_log('cause="MODIFIED service other/app"')
+
+
+def test_a_change_of_one_service_leaves_the_others_alone(several: Rig) -> None:
+    start_several(several)
+    several.wait_in_sync(backends=3)
+    since = len(several.writes())
+    several.pods(3, 4, service="app", namespace="other", ports=[objects.port(9000, "")])
+    several.wait_addresses(at(32000, 3, 4), backend="be3")
+    several.wait_in_sync(backends=3)
+    wait_several(several, at(30443, 1, 2), at(30080, 1, 2), at(32000, 3, 4))
+    touched = {m[1] for w in several.writes()[since:] if (m := re.search(r"/backends/(\w+)", w[1]))}
+    assert touched == {"be3"}
+
+
+def test_backend_that_is_missing_does_not_stop_the_others(several: Rig) -> None:
+    start_several(several, SERVICES.replace("=be2", "=gone"))
+    body = several.daemon.wait_not_ready("backend gone: .*no backend")
+    several.wait_addresses(at(30443, 1, 2))
+    several.wait_addresses(at(32000, 2, 3), backend="be3")
+    several.wait_in_sync(backends=2)
+    several.pods(4, ports=PORTS_OF_PODS)
+    several.wait_addresses(at(30443, 4))
+    path = several.dataplane.config
+    path.write_text(path.read_text() + "\nbackend gone\n  mode tcp\n")
+    hurried(several, lambda: several.addresses("gone") == at(30080, 4), "the backend that is there now")
+    several.wait_in_sync(backends=3)
+    assert "be3" in body
+
+
+def test_undecided_service_does_not_stop_the_others(several: Rig) -> None:
+    start_several(several, f"{NAMESPACE}/{SERVICE}=be, other/app=be3")
+    body = several.daemon.wait_not_ready(f"Service {NAMESPACE}/{SERVICE} has 2 ports")
+    several.wait_addresses(at(32000, 2, 3), backend="be3")
+    assert several.addresses("be") == at(30443, 1)
+    assert "http 80" in body
+    several.service(node_ports={"https": (443, 31443)})
+    several.wait_addresses(at(31443, 1, 2))
+    several.daemon.wait_ready()
+
+
+def test_service_that_is_paused_does_not_stop_the_others(several: Rig) -> None:
+    several.service(node_ports=TWO_PORTS, annotations={PAUSED: "true"})
+    start_several(several)
+    several.wait_addresses(at(32000, 2, 3), backend="be3")
+    several.wait_in_sync()
+    assert several.addresses("be") == at(30443, 1) and several.addresses("be2") == {}
+    several.service(node_ports=TWO_PORTS)
+    wait_several(several, at(30443, 1, 2), at(30080, 1, 2), at(32000, 2, 3))
+
+
+def test_what_is_denied_in_one_namespace_is_denied_there_alone(several: Rig) -> None:
+    several.kube.put(objects.endpoints("app", [("10.244.4.7", "n4")], namespace="other", ports=[objects.port(9000, "")]))
+    several.kube.forbid("other/endpointslices", "other/services")
+    start_several(several, f"{NAMESPACE}/{SERVICE}:https=be, {NAMESPACE}/{SERVICE}:http=be2, other/app=be3")
+    several.wait_addresses(at(30443, 1, 2))
+    daemon = several.daemon
+    daemon.wait_log("level=warn .*EndpointSlices are denied.* service=other/app ")
+    daemon.wait_log("level=warn .*the Service may not be read.* service=other/app ")
+    body = daemon.wait_not_ready("watch services of other/app: may not be read")
+    assert "[+]watch endpoints of other/app: synced, 1 objects" in body
+    assert f"[+]watch endpointslices of {NAMESPACE}/{SERVICE}: synced" in body
+    assert not re.search(f"denied.* service={NAMESPACE}/{SERVICE} ", daemon.log())
+    several.kube.forbid()
+    hurried(several, lambda: several.addresses("be3") == at(32000, 2, 3), "slices and the node port of other/app")
+    daemon.wait_log("EndpointSlices are served again.* service=other/app")
+    daemon.wait_log("the Service may be read now.* service=other/app")
+    several.wait_in_sync(backends=3)
