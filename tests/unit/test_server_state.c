@@ -14,7 +14,7 @@
 #define TIMEOUT_MS 1000
 
 /*
- * A life of one server: U, L, E and G are passes that see it USABLE, LEAVING, EXCLUDED and GONE, "-" is one that does not
+ * A life of one server: U, T, L, E and G are passes that see it USABLE, ENDING, LEAVING, EXCLUDED and GONE, "-" is one that does not
  * see it, "+500" lets time go by. What each pass says: live, draining, out, out! (announced), and "nothing" where the
  * server is not remembered at the end of a pass that did not see it.
  */
@@ -59,6 +59,15 @@ static const struct {
     {"U E U -", "live out! live out"},
     {"U L U -", "live draining live out"},
     {"U L +1000 L U G", "live draining out! live out"},
+    /* used though all of it terminates: its end was announced, unless it came back in between */
+    {"T", "live"},
+    {"U T -", "live live out!"},
+    {"U T G -", "live live out! out!"},
+    {"U T U -", "live live live out"},
+    {"U T L +999 L +1 L", "live live draining draining out!"},
+    {"U L T -", "live draining live out!"},
+    {"U L +1000 L T G", "live draining out! live out!"},
+    {"U E T U G", "live out! live live out"},
     /* what is out and not seen is forgotten after a while, counted from when it went */
     {"U - +599999 - +1 - U", "live out out nothing live"},
     {"U +3600000 - -", "live out out"},
@@ -92,7 +101,8 @@ static void on_gone(void *arg, const char *name, bool announced)
 
 static const char *pass(struct server_states *s, char sign, uint64_t now_ms, uint64_t timeout_ms)
 {
-    static const char signs[] = {[SIGN_USABLE] = 'U', [SIGN_LEAVING] = 'L', [SIGN_EXCLUDED] = 'E', [SIGN_GONE] = 'G'};
+    static const char signs[] = {
+        [SIGN_USABLE] = 'U', [SIGN_ENDING] = 'T', [SIGN_LEAVING] = 'L', [SIGN_EXCLUDED] = 'E', [SIGN_GONE] = 'G'};
     struct seen seen = {.says = "nothing"};
     struct server_step step = {0};
     server_states_begin(s, now_ms, timeout_ms);
@@ -169,6 +179,22 @@ START_TEST(due_is_the_first_end)
 }
 END_TEST
 
+START_TEST(announced_after_all)
+{
+    struct server_states *s = server_states_new();
+    server_states_announce(s, "n1"); /* not known: nothing happens */
+    ck_assert_str_eq(pass(s, 'U', 1, TIMEOUT_MS), "live");
+    server_states_announce(s, "n1"); /* nor to one that is not out */
+    ck_assert_str_eq(pass(s, '-', 2, TIMEOUT_MS), "out");
+    server_states_announce(s, "n1");
+    ck_assert_str_eq(pass(s, '-', 3, TIMEOUT_MS), "out!");
+    ck_assert_str_eq(pass(s, 'G', 4, TIMEOUT_MS), "out!");
+    ck_assert_str_eq(pass(s, 'U', 5, TIMEOUT_MS), "live");
+    ck_assert_str_eq(pass(s, '-', 6, TIMEOUT_MS), "out");
+    server_states_free(s);
+}
+END_TEST
+
 /* ---- any passes: each in an order of its own, against a telling that knows no order ---- */
 
 #define NAMES 300
@@ -176,7 +202,7 @@ END_TEST
 /* One server told a second time, as plainly as it goes. */
 struct told {
     enum server_state state;
-    bool known, announced;
+    bool known, terminating, announced;
     uint64_t drains_since, last_ms;
 };
 
@@ -191,9 +217,9 @@ static void tell(struct told *t, int sign, uint64_t now_ms)
             return;
         }
         if (t->state != SERVER_OUT)
-            t->announced = t->state == SERVER_DRAINING;
+            t->announced = t->terminating;
         t->state = SERVER_OUT;
-    } else if (sign == SIGN_USABLE) {
+    } else if (sign == SIGN_USABLE || sign == SIGN_ENDING) {
         t->state = SERVER_LIVE;
     } else if (sign == SIGN_EXCLUDED) {
         t->state = SERVER_OUT;
@@ -206,6 +232,8 @@ static void tell(struct told *t, int sign, uint64_t now_ms)
         t->state = over ? SERVER_OUT : SERVER_DRAINING;
         t->announced = over;
     }
+    if (sign >= 0 && sign != SIGN_GONE && sign != SIGN_EXCLUDED)
+        t->terminating = sign != SIGN_USABLE;
     t->known = true;
     t->last_ms = now_ms;
 }
@@ -284,7 +312,7 @@ START_TEST(any_passes_in_any_order)
         int signs[NAMES];
         unsigned around = 20 + dice_below(&dice, NAMES - 20); /* those behind are not seen for a while */
         for (unsigned i = 0; i < NAMES; i++)
-            signs[i] = i < around && !dice_one_in(&dice, 4) ? (int)dice_below(&dice, 4) : -1;
+            signs[i] = i < around && !dice_one_in(&dice, 4) ? (int)dice_below(&dice, 5) : -1;
         now_ms += dice_one_in(&dice, 20) ? dice_below(&dice, STATES_REMEMBER_MS + 5) : dice_below(&dice, 700);
         random_pass(s, &dice, signs, now_ms, steps, &gone);
         check_pass(told, signs, now_ms, steps, &gone, s);
@@ -297,9 +325,11 @@ int main(void)
 {
     Suite *suite = suite_create("server_state");
     TCase *t = tcase_create("server_state");
+    tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, lives, 0, (int)array_len(rows));
     tcase_add_test(t, no_time_to_drain);
     tcase_add_test(t, due_is_the_first_end);
+    tcase_add_test(t, announced_after_all);
     tcase_add_test(t, any_passes_in_any_order);
     suite_add_tcase(suite, t);
     SRunner *runner = srunner_create(suite);
