@@ -43,7 +43,7 @@ static bool is_known(const struct known *k, const char *name)
 /* Nobody else uses these prefixes, but for HAProxy itself (for the programs that it starts, and in its image). */
 static bool has_our_prefix(const char *name)
 {
-    static const char *const prefixes[] = {"HAPROXY_", "INGRESS_", "DATAPLANE_", "RESYNC_"};
+    static const char *const prefixes[] = {"HAPROXY_", "INGRESS_", "DATAPLANE_", "RESYNC_", "DRAIN_", "MAX_LOSS"};
     static const char *const foreign[] = {"HAPROXY_VERSION",
                                           "HAPROXY_SHA256",
                                           "HAPROXY_BRANCH",
@@ -149,10 +149,22 @@ static const char *only_name_with_first_word(const struct known *k, const char *
     return only;
 }
 
+/* The known name behind the first word of name (HAPROXY_LOG_LEVEL), or NULL. */
+static const char *name_behind_first_word(const struct known *k, const char *name)
+{
+    const char *rest = name + strcspn(name, "_");
+    for (size_t i = 0; *rest != '\0' && i < k->count; i++)
+        if (str_eq(k->names[i], rest + 1))
+            return k->names[i];
+    return NULL;
+}
+
 /* Of a name that only ours begin like. Tighter questions first. */
 static const char *meant_by_ours(const struct known *k, const char *name)
 {
-    const char *best = name_with_words(k, name);
+    const char *best = name_behind_first_word(k, name);
+    if (best == NULL)
+        best = name_with_words(k, name);
     if (best == NULL)
         best = longer_name(k, name, 0);
     if (best == NULL)

@@ -121,8 +121,15 @@ END_TEST
 
 START_TEST(help_tells_how_to_start)
 {
-    static const char *const words[] = {
-        "usage: haproxy-k8s-sync", "check-config", "--version", "SIGTERM", "SIGHUP", "78"};
+    static const char *const words[] = {"usage: haproxy-k8s-sync",
+                                        "check-config",
+                                        "plan [-o json]",
+                                        "0 in step, 2 changes, 1 could not tell",
+                                        "explain NODE",
+                                        "--version",
+                                        "SIGTERM",
+                                        "SIGHUP",
+                                        "78"};
     cleanup(mem_free_ptr) char *text = page(config_print_help);
     for (size_t i = 0; i < array_len(words); i++)
         ck_assert_msg(strstr(text, words[i]) != NULL, "no %s", words[i]);

@@ -58,7 +58,42 @@ static const struct {
     {"LOGLEVEL=x", "LOG_LEVEL"},
     {"LOG_LEVLE=x", "LOG_LEVEL"},
     {"LOG_FORMATS=x", "LOG_FORMAT"},
+    {"INGRESS_SERVICE_PORTS=x", "INGRESS_SERVICE_PORT"},
+    {"INGRESS_SERVICE_PORT_NAME=https", "INGRESS_SERVICE_PORT"},
+    {"INGRESS_PORT=443", "INGRESS_SERVICE_PORT"},
+    {"INGRESS_SERVICES_LIST=x", "INGRESS_SERVICES"},
+    {"NODE_SELECTORS=x", "NODE_SELECTOR"},
+    {"NODESELECTOR=x", "NODE_SELECTOR"},
+    {"NODE_ADDRESS_TYPE=x", "NODE_ADDRESS_TYPES"},
+    {"NODE_MODES=x", "NODE_MODE"},
+    {"IPFAMILY=x", "IP_FAMILY"},
+    {"HAPROXY_NODE_SELECTOR=x", "NODE_SELECTOR"},
+    {"HAPROXY_SERVER_WEIGHTS=x", "SERVER_WEIGHTS"},
+    {"HAPROXY_DRY_RUN=true", "DRY_RUN"},
+    {"haproxy-log-level=x", "LOG_LEVEL"},
+    {"INGRESS_IP_FAMILY=x", "IP_FAMILY"},
+    {"SERVER_WEIGHT=x", "SERVER_WEIGHTS"},
+    {"HEALTH_CHECK=x", "HAPROXY_HEALTH_CHECK"},
+    {"HAPROXY_HEALTHCHECK=x", "HAPROXY_HEALTH_CHECK"},
+    {"HAPROXY_CHECK=x", "HAPROXY_ADV_CHECK"},
+    {"DRAIN_TIMEOUTS=x", "DRAIN_TIMEOUT"},
+    {"DRAIN_PERIOD=x", "DRAIN_TIMEOUT"},
+    {"MAX_LOSS=x", "MAX_LOSS_PERCENT"},
+    {"MAX_LOSS_PERCENTAGE=x", "MAX_LOSS_PERCENT"},
+    {"DRYRUN=x", "DRY_RUN"},
+    {"DRY-RUN=x", "DRY_RUN"},
     /* Ours, or nobody's mistake. */
+    {"INGRESS_SERVICE_PORT=https", ""},
+    {"DRY_RUN=x", ""},
+    {"NODE_NAME=n1", ""},
+    {"NODE_IP=10.0.0.1", ""},
+    {"NODE_ENV=production", ""},
+    {"NODE_VERSION=22.1.0", ""},
+    {"NODE_OPTIONS=x", ""},
+    {"SERVER_NAME=x", ""},
+    {"POD_IP=10.0.0.1", ""},
+    {"POD_IPS=10.0.0.1", ""},
+    {"INGRESS_SERVICE_PORT_HTTPS=443", ""},
     {"HAPROXY_BACKEND_PORT=1", ""},
     {"HAPROXY_DATAPLANE_TOKEN_FILE=x", ""},
     {"KUBECONFIG=", ""},
@@ -155,8 +190,39 @@ START_TEST(what_only_resembles_a_service_link)
     ck_assert(!environment_is_service_link("HAPROXY_PORT_TCP", "x"));
     ck_assert(!environment_is_service_link("HAPROXY_PORT_443_TCP_NAME", "x"));
     ck_assert(!environment_is_service_link("HAPROXY_PORT_443_FOO", "x"));
-    ck_assert(!environment_is_service_link("HAPROXY_SERVICE_PORTS", "x"));
+    ck_assert(!environment_is_service_link("HAPROXY_SERVICE_PORTS", "1"));
+    ck_assert(!environment_is_service_link("HAPROXY_SERVICE_PORT", "https"));
+    ck_assert(!environment_is_service_link("HAPROXY_SERVICE_PORT_HTTPS", "80x"));
+    ck_assert(!environment_is_service_link("HAPROXY_SERVICE_PORT", ""));
+    ck_assert(environment_is_service_link("HAPROXY_SERVICE_PORT_HTTPS", "443"));
     ck_assert(environment_is_service_link("HAPROXY_PORT", "tcp://10.0.0.1:443"));
+}
+END_TEST
+
+/* Of variables that are ours, by name. */
+START_TEST(what_a_service_puts_into_ours)
+{
+    static const struct {
+        const char *name, *value;
+        bool injected;
+    } ours[] = {
+        {"HAPROXY_BACKEND_PORT", "tcp://10.0.0.1:443", true},
+        {"HAPROXY_BACKEND_PORT", "443", false},
+        {"X_SERVICE_PORT", "udp://10.0.0.1:53", true},
+        {"X_SERVICE_PORT", "443", true},
+        {"X_SERVICE_PORT", "80", false},
+        {"X_SERVICE_PORT", "x", false},
+        {"Y_SERVICE_PORT", "443", false}, /* of no protocol that Kubernetes has */
+        {"Z_SERVICE_PORT", "443", false}, /* no host */
+        {"X_SERVICE_PORT_HTTPS", "443", false},
+        {"_SERVICE_PORT", "443", false},
+        {"X_SERVICE_HOST", "10.0.0.1", false},
+    };
+    const char *const env[] = {"X_SERVICE_HOST=10.0.0.1", "X_PORT=tcp://10.0.0.1:443", "Y_SERVICE_HOST=10.0.0.1",
+                               "Y_PORT=http://y:443",     "Z_PORT=tcp://10.0.0.1:443", NULL};
+    for (size_t i = 0; i < array_len(ours); i++)
+        ck_assert_msg(environment_is_injected((char *const *)env, ours[i].name, ours[i].value) == ours[i].injected,
+                      "%s=%s", ours[i].name, ours[i].value);
 }
 END_TEST
 
@@ -177,6 +243,7 @@ static Suite *suite(void)
     tcase_add_test(t, a_value_is_never_shown);
     tcase_add_test(t, odd_names_do_no_harm);
     tcase_add_test(t, what_only_resembles_a_service_link);
+    tcase_add_test(t, what_a_service_puts_into_ours);
     tcase_add_test(t, environment_is_searched_by_whole_names);
     suite_add_tcase(s, t);
     return s;
