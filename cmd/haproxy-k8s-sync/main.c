@@ -117,10 +117,12 @@ static int run(struct config *config, char **environ_, const struct log *log)
     struct controller *controller = controller_new(base, config, &access, PROJECT_VERSION, log, &err);
     int status = controller != NULL ? EXIT_SUCCESS : EXIT_FAILURE;
     if (controller != NULL) {
+        cleanup(buf_fini) struct buf services;
+        buf_init(&services, 0);
+        config_print_mappings(config, &services);
         log_info(log, "started", log_str("version", PROJECT_VERSION), log_str("kubernetes", access.server),
-                 log_str("access", access.source), log_str("namespace", config->ingress_namespace),
-                 log_str("service", config->ingress_service), log_str("dataplane", config->dataplane_url),
-                 log_str("backend", config->backend_name));
+                 log_str("access", access.source), log_str("dataplane", config->dataplane_url),
+                 log_str("services", buf_str(&services)));
         loop(base, controller);
         log_info(log, "stopped");
     } else {

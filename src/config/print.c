@@ -19,6 +19,7 @@ static const char help_head[] =
     "                                        exit status 0 in step, 2 changes, 1 could not tell\n"
     "       haproxy-k8s-sync explain NODE    print why this node is in, draining or out, rule by rule\n"
     "       haproxy-k8s-sync --help | --version\n"
+    "plan and explain take --color=auto|always|never and --timeout=30s; nothing is written by either.\n"
     "\n"
     "SIGTERM ends it within 5 seconds and leaves HAProxy as it is; SIGHUP compares HAProxy's state with the nodes "
     "now.\n"

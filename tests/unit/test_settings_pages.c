@@ -196,6 +196,34 @@ START_TEST(each_line_of_the_example_works)
 }
 END_TEST
 
+/* Settings of the ConfigMap, those included that are commented out, are in the table, and one by one their values are taken. */
+START_TEST(the_config_map_names_settings)
+{
+    cleanup(mem_free_ptr) char *text = read_whole("deploy/configmap.yaml");
+    char *rest = strstr(text, "\ndata:\n");
+    ck_assert_ptr_nonnull(rest);
+    size_t count = 0;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
+        char *name = line + strspn(line, " #"), *colon = strstr(name, ": ");
+        if (colon == NULL || strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") != (size_t)(colon - name))
+            continue;
+        const char *value = str_eq(colon, ": >-") ? "ns/web" : colon + 2;
+        cleanup(mem_free_ptr) char *bare =
+            mem_strndup(value + (*value == '"'), strcspn(value + 1, "\"") + (*value != '"'));
+        cleanup(mem_free_ptr) char *entry = mem_printf("%.*s=%s", (int)(colon - name), name, bare);
+        const char *const env[] = {LOGIN_USER, LOGIN_PASSWORD, entry, NULL};
+        struct config c;
+        struct config_report r;
+        int rc = config_parse((char *const *)env, &c, &r);
+        ck_assert_msg(rc == 0 && r.count == 0 && c.given != 0, "%s: %s", entry, r.count > 0 ? r.findings[0].text : "");
+        config_fini(&c);
+        config_report_fini(&r);
+        count++;
+    }
+    ck_assert_uint_ge(count, 10);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("settings_pages");
@@ -207,6 +235,7 @@ static Suite *suite(void)
     tcase_add_test(t, no_line_is_too_wide);
     tcase_add_loop_test(t, defaults_and_examples_are_accepted, 0, CONFIG_FIELD_COUNT);
     tcase_add_test(t, each_line_of_the_example_works);
+    tcase_add_test(t, the_config_map_names_settings);
     suite_add_tcase(s, t);
     return s;
 }
