@@ -53,6 +53,9 @@ def test_table_of_metrics_is_what_is_exported(rig: Rig) -> None:
     rig.daemon.wait_metric("reloads_total", 1)
     rig.kube.disconnect(how="reset")
     rig.daemon.wait_metric("watch_restarts_total", 1)
+    assert rig.dataplane.delete(f"/configuration/backends/be/servers/n2?version={rig.dataplane.version()}").status in (202, 204)
+    rig.daemon.process.signal(1)  # by hand: undone, and mended again
+    rig.daemon.wait_metric("changes_undone_total", 1)
     assert exported(rig.daemon.metrics()) == documented()
 
 
