@@ -13,7 +13,7 @@ from tests.harness import realparts
 from tests.harness.process import ROOT
 from tests.harness.realkube import ADMIN_TOKEN, RealKube
 
-SUITE = "tests/conformance/test_kubernetes_protocol.py"
+SUITE = ["tests/conformance/test_kubernetes_protocol.py", "tests/conformance/test_kubernetes_objects.py"]
 
 
 @pytest.mark.parametrize("etcd", ["etcd", "etcd-debian"])
@@ -22,13 +22,13 @@ def test_a_real_api_server_answers_as_the_double_does(etcd: str, kubes: dict[str
         realparts.kube_apiserver()
         version = realparts.version_of(realparts.PARTS[etcd]())
     except realparts.Missing as e:
-        pytest.skip(f"{SUITE} on {etcd}: {e}")
+        pytest.skip(f"{' and '.join(SUITE)} on {etcd}: {e}")
     kube = kubes[etcd]
     release = re.search(r"\d+\.\d+", version)
     assert release, version
     env = {**os.environ, "KUBE_CONFORMANCE_URL": f"https://127.0.0.1:{kube.port}", "KUBE_CONFORMANCE_TOKEN": ADMIN_TOKEN,
            "KUBE_CONFORMANCE_CA": str(kube.ca), "KUBE_CONFORMANCE_ETCD": release[0]}
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "real", SUITE], cwd=ROOT, env=env,
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "real", *SUITE], cwd=ROOT, env=env,
                           capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     passed = re.search(r"(\d+) passed", done.stdout)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 from .encoding import encode
@@ -13,6 +14,9 @@ from .status import ApiError, not_found
 from .store import Store
 
 Tree = dict[str, Any]
+
+_DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
+"""What marks an object that is deleted but held by its finalizers; it goes with the last of them."""
 
 
 def answer(store: Store, request: Request, target: Target) -> tuple[int, bytes]:
@@ -26,7 +30,7 @@ def answer(store: Store, request: Request, target: Target) -> tuple[int, bytes]:
     if held is None:
         raise not_found(target)
     if method == "DELETE":
-        return 200, _delete(store, target, held)
+        return 200, _mark(store, target, held) if _finalizers(held) else _delete(store, target, held)
     if method == "PUT":
         held = _update(store, target, held, _tree(request, target))
     elif method == "PATCH":
@@ -78,6 +82,11 @@ def _update(store: Store, target: Target, held: Stored, tree: Tree) -> Stored:
         before = held.tree()
         tree = {**before, "status": tree.get("status", {})} if target.subresource else \
                {**tree, "status": before.get("status", {})}
+    kept = {key: value for key, value in held.tree()["metadata"].items() if key in _DELETION}
+    tree = {**tree, "metadata": {**tree["metadata"], **kept}}
+    if kept and not tree["metadata"].get("finalizers"):
+        store.delete(target.resource, held.key)
+        return held
     return _put(store, target, tree)
 
 
@@ -102,6 +111,19 @@ def _merged(value: Any, change: Any) -> Any:
         else:
             merged[key] = _merged(merged.get(key), inner)
     return merged
+
+
+def _finalizers(held: Stored) -> list[str]:
+    return held.tree()["metadata"].get("finalizers") or []
+
+
+def _mark(store: Store, target: Target, held: Stored) -> bytes:
+    tree = held.tree()
+    if _DELETION[0] not in tree["metadata"]:
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        tree["metadata"].update(zip(_DELETION, (now, 0)))
+        held = _put(store, target, tree)
+    return held.typed() + b"\n"
 
 
 def _delete(store: Store, target: Target, held: Stored) -> bytes:
