@@ -32,7 +32,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .expected = "the name or number of a port of the Service",
             .help = "Which port of the Service the servers are for; needed where it has several, unless "
                     "HAPROXY_BACKEND_PORT is set. A number is the Service's own port, neither its nodePort nor its "
-                    "targetPort.",
+                    "targetPort, and tells nothing where the Service cannot be read: a name does.",
             .example = "https",
             .parse = value_service_port,
         },
@@ -57,8 +57,8 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .expected = "endpoints or all",
             .help = "Which nodes get a server. endpoints: those with a usable endpoint of the Service. all: every "
                     "node, as long as the Service has a usable endpoint, since behind a node port every node's "
-                    "kube-proxy leads to it; with externalTrafficPolicy Local that is not so, and endpoints is used. "
-                    "Nodes that are being deleted, are tainted for it, or are labelled "
+                    "kube-proxy leads to it; with externalTrafficPolicy Local, or without node ports, that is not so, "
+                    "and endpoints is used. Nodes that are being deleted, are tainted for it, or are labelled "
                     "node.kubernetes.io/exclude-from-external-load-balancers never get one.",
             .example = "all",
             .parse = value_node_mode,
