@@ -18,6 +18,9 @@
 #include "sync/rules.h"
 #include "sync/sources.h"
 
+/* For so many servers of a backend the rules are asked one by one. */
+#define REASONS_MAX 100
+
 struct inspect {
     struct event_base *base;
     const struct inspect_options *options;
@@ -116,6 +119,28 @@ static void fill_plan(struct inspect *i, size_t which, struct inspect_backend *b
     plan_make(&b->actual, &b->wish, &i->rules, i->haproxy.dirty, &brake, clock_mono_ms(), &b->plan);
 }
 
+static void add_reason(struct inspect_backend *b, const char *server, const char *text)
+{
+    b->reasons[b->reason_count++] = (struct inspect_reason){.server = mem_strdup(server), .text = mem_strdup(text)};
+}
+
+/* The wish tells only of nodes that have something to do with the Service. Of the others, the rules tell. */
+static void fill_reasons(const struct inspect *i, const struct mapping *m, struct inspect_backend *b)
+{
+    b->reasons = mem_array(b->actual.server_count, sizeof(b->reasons[0]));
+    for (size_t k = 0; k < b->actual.server_count && b->reason_count < REASONS_MAX; k++) {
+        cleanup(explanation_fini) struct explanation e = {.state = SERVER_OUT};
+        const char *server = b->actual.servers[k].name;
+        if (desired_find(&b->wish, server) != NULL || desired_why_out(&b->wish, server) != NULL)
+            continue;
+        bool known = mapping_explain(m, i->sources, server, &e) == 0;
+        if (known && e.state == SERVER_OUT)
+            add_reason(b, server, e.verdict);
+        else if (!known && sources_synced(i->sources, m->service))
+            add_reason(b, server, "no node and no endpoint of that name is known");
+    }
+}
+
 static void fill_explanation(const struct inspect *i, const struct mapping *m, struct inspect_backend *b)
 {
     const char *node = i->options->node;
@@ -132,8 +157,19 @@ static void fill_backend(struct inspect *i, size_t which, struct inspect_backend
     fill_service(i, m, b);
     mapping_compute(m, i->sources, clock_mono_ms(), &b->wish);
     fill_plan(i, which, b);
+    fill_reasons(i, m, b);
     if (i->options->node != NULL)
         fill_explanation(i, m, b);
+}
+
+static char *nearest_names(const struct inspect *i, const char *node)
+{
+    cleanup(nearest_fini) struct nearest n;
+    nearest_init(&n, node);
+    nearest_look_at_nodes(&n, sources_nodes(i->sources));
+    for (size_t k = 0; k < i->mappings.service_count; k++)
+        nearest_look_at_endpoints(&n, sources_cache(i->sources, k));
+    return nearest_text(&n);
 }
 
 static void fill(struct inspect *i, struct inspect_report *r)
@@ -147,7 +183,7 @@ static void fill(struct inspect *i, struct inspect_report *r)
     for (size_t k = 0; k < r->count; k++)
         fill_backend(i, k, &r->backends[k]);
     if (r->node != NULL && inspect_explain_status(r) != EXIT_SUCCESS)
-        r->nearest = inspect_nearest(sources_nodes(i->sources), r->node);
+        r->nearest = nearest_names(i, r->node);
 }
 
 /* ---- life ---- */

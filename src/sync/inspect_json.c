@@ -82,8 +82,9 @@ static void put_service(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct i
     put(doc, obj, "service", service);
 }
 
-static void put_changes(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct diff *d)
+static void put_changes(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_backend *b)
 {
+    const struct diff *d = &b->plan.diff;
     static const char *const ops[] = {[DIFF_ADD] = "add", [DIFF_CHANGE] = "change", [DIFF_REMOVE] = "remove"};
     yyjson_mut_val *list = put_list(doc, obj, "changes");
     for (size_t i = 0; i < d->change_count; i++) {
@@ -92,6 +93,7 @@ static void put_changes(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct d
                                   : c->server.maintenance ? SERVER_DRAINING
                                                           : SERVER_LIVE;
         yyjson_mut_val *change = add_object(doc, list);
+        cleanup(mem_free_ptr) char *reason = inspect_change_reason(b, c);
         put_text(doc, change, "op", ops[c->op]);
         put_text(doc, change, "server", c->server.name);
         put_text(doc, change, "address", c->server.address);
@@ -99,7 +101,7 @@ static void put_changes(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct d
         put_weight(doc, change, c->server.weight);
         put_text(doc, change, "state", server_state_name(state));
         put_text(doc, change, "detail", c->detail);
-        put_text(doc, change, "reason", c->reason);
+        put_text(doc, change, "reason", reason);
         put_bool(doc, change, "loss", c->loss);
         put_bool(doc, change, "announced", c->announced);
     }
@@ -166,7 +168,7 @@ static void put_backend(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct 
     put_text(doc, obj, "note", b->wish.note);
     put_text(doc, obj, "settings", d->backend_detail);
     put_bool(doc, obj, "create", d->create_backend);
-    put_changes(doc, obj, d);
+    put_changes(doc, obj, b);
     put_count(doc, obj, "held_back", b->plan.held_back);
     put_held(doc, obj, r, b);
     put_servers(doc, obj, &b->wish);

@@ -1,21 +1,61 @@
 #include "sync/inspect_near.h"
 
-#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/mem.h"
 #include "base/str.h"
+#include "model/address.h"
 #include "model/cache.h"
 
-#define NAMES_SHOWN 3
+void nearest_init(struct nearest *n, const char *name)
+{
+    *n = (struct nearest){.name = name, .limit = 1 + strlen(name) / 4};
+}
 
-struct nearest {
-    const char *name;
-    size_t limit; /* edits */
-    const char *names[NAMES_SHOWN];
-    size_t distances[NAMES_SHOWN];
-    size_t count;
-};
+void nearest_fini(struct nearest *n)
+{
+    for (size_t i = 0; i < n->count; i++)
+        free(n->names[i]);
+    n->count = 0;
+}
+
+static void forget(struct nearest *n, size_t at)
+{
+    free(n->names[at]);
+    for (size_t i = at + 1; i < n->count; i++) {
+        n->names[i - 1] = n->names[i];
+        n->distances[i - 1] = n->distances[i];
+    }
+    n->count--;
+}
+
+static void consider(struct nearest *n, const char *name, size_t distance)
+{
+    if (distance > n->limit)
+        return;
+    for (size_t i = 0; i < n->count; i++)
+        if (str_eq(n->names[i], name)) {
+            if (n->distances[i] <= distance)
+                return;
+            forget(n, i);
+            break;
+        }
+    size_t at = n->count;
+    while (at > 0 && n->distances[at - 1] > distance)
+        at--;
+    if (at == NEAREST_SHOWN)
+        return;
+    if (n->count == NEAREST_SHOWN)
+        forget(n, NEAREST_SHOWN - 1);
+    for (size_t i = n->count++; i > at; i--) {
+        n->names[i] = n->names[i - 1];
+        n->distances[i] = n->distances[i - 1];
+    }
+    n->names[at] = mem_strdup(name);
+    n->distances[at] = distance;
+}
 
 /* A name within a name ("n1" of "n1.example.org") is as good as one typing error. */
 static size_t distance(const struct nearest *n, const char *of)
@@ -25,33 +65,43 @@ static size_t distance(const struct nearest *n, const char *of)
     return within && d > 1 ? 1 : d;
 }
 
-static void look_at(void *arg, const struct node *node)
+static void look_at_node(void *arg, const struct node *node)
 {
     struct nearest *n = arg;
-    size_t d = distance(n, node->name), at = n->count;
-    if (d > n->limit)
-        return;
-    while (at > 0 && n->distances[at - 1] > d)
-        at--;
-    if (at == NAMES_SHOWN)
-        return;
-    if (n->count < NAMES_SHOWN)
-        n->count++;
-    for (size_t i = n->count - 1; i > at; i--) {
-        n->names[i] = n->names[i - 1];
-        n->distances[i] = n->distances[i - 1];
-    }
-    n->names[at] = node->name;
-    n->distances[at] = d;
+    size_t d = distance(n, node->name);
+    for (size_t i = 0; i < node->address_count; i++)
+        if (address_eq(node->addresses[i].text, n->name))
+            d = 0;
+    consider(n, node->name, d);
 }
 
-char *inspect_nearest(const struct cache *nodes, const char *name)
+void nearest_look_at_nodes(struct nearest *n, const struct cache *nodes)
+{
+    cache_each_node(nodes, look_at_node, n);
+}
+
+static void look_at_set(void *arg, const struct endpoint_set *set)
+{
+    struct nearest *n = arg;
+    for (size_t g = 0; g < set->group_count; g++)
+        for (size_t i = 0; i < set->groups[g].endpoint_count; i++) {
+            const struct endpoint *e = &set->groups[g].endpoints[i];
+            if (e->node_name != NULL && address_eq(e->address, n->name))
+                consider(n, e->node_name, 0);
+        }
+}
+
+void nearest_look_at_endpoints(struct nearest *n, const struct cache *service)
+{
+    cache_each_set(service, CACHE_SLICES, look_at_set, n);
+    cache_each_set(service, CACHE_ENDPOINTS, look_at_set, n);
+}
+
+char *nearest_text(const struct nearest *n)
 {
     cleanup(buf_fini) struct buf out;
-    struct nearest n = {.name = name, .limit = 1 + strlen(name) / 4};
     buf_init(&out, 0);
-    cache_each_node(nodes, look_at, &n);
-    for (size_t i = 0; i < n.count; i++)
-        buf_printf(&out, "%s%s", i > 0 ? ", " : "", n.names[i]);
-    return n.count > 0 ? buf_take(&out) : NULL;
+    for (size_t i = 0; i < n->count; i++)
+        buf_printf(&out, "%s%s", i > 0 ? ", " : "", n->names[i]);
+    return n->count > 0 ? buf_take(&out) : NULL;
 }

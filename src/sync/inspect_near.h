@@ -1,12 +1,29 @@
-/* "Did you mean": the known nodes whose names are like a name that is not known. Pure. */
+/* "Did you mean": the known nodes that may be meant by a name that is none of theirs. Pure. */
 #ifndef SYNC_INSPECT_NEAR_H
 #define SYNC_INSPECT_NEAR_H
+
+#include <stddef.h>
 
 #include "base/compiler.h"
 
 struct cache;
 
-/* "n1, n2": the nearest first, three at most; NULL: none is near. Allocates. */
-char *inspect_nearest(const struct cache *nodes, const char *name) must_check;
+#define NEAREST_SHOWN 3
+
+struct nearest {
+    const char *name;           /* that is not known; an address is taken for that of a node or of an endpoint on one */
+    size_t limit;               /* how many edits away */
+    char *names[NEAREST_SHOWN]; /* the nearest first */
+    size_t distances[NEAREST_SHOWN];
+    size_t count;
+};
+
+void nearest_init(struct nearest *n, const char *name);
+void nearest_fini(struct nearest *n);
+void nearest_look_at_nodes(struct nearest *n, const struct cache *nodes);
+void nearest_look_at_endpoints(struct nearest *n, const struct cache *service);
+
+/* "n1, n2"; NULL: none is near. Allocates. */
+char *nearest_text(const struct nearest *n) must_check;
 
 #endif

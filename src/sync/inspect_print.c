@@ -128,13 +128,27 @@ enum inspect_line inspect_line(const struct inspect_report *r, const struct insp
     return as_wanted ? INSPECT_LINE_EQUAL : INSPECT_LINE_HELD;
 }
 
+static const char *known_reason(const struct inspect_backend *b, const char *server)
+{
+    for (size_t i = 0; i < b->reason_count; i++)
+        if (str_eq(b->reasons[i].server, server))
+            return b->reasons[i].text;
+    return NULL;
+}
+
 char *inspect_reason(const struct inspect_backend *b, const char *server)
 {
     const struct desired_server *want = desired_find(&b->wish, server);
     const struct desired_skip *skip = want == NULL ? desired_why_out(&b->wish, server) : NULL;
     if (skip != NULL)
         return mem_printf("%s: %s", skip->subject, skip->reason);
-    return want != NULL ? mem_strdup(want->reason) : NULL;
+    return mem_strdup(want != NULL ? want->reason : known_reason(b, server));
+}
+
+char *inspect_change_reason(const struct inspect_backend *b, const struct diff_change *c)
+{
+    const char *known = c->op == DIFF_REMOVE ? known_reason(b, c->server.name) : NULL;
+    return mem_strdup(known != NULL ? known : c->reason);
 }
 
 static void print_missing(const char *missing, struct page *p)
@@ -144,8 +158,10 @@ static void print_missing(const char *missing, struct page *p)
     for (const char *line = missing; *line != '\0';) {
         size_t len = strcspn(line, "\n");
         cleanup(mem_free_ptr) char *text = mem_strndup(line, len);
-        page_to(p, 2);
-        page_flow(p, INK_PLAIN, text);
+        size_t mark = str_has_prefix(text, "[-]") ? strlen("[-]") : 0;
+        page_printf(p, INK_RED, "  %.*s", (int)mark, text);
+        page_to(p, p->column + 1);
+        page_flow(p, INK_PLAIN, text + mark);
         page_end_line(p);
         line += len + (line[len] == '\n');
     }
@@ -153,8 +169,9 @@ static void print_missing(const char *missing, struct page *p)
 
 static void print_unknown_node(const struct inspect_report *r, struct page *p)
 {
-    cleanup(mem_free_ptr) char *text = mem_printf(
-        "nothing is known of %s: no Node has that name, and no endpoint names it or has that address", r->node);
+    cleanup(mem_free_ptr) char *text = mem_printf("nothing is known by the name %s: it is no Node, no node that an "
+                                                  "endpoint names, and no address of an endpoint that names none",
+                                                  r->node);
     page_flow(p, INK_RED, text);
     page_end_line(p);
     if (r->nearest != NULL) {

@@ -36,6 +36,7 @@
 #include "base/buf.h"
 
 struct backend_server;
+struct diff_change;
 struct inspect_backend;
 struct inspect_report;
 struct page;
@@ -71,5 +72,6 @@ enum inspect_line inspect_line(const struct inspect_report *r, const struct insp
 bool inspect_has_lines(const struct inspect_backend *b);
 /* Why a server is wanted or not; NULL: nothing is known of it. Allocates. */
 char *inspect_reason(const struct inspect_backend *b, const char *server);
+char *inspect_change_reason(const struct inspect_backend *b, const struct diff_change *c);
 
 #endif

@@ -2,15 +2,23 @@
 
 #include <stdlib.h>
 
+static void backend_end(struct inspect_backend *b)
+{
+    plan_fini(&b->plan);
+    desired_fini(&b->wish);
+    backend_fini(&b->actual);
+    explanation_fini(&b->explanation);
+    for (size_t i = 0; i < b->reason_count; i++) {
+        free(b->reasons[i].server);
+        free(b->reasons[i].text);
+    }
+    free(b->reasons);
+}
+
 void inspect_report_fini(struct inspect_report *r)
 {
-    for (size_t i = 0; i < r->count; i++) {
-        struct inspect_backend *b = &r->backends[i];
-        plan_fini(&b->plan);
-        desired_fini(&b->wish);
-        backend_fini(&b->actual);
-        explanation_fini(&b->explanation);
-    }
+    for (size_t i = 0; i < r->count; i++)
+        backend_end(&r->backends[i]);
     free(r->backends);
     free(r->missing);
     free(r->warning);

@@ -23,6 +23,12 @@ enum inspect_service {
     INSPECT_SERVICE_KNOWN,
 };
 
+/* Why a server that HAProxy has is not wanted, where the wish itself does not say: nothing of the Service is there. */
+struct inspect_reason {
+    char *server;
+    char *text;
+};
+
 struct inspect_backend {
     const char *name;                  /* borrowed, as are rules and service */
     const struct mapping_rules *rules; /* which Service it is for */
@@ -33,6 +39,8 @@ struct inspect_backend {
     struct error unseen; /* otherwise: why not */
     struct backend actual;
     struct plan plan;
+    struct inspect_reason *reasons;
+    size_t reason_count;
     bool node_known; /* of `explain`: something of that name is known here, and explanation says what about it */
     bool is_node;    /* a node, not the address of an endpoint */
     struct explanation explanation;

@@ -1,4 +1,5 @@
 /* `plan` as text: for each backend what would change, what stays, what was left out, and the verdict. */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +12,8 @@
 #define MARGIN 2
 #define GAP 2
 #define NAME_MAX_COLUMNS 40
-#define WHAT_MAX_COLUMNS 44 /* a longer one has its reason in the next line */
-#define REASON_MIN_COLUMNS 30
+#define WHAT_MAX_COLUMNS 60 /* longer ones do not widen the column */
+#define REASON_MARGIN 6     /* where it stands in a line of its own */
 #define ORDINARY_SHOWN 10
 #define LEFT_OUT_SHOWN 100
 
@@ -30,7 +31,7 @@ struct row {
 struct rows {
     struct row *list;
     size_t count;
-    size_t name_columns, address_columns, what_columns;
+    size_t name_columns, address_columns, what_columns, reason_columns;
 };
 
 static void rows_fini(struct rows *r)
@@ -45,14 +46,14 @@ static void rows_fini(struct rows *r)
 
 /* ---- gathering ---- */
 
-static char *more_text(const struct backend_server *s, bool draining)
+static char *more_text(const struct backend_server *s, const char *mark)
 {
     cleanup(buf_fini) struct buf b;
     buf_init(&b, 0);
     if (s->weight >= 0)
         buf_printf(&b, "weight %d", s->weight);
-    if (draining)
-        buf_printf(&b, "%sdraining", b.len > 0 ? "  " : "");
+    if (mark != NULL)
+        buf_printf(&b, "%s%s", b.len > 0 ? "  " : "", mark);
     return buf_take(&b);
 }
 
@@ -60,12 +61,13 @@ static void add_row(struct rows *r, enum kind kind, enum page_ink ink, const str
                     const char *detail, char *reason)
 {
     bool draining = kind == ROW_EQUAL && s->maintenance;
+    const char *mark = draining ? "draining" : kind == ROW_HELD ? "held" : NULL;
     r->list[r->count++] = (struct row){.kind = kind,
                                        .ink = draining ? INK_CYAN : ink,
                                        .name = s->name,
                                        .reason = reason,
                                        .address = detail == NULL ? inspect_address(s) : NULL,
-                                       .what = detail == NULL ? more_text(s, draining) : mem_strdup(detail)};
+                                       .what = detail == NULL ? more_text(s, mark) : mem_strdup(detail)};
 }
 
 /* n2 before n10. */
@@ -84,7 +86,7 @@ static void gather(const struct inspect_report *report, const struct inspect_bac
     for (size_t i = 0; i < d->change_count; i++) {
         const struct diff_change *c = &d->changes[i];
         add_row(r, kinds[c->op], inks[c->op], &c->server, c->op == DIFF_CHANGE ? c->detail : NULL,
-                mem_strdup(c->reason));
+                inspect_change_reason(b, c));
     }
     for (size_t i = 0; i < b->actual.server_count; i++) {
         const struct backend_server *s = &b->actual.servers[i];
@@ -116,6 +118,8 @@ static void measure(struct rows *r)
         if (r->list[i].address != NULL)
             columns += r->address_columns + (columns > 0 ? GAP : 0);
         widen(&r->what_columns, columns, WHAT_MAX_COLUMNS);
+        if (r->list[i].reason != NULL)
+            widen(&r->reason_columns, page_columns(r->list[i].reason), SIZE_MAX);
     }
 }
 
@@ -136,10 +140,10 @@ static void print_row(const struct row *row, const struct rows *r, struct page *
     }
     page_put(p, row->ink, row->what);
     if (row->reason != NULL) {
-        bool fits = reason + REASON_MIN_COLUMNS <= p->width;
-        if (!fits || p->column + GAP > reason)
+        bool beside = reason + r->reason_columns <= p->width; /* all of them, or none */
+        if (!beside || p->column + GAP > reason)
             page_end_line(p);
-        page_to(p, fits ? reason : what);
+        page_to(p, beside ? reason : REASON_MARGIN);
         page_flow(p, INK_DIM, row->reason);
     }
     page_end_line(p);
@@ -332,18 +336,25 @@ static void print_verdict(const struct inspect_backend *b, struct page *p)
     page_end_line(p);
 }
 
+/* A blank line behind a part that has any. */
+static void end_part(struct page *p, size_t *before)
+{
+    if (p->out->len > *before)
+        page_end_line(p);
+    *before = p->out->len;
+}
+
 static void print_backend(const struct inspect_report *r, const struct inspect_backend *b, struct page *p)
 {
-    size_t before;
     inspect_print_heading(b, p);
-    before = p->out->len;
-    if (inspect_has_lines(b)) {
+    size_t before = p->out->len;
+    if (inspect_has_lines(b))
         print_servers(r, b, p);
+    end_part(p, &before);
+    if (inspect_has_lines(b))
         print_not_ours(&b->plan.diff, p);
-    }
     print_all_left_out(b, p);
-    if (p->out->len > before)
-        page_end_line(p);
+    end_part(p, &before);
     print_verdict(b, p);
 }
 
