@@ -561,6 +561,28 @@ START_TEST(an_object_that_cannot_be_used_stops_nobody)
 }
 END_TEST
 
+/* Listed, but not readable: it is there, so what is known of it stays, and so does its server. */
+START_TEST(an_object_that_cannot_be_used_in_a_relist_stays_as_it_was)
+{
+    START({.expect = "sendInitialEvents=true", .body = TWO_NODES ADDED("n3", "6", "10.0.0.3"), .after = HOLD},
+          {.expect = "sendInitialEvents=true",
+           .body = EVENT("ADDED", BAD_NODE("7")) EVENT("ADDED", "{" META("n9", "8") ",\"spec\":5}")
+               ADDED("n2", "2", "10.0.0.2") END_OF_LIST("20"),
+           .after = HOLD},
+          {.expect = "sendInitialEvents=true", .body = ADDED("n2", "2", "10.0.0.2") END_OF_LIST("30"), .after = HOLD});
+    UNTIL(was_told("ADDED node n3"));
+    expire();
+    UNTIL(times_told("changed: list of nodes") == 2);
+    ck_assert_str_eq(ip_of("n1"), "10.0.0.1");
+    ck_assert_ptr_null(cache_node(cache, "n3"));
+    ck_assert_ptr_null(cache_node(cache, "n9"));
+    ck_assert_uint_eq(times_logged("node n1 is skipped"), 1);
+    expire();
+    UNTIL(times_told("changed: list of nodes") == 3);
+    ck_assert_ptr_null(cache_node(cache, "n1"));
+}
+END_TEST
+
 START_TEST(an_event_of_a_newer_api_is_passed_over)
 {
     START({.expect = "sendInitialEvents=true",
@@ -896,6 +918,7 @@ int main(void)
     tcase_add_test(t, half_an_event_at_a_clean_end_is_a_lost_connection);
     tcase_add_test(t, rubbish_in_the_stream_is_a_relist);
     tcase_add_test(t, an_object_that_cannot_be_used_stops_nobody);
+    tcase_add_test(t, an_object_that_cannot_be_used_in_a_relist_stays_as_it_was);
     tcase_add_test(t, an_event_of_a_newer_api_is_passed_over);
     tcase_add_test(t, forbidden_is_told_and_kept_asking);
     tcase_add_test(t, a_scope_is_in_causes_and_in_the_log);
