@@ -15,7 +15,7 @@ bool place_is_usable(const struct run *r, const struct place *p)
 
 /* ---- the port ---- */
 
-static bool is_undecided(enum cause c)
+bool cause_is_undecided(enum cause c)
 {
     return c == CAUSE_NOT_AT_NODE || c == CAUSE_NO_PORT_AT_ALL;
 }
@@ -100,7 +100,7 @@ static void judge(const struct run *r, struct place *p)
     else if (!r->all)
         judge_by_endpoints(r, p);
     else if (r->ready.first == NULL && r->leaving.first == NULL)
-        refuse(p, CAUSE_NONE_USABLE);
+        refuse(p, p->best != NULL ? cause_of_best(p) : CAUSE_NONE_USABLE);
     else
         use(p, NULL, r->port.number, SIGN_USABLE);
 }
@@ -204,7 +204,7 @@ static char *find_problem(struct run *r)
     if (r->several_ports)
         return problem_several_ports(r);
     for (size_t i = 0; i < r->place_count; i++)
-        if (is_undecided(r->order[i]->cause))
+        if (cause_is_undecided(r->order[i]->cause))
             return problem_of_place(r, r->order[i]);
     return NULL;
 }

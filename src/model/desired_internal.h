@@ -151,6 +151,8 @@ static inline bool place_needs_own_port(const struct run *r, const struct place 
 
 /* The verdicts; with r->problem NULL also a step of each server's state. */
 void run_decide(struct run *r);
+/* The user has to decide. */
+bool cause_is_undecided(enum cause c);
 /* It has endpoints that would be used if nothing else were in the way. */
 bool place_is_usable(const struct run *r, const struct place *p);
 

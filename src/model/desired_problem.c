@@ -49,7 +49,10 @@ char *problem_of_place(const struct run *r, const struct place *p)
                           t->first->endpoint->address);
     const char *cure = r->service != NULL ? "set HAPROXY_BACKEND_PORT to the port that the nodes serve, or give the "
                                             "Service a NodePort (type NodePort or LoadBalancer)"
-                                          : "set HAPROXY_BACKEND_PORT to the NodePort";
+                       : r->in->service_denied
+                           ? "set HAPROXY_BACKEND_PORT to the NodePort, or grant get, list and watch "
+                             "on services"
+                           : "set HAPROXY_BACKEND_PORT to the NodePort";
     return mem_printf("HAPROXY_BACKEND_PORT is not set and endpoint %s with port %u is not at the address of its node "
                       "%s, %s (it is not on host network, so that port is not the node's): %s",
                       t->elsewhere->endpoint->address, t->elsewhere->port, p->name, p->address, cure);
@@ -77,12 +80,12 @@ char *problem_empty(const struct run *r, const struct desired *d)
         return without_sets(r);
     if (r->endpoint_count == 0)
         return mem_strdup("the Service has no endpoints: no pod matches its selector");
+    if (r->all && cache_count(r->in->nodes, CACHE_NODES) == 0)
+        return mem_strdup("NODE_MODE is all, and no node is known");
     for (size_t i = 0; i < d->skip_count; i++)
         if (!d->skips[i].ordinary)
             return mem_printf("none of the Service's %zu endpoints can be used; %s: %s", r->endpoint_count,
                               d->skips[i].subject, d->skips[i].reason);
-    if (r->all && (r->ready.first != NULL || r->leaving.first != NULL))
-        return mem_printf("none of the Service's %zu endpoints can be used: no node is known", r->endpoint_count);
     return mem_printf("none of the Service's %zu endpoints is ready", r->endpoint_count);
 }
 
@@ -112,8 +115,11 @@ static void note_all(const struct run *r, struct buf *b)
 static void note_weights(const struct run *r, struct buf *b)
 {
     if (r->rules->weights == WEIGHTS_ENDPOINTS && !run_counts_endpoints(r))
-        say(b, "SERVER_WEIGHTS=endpoints is not used: behind any node kube-proxy spreads over all endpoints "
-               "(externalTrafficPolicy Cluster), so weights are kept as they are");
+        buf_printf(
+            b,
+            "%sSERVER_WEIGHTS=endpoints is not used: behind any node kube-proxy spreads over all endpoints (%s), "
+            "so weights are kept as they are",
+            b->len > 0 ? "; " : "", r->all ? "NODE_MODE=all" : "externalTrafficPolicy is Cluster");
 }
 
 /* NULL: the health check port is used. */

@@ -150,6 +150,12 @@ static bool place_is_ordinary(const struct run *r, const struct place *p, bool e
     }
 }
 
+/* An undecided place is told of in the problem, as far as it is the first. */
+static bool is_told(enum cause c)
+{
+    return c != CAUSE_NONE && c != CAUSE_SAME_SERVER && c != CAUSE_NO_ENDPOINT && !cause_is_undecided(c);
+}
+
 static void add_places(const struct run *r, struct desired *d)
 {
     size_t wanted = 0;
@@ -161,7 +167,7 @@ static void add_places(const struct run *r, struct desired *d)
         struct place *p = r->order[i];
         if (p->cause == CAUSE_NONE && !empty)
             add_server(r, d, p);
-        if (p->cause == CAUSE_NONE || p->cause == CAUSE_SAME_SERVER || p->cause == CAUSE_NO_ENDPOINT)
+        if (!is_told(p->cause))
             continue;
         struct desired_skip *s = add_skip(d, text_skip_subject(r, p), text_skip_reason(r, p), p->server);
         s->ordinary = place_is_ordinary(r, p, empty);

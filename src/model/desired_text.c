@@ -93,6 +93,8 @@ char *text_endpoints(const struct run *r, const struct place *p)
 static void add_port(struct buf *b, const struct run *r, const struct place *p)
 {
     buf_add(b, "; ");
+    if (r->port.source == PORT_FIXED)
+        buf_add(b, "the port of ");
     if (p->named || r->port.source != PORT_NODE_PORT)
         buf_add(b, r->port.reason);
     else
@@ -131,7 +133,7 @@ char *text_server_reason(const struct run *r, const struct place *p)
         add_endpoints(&b, p, p->by, kind_of(p, p->by));
         add_sets(&b, r, p->by);
         if (p->sign == SIGN_ENDING)
-            buf_add(&b, ", used as none is ready");
+            buf_add(&b, ", used as no ready one can be");
     }
     add_port(&b, r, p);
     return buf_take(&b);

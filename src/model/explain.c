@@ -124,7 +124,7 @@ static char *endpoints(const struct run *r, const struct place *p)
         return mem_printf("the Service has %u usable ones, and any node reaches them",
                           tally_count(r->ready.first != NULL ? &r->ready : &r->leaving));
     cleanup(mem_free_ptr) char *text = text_endpoints(r, p);
-    return mem_printf("%s%s", text, p->sign == SIGN_ENDING ? ", used as none is ready" : "");
+    return mem_printf("%s%s", text, p->sign == SIGN_ENDING ? ", used as no ready one can be" : "");
 }
 
 static char *port(const struct run *r, const struct place *p)

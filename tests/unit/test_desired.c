@@ -1,330 +1,246 @@
 #include <check.h>
 
-#include "model_text.h"
+#include "desired_rows.h"
 
-/* The rules, one row each: what is in the cache, the fixed port -> servers, what was left out and why, the problem. */
-struct row {
-    const char *rule;
-    const char *objects;
-    uint16_t fixed_port;
-    enum desired_state state;
-    const char *servers;
-    const char *skips;
-    const char *problem; /* NULL: none */
-};
+/* ---- the rules ---- */
 
-#define NODES "node n1 10.0.0.1\nnode n2 10.0.0.2\nnode n3 10.0.0.3\n"
-#define SET_PORT "HAPROXY_BACKEND_PORT is not set and "
-
-static const struct row rows[] = {
-    {"a server for each node with a ready endpoint, ordered by name", NODES "slice a http/80 : 10.0.0.3@n3 10.0.0.1@n1",
-     0, DESIRED_OK, "n1 10.0.0.1 80; n3 10.0.0.3 80", "", NULL},
-    {"the fixed port is every server's, whatever the endpoint's is",
-     NODES "slice a http/80 : 10.244.1.7@n1 10.0.0.2@n2", 30080, DESIRED_OK, "n1 10.0.0.1 30080; n2 10.0.0.2 30080", "",
-     NULL},
-    {"a fixed port decides between several", NODES "slice a http/80 https/443 : 10.244.1.7@n1", 30443, DESIRED_OK,
-     "n1 10.0.0.1 30443", "", NULL},
-    {"a fixed port needs none of the endpoint's own", NODES "slice a : 10.244.1.7@n1", 30443, DESIRED_OK,
-     "n1 10.0.0.1 30443", "", NULL},
-    {"two pods on a node are one server", NODES "slice a http/80 : 10.244.1.7@n1 10.244.1.8@n1", 30080, DESIRED_OK,
-     "n1 10.0.0.1 30080", "", NULL},
-    {"union over slices", NODES "slice a http/80 : 10.0.0.1@n1\nslice b http/80 : 10.0.0.2@n2", 0, DESIRED_OK,
-     "n1 10.0.0.1 80; n2 10.0.0.2 80", "", NULL},
-    {"an endpoint in two slices, ready in one: ready",
-     NODES "slice a http/80 : 10.0.0.1@n1=no\nslice b http/80 : 10.0.0.1@n1", 0, DESIRED_OK, "n1 10.0.0.1 80", "",
-     NULL},
-    {"the same, the other way round", NODES "slice a http/80 : 10.0.0.1@n1\nslice b http/80 : 10.0.0.1@n1=gone", 0,
-     DESIRED_OK, "n1 10.0.0.1 80", "", NULL},
-    {"a ready pod makes its node serve, whatever the node's other pods are",
-     NODES "slice a http/80 : 10.244.1.7@n1=no 10.244.1.8@n1 10.244.1.9@n1=leaving", 30080, DESIRED_OK,
-     "n1 10.0.0.1 30080", "", NULL},
-    {"not ready: no server", NODES "slice a http/80 : 10.0.0.1@n1=no 10.0.0.2@n2", 0, DESIRED_OK, "n2 10.0.0.2 80",
-     "~endpoint 10.0.0.1 of slice a: it is not ready", NULL},
-    {"terminating ones are left as soon as one is ready anywhere in the Service",
-     NODES "slice a http/80 : 10.0.0.1@n1=leaving\nslice b http/80 : 10.0.0.2@n2", 0, DESIRED_OK, "n2 10.0.0.2 80",
-     "~endpoint 10.0.0.1 of slice a: it is terminating, and others are ready", NULL},
-    {"none ready: serving and terminating ones serve, the rest does not",
-     NODES "slice a http/80 : 10.0.0.1@n1=leaving 10.0.0.2@n2=gone\nslice b http/80 : 10.0.0.3@n3=no", 0, DESIRED_OK,
-     "n1 10.0.0.1 80",
-     "~endpoint 10.0.0.2 of slice a: it is terminating\n~endpoint 10.0.0.3 of slice b: it is not ready", NULL},
-    {"none ready, none serving", NODES "slice a http/80 : 10.0.0.1@n1=gone 10.0.0.2@n2=no", 0, DESIRED_EMPTY, "",
-     "~endpoint 10.0.0.1 of slice a: it is terminating\n~endpoint 10.0.0.2 of slice a: it is not ready",
-     "none of the Service's 2 endpoints is ready"},
-    {"none ready: serving alone is not enough", NODES "slice a http/80 : 10.0.0.1@n1=odd 10.0.0.2@n2=leaving", 0,
-     DESIRED_OK, "n2 10.0.0.2 80", "~endpoint 10.0.0.1 of slice a: it is not ready", NULL},
-    {"what is left out is told by the name of the node", NODES "slice a http/80 : 10.0.0.8@n8 10.0.0.7@n7 10.0.0.1@n1",
-     0, DESIRED_OK, "n1 10.0.0.1 80",
-     "endpoint 10.0.0.7 of slice a: its node n7 is not known\nendpoint 10.0.0.8 of slice a: its node n8 is not known",
-     NULL},
-    {"of an unknown node's endpoints a usable one is named", "slice a http/80 : 10.244.7.1@n7=no 10.244.7.2@n7", 0,
-     DESIRED_EMPTY, "", "endpoint 10.244.7.2 of slice a: its node n7 is not known",
-     "none of the Service's 2 endpoints can be used; endpoint 10.244.7.2 of slice a: its node n7 is not known"},
-    {"an unknown node is skipped", NODES "slice a http/80 : 10.0.0.1@n1 10.0.0.7@n7", 0, DESIRED_OK, "n1 10.0.0.1 80",
-     "endpoint 10.0.0.7 of slice a: its node n7 is not known", NULL},
-    {"only unknown nodes", NODES "slice a http/80 : 10.0.0.7@n7 10.0.0.8@n8", 0, DESIRED_EMPTY, "",
-     "endpoint 10.0.0.7 of slice a: its node n7 is not known\nendpoint 10.0.0.8 of slice a: its node n8 is not known",
-     "none of the Service's 2 endpoints can be used; endpoint 10.0.0.7 of slice a: its node n7 is not known"},
-    {"a ready endpoint on an unknown node is still a ready one: terminating ones stay out",
-     NODES "slice a http/80 : 10.0.0.1@n1=leaving 10.0.0.7@n7", 0, DESIRED_EMPTY, "",
-     "~endpoint 10.0.0.1 of slice a: it is terminating, and others are ready\n"
-     "endpoint 10.0.0.7 of slice a: its node n7 is not known",
-     "none of the Service's 2 endpoints can be used; endpoint 10.0.0.7 of slice a: its node n7 is not known"},
-    {"a node is skipped once, however many of its endpoints there are",
-     NODES "slice a http/80 : 10.0.0.1@n1 10.244.7.1@n7 10.244.7.2@n7\nslice b http/80 : 10.244.7.3@n7", 30080,
-     DESIRED_OK, "n1 10.0.0.1 30080", "endpoint 10.244.7.1 of slice a: its node n7 is not known", NULL},
-    {"a node without InternalIP is skipped", NODES "node n7\nslice a http/80 : 10.0.0.1@n1 10.0.0.7@n7", 0, DESIRED_OK,
-     "n1 10.0.0.1 80", "endpoint 10.0.0.7 of slice a: its node n7 has no InternalIP", NULL},
-    {"a node whose InternalIP is none is skipped",
-     NODES "node n7 node7.example\nslice a http/80 : 10.0.0.1@n1 10.0.0.7@n7", 0, DESIRED_OK, "n1 10.0.0.1 80",
-     "endpoint 10.0.0.7 of slice a: the InternalIP of its node n7 is no IP address: node7.example", NULL},
-    {"the node's own address is the server's, not the endpoint's",
-     "node n1 192.168.7.1\nslice a http/80 : 10.244.1.7@n1", 30080, DESIRED_OK, "n1 192.168.7.1 30080", "", NULL},
-
-    {"no node name: name and address are the endpoint's IP, the port its own", "slice a http/8080 : 10.9.9.9", 0,
-     DESIRED_OK, "10.9.9.9 10.9.9.9 8080", "", NULL},
-    {"no node name, fixed port", "slice a http/8080 : 10.9.9.9", 30080, DESIRED_OK, "10.9.9.9 10.9.9.9 30080", "",
-     NULL},
-    {"no node name, one address in two spellings: one server",
-     "slice a http/8080 : FD00:0::1\nslice b http/8080 : fd00::1", 0, DESIRED_OK, "fd00::1 fd00::1 8080", "", NULL},
-    {"no node name and no IP", "slice a http/8080 : db.example 10.9.9.9", 0, DESIRED_OK, "10.9.9.9 10.9.9.9 8080",
-     "endpoint db.example of slice a: its address is no IP address", NULL},
-    {"a node that is named like another endpoint's address: the node wins",
-     "node 10.9.9.9 10.0.0.1\nslice a http/80 : 10.9.9.9 10.0.0.1@10.9.9.9", 0, DESIRED_OK, "10.9.9.9 10.0.0.1 80",
-     "endpoint 10.9.9.9 of slice a: the server name 10.9.9.9 of 10.9.9.9 is that of 10.9.9.9 already", NULL},
-
-    {"several ports: undecided, the ports by number", NODES "slice a https/443 http/80 : 10.0.0.1@n1", 0,
-     DESIRED_UNDECIDED, "", "",
-     SET_PORT "Service has 2 ports (http 80, https 443): set HAPROXY_BACKEND_PORT to the NodePort"},
-    {"several ports over several slices", NODES "slice a http/80 : 10.0.0.1@n1\nslice b https/443 : 10.0.0.1@n1", 0,
-     DESIRED_UNDECIDED, "", "",
-     SET_PORT "Service has 2 ports (http 80, https 443): set HAPROXY_BACKEND_PORT to the NodePort"},
-    {"several ports are undecided with no endpoint at all: it does not flap", NODES "slice a http/80 https/443 :", 0,
-     DESIRED_UNDECIDED, "", "",
-     SET_PORT "Service has 2 ports (http 80, https 443): set HAPROXY_BACKEND_PORT to the NodePort"},
-    {"two ports without names in one slice", NODES "slice a /80 /443 : 10.0.0.1@n1", 0, DESIRED_UNDECIDED, "", "",
-     SET_PORT "Service has 2 ports (80, 443): set HAPROXY_BACKEND_PORT to the NodePort"},
-    {"many ports: some are shown", NODES "slice a a/1 b/2 c/3 d/4 e/5 f/6 g/7 h/8 i/9 : 10.0.0.1@n1", 0,
-     DESIRED_UNDECIDED, "", "",
-     SET_PORT
-     "Service has more than 8 ports (a 1, b 2, c 3, d 4, e 5, f 6, g 7, h 8, ...): set HAPROXY_BACKEND_PORT to "
-     "the NodePort"},
-    {"one port name with a number of its own in each slice is one port",
-     NODES "slice a http/80 : 10.0.0.1@n1\nslice b http/8080 : 10.0.0.2@n2", 0, DESIRED_OK,
-     "n1 10.0.0.1 80; n2 10.0.0.2 8080", "", NULL},
-    {"two numbers on one node: the lower one", NODES "slice a http/8080 : 10.0.0.1@n1\nslice b http/80 : 10.0.0.1@n1",
-     0, DESIRED_OK, "n1 10.0.0.1 80", "", NULL},
-    {"the same, the lower one first", NODES "slice a http/80 : 10.0.0.1@n1\nslice b http/8080 : 10.0.0.1@n1", 0,
-     DESIRED_OK, "n1 10.0.0.1 80", "", NULL},
-    {"not on host network: the port is not the node's", NODES "slice a http/80 : 10.0.0.1@n1 10.244.2.7@n2", 0,
-     DESIRED_UNDECIDED, "", "",
-     SET_PORT "endpoint 10.244.2.7 with port 80 is not at the address of its node n2, 10.0.0.2 (it is not on host "
-              "network, so that port is not the node's): set HAPROXY_BACKEND_PORT to the NodePort"},
-    {"a host network pod speaks for its node, though another pod there is not",
-     NODES "slice a http/80 : 10.244.1.7@n1 10.0.0.1@n1", 0, DESIRED_OK, "n1 10.0.0.1 80", "", NULL},
-    {"an unusable host network pod does not", NODES "slice a http/80 : 10.244.1.7@n1 10.0.0.1@n1=no", 0,
-     DESIRED_UNDECIDED, "", "",
-     SET_PORT "endpoint 10.244.1.7 with port 80 is not at the address of its node n1, 10.0.0.1 (it is not on host "
-              "network, so that port is not the node's): set HAPROXY_BACKEND_PORT to the NodePort"},
-    {"no ports at all", NODES "slice a : 10.0.0.1@n1", 0, DESIRED_UNDECIDED, "", "",
-     SET_PORT "endpoint 10.0.0.1 has no port of its own: set HAPROXY_BACKEND_PORT to the port that HAProxy shall "
-              "connect to"},
-    {"no port here, one there (a named targetPort that only some pods have)",
-     NODES "slice a : 10.0.0.1@n1\nslice b http/80 : 10.0.0.2@n2", 0, DESIRED_OK, "n2 10.0.0.2 80",
-     "endpoint 10.0.0.1 of slice a: it has no port, unlike others, and HAPROXY_BACKEND_PORT is not set", NULL},
-
-    {"IPv6", "node n1 fd00::a\nslice a http/80 : fd00::a@n1", 0, DESIRED_OK, "n1 fd00::a 80", "", NULL},
-    {"IPv6 in two spellings is host network still", "node n1 FD00:0:0::A\nslice a http/80 : fd00::a@n1", 0, DESIRED_OK,
-     "n1 fd00::a 80", "", NULL},
-    {"dual stack, host network: a node is one server, at its own family",
-     NODES "slice v4 http/80 : 10.0.0.1@n1 10.0.0.2@n2\nslice v6 http/80 : fd00::1@n1 fd00::2@n2", 0, DESIRED_OK,
-     "n1 10.0.0.1 80; n2 10.0.0.2 80", "", NULL},
-    {"dual stack, the other family came first for a new node: skipped until its own comes, nothing undecided",
-     NODES "slice v4 http/80 : 10.0.0.1@n1\nslice v6 http/80 : fd00::1@n1 fd00::2@n2", 0, DESIRED_OK, "n1 10.0.0.1 80",
-     "endpoint fd00::2 of slice v6: it is of another address family than its node n2 at 10.0.0.2", NULL},
-    {"dual stack with a fixed port", NODES "slice v4 http/80 : 10.244.1.1@n1\nslice v6 http/80 : fd00::1@n1", 30080,
-     DESIRED_OK, "n1 10.0.0.1 30080", "", NULL},
-    {"dual stack, pod network: undecided", NODES "slice v4 http/80 : 10.244.1.1@n1\nslice v6 http/80 : fd00::1@n1", 0,
-     DESIRED_UNDECIDED, "", "",
-     SET_PORT "endpoint 10.244.1.1 with port 80 is not at the address of its node n1, 10.0.0.1 (it is not on host "
-              "network, so that port is not the node's): set HAPROXY_BACKEND_PORT to the NodePort"},
-    {"only the other family: undecided", NODES "slice v6 http/80 : fd00::1@n1", 0, DESIRED_UNDECIDED, "", "",
-     SET_PORT "endpoint fd00::1 with port 80 is not at the address of its node n1, 10.0.0.1 (it is not on host "
-              "network, so that port is not the node's): set HAPROXY_BACKEND_PORT to the NodePort"},
-
-    {"an endpoint without node says nothing about families",
-     NODES "slice v4 http/80 : 10.9.9.9\nslice v6 http/80 : fd00::1@n1", 0, DESIRED_UNDECIDED, "", "",
-     SET_PORT "endpoint fd00::1 with port 80 is not at the address of its node n1, 10.0.0.1 (it is not on host "
-              "network, so that port is not the node's): set HAPROXY_BACKEND_PORT to the NodePort"},
-    {"dual stack, pod network: the endpoint of the node's family is named",
-     NODES "slice v4 http/80 : 10.244.2.1@n2\nslice v6 http/80 : fd00::1@n1", 0, DESIRED_UNDECIDED, "",
-     "endpoint fd00::1 of slice v6: it is of another address family than its node n1 at 10.0.0.1",
-     SET_PORT "endpoint 10.244.2.1 with port 80 is not at the address of its node n2, 10.0.0.2 (it is not on host "
-              "network, so that port is not the node's): set HAPROXY_BACKEND_PORT to the NodePort"},
-    {"names that HAProxy refuses are replaced", "node a/b#c 10.0.0.1\nslice a http/80 : 10.0.0.1@a/b#c", 0, DESIRED_OK,
-     "a_b_c 10.0.0.1 80", "", NULL},
-    {"two names that become one: the later is skipped, both are named",
-     "node a/b 10.0.0.1\nnode a#b 10.0.0.2\nslice a http/80 : 10.0.0.1@a/b 10.0.0.2@a#b", 0, DESIRED_OK,
-     "a_b 10.0.0.2 80", "endpoint 10.0.0.1 of slice a: the server name a_b of a/b is that of a#b already", NULL},
-    {"three names that become one",
-     "node a/b 10.0.0.1\nnode a#b 10.0.0.2\nnode a_b 10.0.0.3\n"
-     "slice a http/80 : 10.0.0.1@a/b 10.0.0.2@a#b 10.0.0.3@a_b",
-     0, DESIRED_OK, "a_b 10.0.0.2 80",
-     "endpoint 10.0.0.1 of slice a: the server name a_b of a/b is that of a#b already\n"
-     "endpoint 10.0.0.3 of slice a: the server name a_b of a_b is that of a#b already",
-     NULL},
-    {"the clash names the right two",
-     "node a 10.0.0.1\nnode b/c 10.0.0.2\nnode b:c 10.0.0.3\nnode b#c 10.0.0.4\n"
-     "slice a http/80 : 10.0.0.1@a 10.0.0.2@b/c 10.0.0.3@b:c 10.0.0.4@b#c",
-     0, DESIRED_OK, "a 10.0.0.1 80; b:c 10.0.0.3 80; b_c 10.0.0.4 80",
-     "endpoint 10.0.0.2 of slice a: the server name b_c of b/c is that of b#c already", NULL},
-
-    {"no slice at all", NODES, 0, DESIRED_EMPTY, "", "",
-     "the Service has no EndpointSlice: does it exist, and are INGRESS_NAMESPACE and INGRESS_SERVICE_NAME right?"},
-    {"a slice without endpoints", NODES "slice a http/80 :", 0, DESIRED_EMPTY, "", "",
-     "the Service has no endpoints: no pod matches its selector"},
-};
-
-static void sync_with(struct cache *c, const char *objects, enum cache_kind kind)
+/* Servers with what is said about all of them. */
+static char *text_of_wish(const struct desired *d)
 {
-    text_put_all(c, objects);
-    /* A replace that lists nothing would drop them: so what is there is listed again. */
-    cache_replace_begin(c, kind);
-    cache_replace_begin(c, CACHE_NODES);
-    text_put_all(c, objects);
-    ck_assert(cache_replace_end(c, kind));
-    ck_assert(cache_replace_end(c, CACHE_NODES));
+    cleanup(mem_free_ptr) char *servers = text_of_servers(d);
+    struct buf b;
+    buf_init(&b, 0);
+    buf_add(&b, servers);
+    if (d->check_port != 0)
+        buf_printf(&b, "%scheck %u", b.len > 0 ? "; " : "", d->check_port);
+    if (d->paused)
+        buf_printf(&b, "%spaused", b.len > 0 ? "; " : "");
+    return buf_take(&b);
+}
+
+static void expect_text(const char *rule, const char *have, const char *want)
+{
+    ck_assert_msg(str_eq(have, want), "%s:\n  have %s\n  want %s", rule, have != NULL ? have : "(none)",
+                  want != NULL ? want : "(none)");
 }
 
 static void check_row(const struct row *row, const struct desired *d)
 {
-    cleanup(mem_free_ptr) char *servers = text_of_servers(d), *skips = text_of_skips(d);
+    cleanup(mem_free_ptr) char *servers = text_of_wish(d), *skips = text_of_skips(d);
     ck_assert_msg(d->state == row->state, "%s: state %d, not %d (%s)", row->rule, d->state, row->state,
                   d->problem != NULL ? d->problem : "no problem");
-    ck_assert_msg(strcmp(servers, row->servers) == 0, "%s:\n  have %s\n  want %s", row->rule, servers, row->servers);
-    ck_assert_msg(strcmp(skips, row->skips) == 0, "%s:\n  have %s\n  want %s", row->rule, skips, row->skips);
-    ck_assert_msg(str_eq(d->problem, row->problem), "%s:\n  have %s\n  want %s", row->rule,
-                  d->problem != NULL ? d->problem : "(none)", row->problem != NULL ? row->problem : "(none)");
+    expect_text(row->rule, servers, row->servers);
+    expect_text(row->rule, skips, row->skips);
+    expect_text(row->rule, d->problem, row->problem);
+    expect_text(row->rule, d->note, row->note);
+    for (size_t i = 0; i < d->server_count; i++)
+        ck_assert_msg(!str_empty(d->servers[i].reason), "%s: %s without a reason", row->rule, d->servers[i].name);
 }
 
+/* The first pass of states that remember nothing yet says the same as no states. */
 START_TEST(every_rule)
 {
     const struct row *row = &rows[_i];
-    struct mapping_rules mapping = {row->fixed_port};
-    struct cache *c = cache_new();
+    struct mapping_text m;
     struct desired d;
-    sync_with(c, row->objects, CACHE_SLICES);
-    desired_compute(c, &mapping, &d);
+    text_mapping(&m, row->objects, row->settings);
+    desired_compute(&m.in, &d);
     check_row(row, &d);
+    ck_assert_uint_eq(d.due_ms, 0);
     desired_fini(&d);
-    cache_free(c);
+    m.in.states = server_states_new();
+    desired_compute(&m.in, &d);
+    check_row(row, &d);
+    ck_assert(d.due_ms == (strstr(row->servers, "draining") != NULL ? m.in.now_ms + DRAIN_MS : 0));
+    desired_fini(&d);
+    text_mapping_close(&m);
+}
+END_TEST
+
+/* ---- why a server is wished for ---- */
+
+static const struct {
+    const char *objects, *settings, *reasons;
+} reasons[] = {
+    {LOCAL "slice a http/80 : 10.244.1.1@n1", "",
+     "n1: 1 ready endpoint on node n1 (slice a); nodePort 30080 of its port http"},
+    {LOCAL "slice a http/80 : 10.244.1.1@n1 10.244.1.2@n1 10.244.1.3@n1=no", "",
+     "n1: 2 ready endpoints on node n1 (slice a); nodePort 30080 of its port http"},
+    {LOCAL "slice a http/80 : 10.244.1.1@n1\nslice b http/80 : 10.244.1.2@n1", "",
+     "n1: 2 ready endpoints on node n1 (slices a, b); nodePort 30080 of its port http"},
+    {LOCAL "slice a http/80 : 10.244.1.1@n1\nslice b http/80 : 10.244.1.2@n1\nslice c http/80 : 10.244.1.3@n1", "",
+     "n1: 3 ready endpoints on node n1 (slices a, b and more); nodePort 30080 of its port http"},
+    {LOCAL "slice a http/80 : 10.244.1.1@n1=no\nslice b http/80 : 10.244.1.1@n1", "",
+     "n1: 1 ready endpoint on node n1 (slice b); nodePort 30080 of its port http"},
+    {LOCAL "slice a http/80 : 10.244.1.1@n1", "port=9443",
+     "n1: 1 ready endpoint on node n1 (slice a); the port of HAPROXY_BACKEND_PORT"},
+    {INTERNAL "slice a http/80 : 10.0.0.1@n1", "",
+     "n1: 1 ready endpoint on node n1 (slice a); the endpoint's own port http"},
+    {NODES "endpoints web http/80 : 10.0.0.1@n1", "endpoints",
+     "n1: 1 ready endpoint on node n1 (Endpoints web); the endpoint's own port"},
+    {LOCAL "slice a http/80 : 10.9.9.9", "",
+     "10.9.9.9: ready endpoint 10.9.9.9 (slice a); the endpoint's own port, as it names no node"},
+    {LOCAL "slice a http/80 : 10.244.1.1@n1=leaving 10.244.1.2@n1=leaving", "",
+     "n1: 2 terminating endpoints on node n1 (slice a), used as no ready one can be; nodePort 30080 of its port http"},
+    {LOCAL "slice a http/80 : 10.244.1.1@n1=leaving\nslice b http/80 : 10.244.1.2@n2", "",
+     "n1: draining until its endpoints are gone or 30s are over: 1 terminating endpoint on node n1, none ready (slice "
+     "a)\n"
+     "n2: 1 ready endpoint on node n2 (slice b); nodePort 30080 of its port http"},
+    {LOCAL "slice a http/80 : 10.244.1.1@n1=leaving 10.244.1.2@n2", "drain=1500",
+     "n1: draining until its endpoints are gone or 1500ms are over: 1 terminating endpoint on node n1, none ready "
+     "(slice a)\n"
+     "n2: 1 ready endpoint on node n2 (slice a); nodePort 30080 of its port http"},
+    {"service web NodePort http/80/30080\nnode n1 10.0.0.1\nslice a http/80 : 10.244.1.1@n7 10.244.1.2@n8=no\n"
+     "slice b http/80 : 10.244.1.3@n9",
+     "mode=all",
+     "n1: NODE_MODE=all: every eligible node reaches the Service's 2 ready endpoints (slices a, b); nodePort 30080 of "
+     "its "
+     "port http"},
+    {"service web NodePort http/80/30080\nnode n1 10.0.0.1\nslice a http/80 : 10.244.1.1@n7=leaving", "mode=all",
+     "n1: NODE_MODE=all: every eligible node reaches the Service's 1 terminating endpoint (slice a); nodePort 30080 of "
+     "its "
+     "port http"},
+};
+
+START_TEST(every_reason)
+{
+    struct mapping_text m;
+    struct desired d;
+    cleanup(buf_fini) struct buf b;
+    buf_init(&b, 0);
+    text_mapping(&m, reasons[_i].objects, reasons[_i].settings);
+    desired_compute(&m.in, &d);
+    for (size_t i = 0; i < d.server_count; i++)
+        buf_printf(&b, "%s%s: %s", i > 0 ? "\n" : "", d.servers[i].name, d.servers[i].reason);
+    ck_assert_str_eq(buf_str(&b), reasons[_i].reasons);
+    desired_fini(&d);
+    text_mapping_close(&m);
 }
 END_TEST
 
 /* ---- which source ---- */
 
-static char *servers_of(const struct cache *c, uint16_t port, enum desired_state state)
-{
-    struct mapping_rules mapping = {port};
-    struct desired d;
-    desired_compute(c, &mapping, &d);
-    ck_assert_msg(d.state == state, "state %d, not %d: %s", d.state, state, d.problem != NULL ? d.problem : "");
-    ck_assert((state == DESIRED_OK) == (d.problem == NULL));
-    char *text = text_of_servers(&d);
-    desired_fini(&d);
-    return text;
-}
-
-static void expect_servers(const struct cache *c, enum desired_state state, const char *want)
-{
-    cleanup(mem_free_ptr) char *have = servers_of(c, 0, state);
-    ck_assert_str_eq(have, want);
-}
-
 START_TEST(not_synced_says_what_is_missing)
 {
     static const struct {
-        bool nodes, slices, endpoints;
+        bool nodes, slices, endpoints, service, denied;
         const char *problem;
     } cases[] = {
-        {false, false, false, "Nodes and EndpointSlices (or Endpoints) not read completely yet"},
-        {false, true, false, "Nodes not read completely yet"},
-        {false, false, true, "Nodes not read completely yet"},
-        {true, false, false, "EndpointSlices (or Endpoints) not read completely yet"},
+        {.problem = "Nodes, EndpointSlices (or Endpoints) and the Service not read completely yet"},
+        {.denied = true, .problem = "Nodes and EndpointSlices (or Endpoints) not read completely yet"},
+        {.slices = true, .denied = true, .problem = "Nodes not read completely yet"},
+        {.endpoints = true, .service = true, .problem = "Nodes not read completely yet"},
+        {.nodes = true, .denied = true, .problem = "EndpointSlices (or Endpoints) not read completely yet"},
+        {.nodes = true, .slices = true, .problem = "the Service not read completely yet"},
+        {.nodes = true, .endpoints = true, .problem = "the Service not read completely yet"},
+        {.slices = true, .problem = "Nodes and the Service not read completely yet"},
     };
     for (size_t i = 0; i < array_len(cases); i++) {
-        struct mapping_rules mapping = {80};
+        struct mapping_text m = {.rules = {.namespace = "ns", .service = "web", .fixed_port = 80},
+                                 .cache = cache_new()};
         struct desired d;
-        struct cache *c = cache_new();
+        m.in = (struct desired_input){
+            .nodes = m.cache, .service = m.cache, .rules = &m.rules, .service_denied = cases[i].denied};
+        m.in.states = server_states_new();
         if (cases[i].nodes)
-            text_sync(c, CACHE_NODES);
+            text_sync(m.cache, CACHE_NODES);
         if (cases[i].slices)
-            text_sync(c, CACHE_SLICES);
+            text_sync(m.cache, CACHE_SLICES);
         if (cases[i].endpoints)
-            text_sync(c, CACHE_ENDPOINTS);
+            text_sync(m.cache, CACHE_ENDPOINTS);
+        if (cases[i].service)
+            text_sync(m.cache, CACHE_SERVICES);
         /* What came in so far is not all there is. */
-        text_put_all(c, NODES "slice a http/80 : 10.0.0.1@n1");
-        desired_compute(c, &mapping, &d);
+        text_put_all(m.cache, LOCAL "slice a http/80 : 10.0.0.1@n1");
+        desired_compute(&m.in, &d);
         ck_assert_int_eq(d.state, DESIRED_NOT_SYNCED);
         ck_assert_uint_eq(d.server_count, 0);
         ck_assert_str_eq(d.problem, cases[i].problem);
         desired_fini(&d);
-        cache_free(c);
+        text_mapping_close(&m);
     }
 }
 END_TEST
 
+static void expect_servers(const struct mapping_text *m, enum desired_state state, const char *want)
+{
+    struct desired d;
+    desired_compute(&m->in, &d);
+    cleanup(mem_free_ptr) char *have = text_of_servers(&d);
+    ck_assert_msg(d.state == state, "state %d, not %d: %s", d.state, state, d.problem != NULL ? d.problem : "");
+    ck_assert((state == DESIRED_OK) == (d.problem == NULL));
+    ck_assert_str_eq(have, want);
+    desired_fini(&d);
+}
+
 START_TEST(endpoints_are_used_while_slices_are_not_synced)
 {
-    struct cache *c = cache_new();
-    sync_with(c, NODES "endpoints web http/80 : 10.0.0.1@n1 10.0.0.2@n2=no", CACHE_ENDPOINTS);
-    expect_servers(c, DESIRED_OK, "n1 10.0.0.1 80");
-    text_put(c, "slice a http/80 : 10.0.0.3@n3");
-    expect_servers(c, DESIRED_OK, "n1 10.0.0.1 80");
-    cache_free(c);
+    struct mapping_text m;
+    text_mapping(&m, NODES "endpoints web http/80 : 10.0.0.1@n1 10.0.0.2@n2=no", "endpoints");
+    expect_servers(&m, DESIRED_OK, "n1 10.0.0.1 80");
+    text_put(m.cache, "slice a http/80 : 10.0.0.3@n3");
+    expect_servers(&m, DESIRED_OK, "n1 10.0.0.1 80");
+    text_mapping_close(&m);
 }
 END_TEST
 
 START_TEST(subsets_are_united)
 {
-    struct cache *c = cache_new();
-    sync_with(c, NODES "endpoints web http/80 : 10.0.0.1@n1 | http/8080 : 10.0.0.2@n2", CACHE_ENDPOINTS);
-    expect_servers(c, DESIRED_OK, "n1 10.0.0.1 80; n2 10.0.0.2 8080");
-    text_put(c, "endpoints web http/80 : 10.0.0.1@n1 | https/443 : 10.0.0.2@n2");
-    cleanup(mem_free_ptr) char *none = servers_of(c, 0, DESIRED_UNDECIDED);
-    ck_assert_str_eq(none, "");
-    cache_free(c);
+    struct mapping_text m;
+    text_mapping(&m, NODES "endpoints web http/80 : 10.0.0.1@n1 | http/8080 : 10.0.0.2@n2", "endpoints");
+    expect_servers(&m, DESIRED_OK, "n1 10.0.0.1 80; n2 10.0.0.2 8080");
+    text_put(m.cache, "endpoints web http/80 : 10.0.0.1@n1 | https/443 : 10.0.0.2@n2");
+    expect_servers(&m, DESIRED_UNDECIDED, "");
+    text_mapping_close(&m);
 }
 END_TEST
 
 START_TEST(synced_slices_win_even_when_empty)
 {
-    struct cache *c = cache_new();
-    sync_with(c, NODES "endpoints web http/80 : 10.0.0.1@n1", CACHE_ENDPOINTS);
-    text_sync(c, CACHE_SLICES);
-    expect_servers(c, DESIRED_EMPTY, "");
-    text_put(c, "slice a http/80 : 10.0.0.2@n2");
-    expect_servers(c, DESIRED_OK, "n2 10.0.0.2 80");
-    cache_forget(c, CACHE_SLICES);
-    expect_servers(c, DESIRED_OK, "n1 10.0.0.1 80");
-    cache_free(c);
+    struct mapping_text m;
+    text_mapping(&m, NODES "endpoints web http/80 : 10.0.0.1@n1", "endpoints");
+    text_sync(m.cache, CACHE_SLICES);
+    expect_servers(&m, DESIRED_EMPTY, "");
+    text_put(m.cache, "slice a http/80 : 10.0.0.2@n2");
+    expect_servers(&m, DESIRED_OK, "n2 10.0.0.2 80");
+    cache_forget(m.cache, CACHE_SLICES);
+    expect_servers(&m, DESIRED_OK, "n1 10.0.0.1 80");
+    text_mapping_close(&m);
 }
 END_TEST
 
-START_TEST(skips_of_endpoints_name_the_object)
+/* One cache for all nodes, one for each Service. */
+START_TEST(nodes_in_a_cache_of_their_own)
 {
-    struct mapping_rules mapping = {0};
-    struct desired d;
-    struct cache *c = cache_new();
-    sync_with(c, NODES "endpoints web http/80 : 10.0.0.7@n7", CACHE_ENDPOINTS);
-    desired_compute(c, &mapping, &d);
-    ck_assert_uint_eq(d.skip_count, 1);
-    ck_assert_str_eq(d.skips[0].subject, "endpoint 10.0.0.7 of Endpoints web");
-    desired_fini(&d);
-    cache_free(c);
+    struct mapping_text m;
+    struct cache *nodes = cache_new();
+    text_mapping(&m, "service web NodePort Local http/80/30080\nnode n1 10.9.0.1\nslice a http/80 : 10.0.0.1@n1", "");
+    m.in.nodes = nodes;
+    expect_servers(&m, DESIRED_NOT_SYNCED, "");
+    text_sync(nodes, CACHE_NODES);
+    text_put(nodes, "node n1 10.0.0.1");
+    expect_servers(&m, DESIRED_OK, "n1 10.0.0.1 30080");
+    cache_free(nodes);
+    text_mapping_close(&m);
 }
 END_TEST
 
-/* ---- names, equality ---- */
+START_TEST(only_the_service_of_that_name)
+{
+    struct mapping_text m;
+    text_mapping(&m, "service other NodePort Local http/80/30081\n" NODES "slice a http/80 : 10.0.0.1@n1", "");
+    expect_servers(&m, DESIRED_OK, "n1 10.0.0.1 80");
+    text_put(m.cache, "service web NodePort Local http/80/30080");
+    expect_servers(&m, DESIRED_OK, "n1 10.0.0.1 30080");
+    m.in.service_denied = true; /* from now on: the last that was known stays, as long as the cache has it */
+    expect_servers(&m, DESIRED_OK, "n1 10.0.0.1 30080");
+    cache_forget(m.cache, CACHE_SERVICES);
+    expect_servers(&m, DESIRED_OK, "n1 10.0.0.1 80");
+    text_mapping_close(&m);
+}
+END_TEST
+
+/* ---- names, equality, looking up ---- */
 
 START_TEST(server_names)
 {
@@ -350,29 +266,40 @@ END_TEST
 
 START_TEST(equality_and_copies)
 {
-    static const char *const states[] = {
-        NODES "slice a http/80 : 10.0.0.1@n1",
-        NODES "slice a http/80 : 10.0.0.1@n1 10.0.0.2@n2",
-        NODES "slice a http/80 : 10.0.0.2@n2",
-        NODES "slice a http/81 : 10.0.0.1@n1",
-        "node n1 10.9.0.1\nslice a http/80 : 10.9.0.1@n1",
-        NODES "slice a http/80 : 10.0.0.1@n1=no",
-        NODES "slice a http/80 : 10.0.0.1@n1=no 10.0.0.2@n2=no",
-        NODES "slice a http/80 https/443 : 10.0.0.1@n1",
+    static const struct {
+        const char *objects, *settings;
+    } states[] = {
+        {NODES "slice a http/80 : 10.0.0.1@n1", ""},
+        {NODES "slice a http/80 : 10.0.0.1@n1 10.0.0.2@n2", ""},
+        {NODES "slice a http/80 : 10.0.0.1@n1=leaving 10.0.0.2@n2", ""},
+        {NODES "slice a http/80 : 10.0.0.2@n2", ""},
+        {NODES "slice a http/80 : 10.0.0.2@n2", "weights=equal"},
+        {NODES "slice a http/80 : 10.0.0.2@n2", "weights=endpoints"},
+        {NODES "slice a http/81 : 10.0.0.1@n1", ""},
+        {"node n1 10.9.0.1\nslice a http/80 : 10.9.0.1@n1", ""},
+        {NODES "slice a http/80 : 10.0.0.1@n1=no", ""},
+        {NODES "slice a http/80 : 10.0.0.1@n1=no 10.0.0.2@n2=no", ""},
+        {NODES "slice a http/80 https/443 : 10.0.0.1@n1", ""},
+        {BALANCED "slice a http/80 : 10.0.0.1@n1", ""},
+        {BALANCED "slice a http/80 : 10.0.0.1@n1", "check"},
+        {"service web NodePort Local http/80/30080 paused\n" NODES "slice a http/80 : 10.0.0.1@n1", ""},
     };
-    struct mapping_rules mapping = {0};
     struct desired d[array_len(states)], copy;
     for (size_t i = 0; i < array_len(states); i++) {
-        struct cache *c = cache_new();
-        sync_with(c, states[i], CACHE_SLICES);
-        desired_compute(c, &mapping, &d[i]);
-        cache_free(c);
+        struct mapping_text m;
+        text_mapping(&m, states[i].objects, states[i].settings);
+        desired_compute(&m.in, &d[i]);
+        text_mapping_close(&m);
     }
     for (size_t i = 0; i < array_len(states); i++) {
         desired_copy(&copy, &d[i]);
         for (size_t j = 0; j < array_len(states); j++)
             ck_assert_msg(desired_eq(&copy, &d[j]) == (i == j), "%zu and %zu", i, j);
         ck_assert_uint_eq(copy.endpoint_count, d[i].endpoint_count);
+        ck_assert(str_eq(copy.note, d[i].note));
+        ck_assert_uint_eq(copy.skip_count, 0);
+        for (size_t k = 0; k < copy.server_count; k++)
+            ck_assert_str_eq(copy.servers[k].reason, d[i].servers[k].reason);
         desired_fini(&copy);
     }
     for (size_t i = 0; i < array_len(states); i++)
@@ -383,254 +310,132 @@ START_TEST(equality_and_copies)
 }
 END_TEST
 
-/* ---- properties over random states ---- */
-
-#define WORLD_NODES 12
-#define WORLD_SLICES 5
-#define WORLD_LINES (WORLD_NODES + WORLD_SLICES)
-
-/* A random line for object i: nodes first, then slices. NULL: the object is not there. */
-static char *random_line(struct dice *dice, unsigned i)
+/* Only other reasons: nothing for HAProxy to know. */
+START_TEST(other_reasons_are_no_difference)
 {
-    static const char *const states[] = {"yes", "yes", "no", "leaving", "gone"};
-    if (dice_one_in(dice, 5))
-        return NULL;
-    if (i < WORLD_NODES)
-        return dice_one_in(dice, 8) ? mem_printf("node n%u", i) : mem_printf("node n%u 10.0.0.%u", i, i);
-    struct buf b;
-    buf_init(&b, 0);
-    buf_printf(&b, "slice s%u http/80 :", i);
-    for (unsigned n = dice_below(dice, 5), k = 0; k < n; k++) {
-        unsigned node = dice_below(dice, WORLD_NODES + 2);
-        const char *state = states[dice_below(dice, array_len(states))];
-        if (node < WORLD_NODES)
-            buf_printf(&b, " 10.%u.0.%u@n%u=%s", dice_one_in(dice, 3) ? 244 : 0, node, node, state);
-        else
-            buf_printf(&b, " 10.9.0.%u=%s", node, state);
-    }
-    return buf_take(&b);
-}
-
-static void forget_object(struct cache *c, unsigned i)
-{
-    cleanup(mem_free_ptr) char *name = mem_printf(i < WORLD_NODES ? "n%u" : "s%u", i);
-    cache_delete(c, i < WORLD_NODES ? CACHE_NODES : CACHE_SLICES, name);
-}
-
-/* Reaches the world through `noise` events about other versions of the same objects, in an order of its own. */
-static void reach(struct cache *c, struct dice *dice, char *const *world, unsigned noise)
-{
-    unsigned order[WORLD_LINES];
-    for (unsigned i = 0; i < WORLD_LINES; i++)
-        order[i] = i;
-    for (unsigned i = WORLD_LINES - 1; i > 0; i--) {
-        unsigned j = dice_below(dice, i + 1), swap = order[i];
-        order[i] = order[j];
-        order[j] = swap;
-    }
-    bool relist_nodes = dice_one_in(dice, 2), relist_slices = dice_one_in(dice, 2);
-    for (unsigned k = 0; k < noise; k++) {
-        unsigned i = dice_below(dice, WORLD_LINES);
-        cleanup(mem_free_ptr) char *line = random_line(dice, i);
-        if (line != NULL)
-            text_put(c, line);
-        else
-            forget_object(c, i);
-    }
-    if (relist_nodes)
-        cache_replace_begin(c, CACHE_NODES);
-    if (relist_slices)
-        cache_replace_begin(c, CACHE_SLICES);
-    for (unsigned k = 0; k < WORLD_LINES; k++) {
-        if (world[order[k]] != NULL)
-            text_put(c, world[order[k]]);
-        else
-            forget_object(c, order[k]);
-    }
-    if (relist_nodes)
-        cache_replace_end(c, CACHE_NODES);
-    if (relist_slices)
-        cache_replace_end(c, CACHE_SLICES);
-}
-
-START_TEST(the_order_of_events_never_matters)
-{
-    struct dice dice = {88172645463325252u};
-    for (unsigned round = 0; round < 1500; round++) {
-        char *world[WORLD_LINES], *text[3];
-        struct mapping_rules mapping = {dice_one_in(&dice, 2) ? 30080 : 0};
-        struct desired d[3];
-        for (unsigned i = 0; i < WORLD_LINES; i++)
-            world[i] = random_line(&dice, i);
-        for (unsigned k = 0; k < 3; k++) {
-            struct cache *c = cache_new();
-            text_sync(c, CACHE_NODES);
-            text_sync(c, CACHE_SLICES);
-            reach(c, &dice, world, k * 20);
-            desired_compute(c, &mapping, &d[k]);
-            text[k] = text_of_skips(&d[k]);
-            cache_free(c);
-        }
-        for (unsigned k = 1; k < 3; k++) {
-            ck_assert_msg(desired_eq(&d[0], &d[k]), "round %u", round);
-            ck_assert_msg(strcmp(text[0], text[k]) == 0, "round %u:\n%s\n--\n%s", round, text[0], text[k]);
-        }
-        for (unsigned k = 0; k < 3; k++) {
-            desired_fini(&d[k]);
-            free(text[k]);
-        }
-        for (unsigned i = 0; i < WORLD_LINES; i++)
-            free(world[i]);
-    }
+    struct mapping_text m;
+    struct desired a, b;
+    text_mapping(&m, LOCAL "slice a http/80 : 10.0.0.1@n1 10.0.0.2@n2=no", "mode=all");
+    desired_compute(&m.in, &a);
+    text_put(m.cache, "slice a http/80 : 10.0.0.1@n1 10.0.0.8@n1 10.0.0.2@n2=gone");
+    m.rules.node_mode = NODE_MODE_ENDPOINTS;
+    desired_compute(&m.in, &b);
+    ck_assert_str_ne(a.servers[0].reason, b.servers[0].reason);
+    ck_assert_str_ne(a.skips[0].reason, b.skips[0].reason);
+    ck_assert(a.note != NULL && b.note == NULL);
+    ck_assert(desired_eq(&a, &b));
+    b.due_ms = 7;
+    ck_assert(desired_eq(&a, &b));
+    desired_fini(&a);
+    desired_fini(&b);
+    text_mapping_close(&m);
 }
 END_TEST
 
-/* The rules once more, as slowly and plainly as they can be said, for a fixed port. */
-struct oracle {
-    const char *node;
-    bool any_ready, ready, leaving;
-};
-
-static void oracle_look(void *arg, const struct endpoint_set *s)
+START_TEST(looking_up)
 {
-    struct oracle *o = arg;
-    for (size_t g = 0; g < s->group_count; g++)
-        for (size_t i = 0; i < s->groups[g].endpoint_count; i++) {
-            const struct endpoint *e = &s->groups[g].endpoints[i];
-            bool here = e->node_name != NULL && strcmp(e->node_name, o->node) == 0;
-            o->any_ready = o->any_ready || e->ready;
-            o->ready = o->ready || (here && e->ready);
-            o->leaving = o->leaving || (here && e->serving && e->terminating);
-        }
-}
-
-START_TEST(a_node_serves_exactly_when_the_rules_say_so)
-{
-    struct dice dice = {1234567891011u};
-    for (unsigned round = 0; round < 1500; round++) {
-        char *world[WORLD_LINES];
-        struct mapping_rules mapping = {30080};
-        struct desired d;
-        struct cache *c = cache_new();
-        for (unsigned i = 0; i < WORLD_LINES; i++)
-            world[i] = random_line(&dice, i);
-        text_sync(c, CACHE_NODES);
-        text_sync(c, CACHE_SLICES);
-        reach(c, &dice, world, 0);
-        desired_compute(c, &mapping, &d);
-        for (unsigned i = 0; i < WORLD_NODES; i++) {
-            cleanup(mem_free_ptr) char *name = mem_printf("n%u", i);
-            struct oracle o = {.node = name};
-            cache_each_set(c, CACHE_SLICES, oracle_look, &o);
-            const struct node *n = cache_node(c, name);
-            bool want = n != NULL && n->internal_ip != NULL && (o.ready || (!o.any_ready && o.leaving)), have = false;
-            for (size_t k = 0; k < d.server_count; k++)
-                have = have || strcmp(d.servers[k].name, name) == 0;
-            ck_assert_msg(have == want, "round %u, node %s", round, name);
-        }
-        for (size_t k = 1; k < d.server_count; k++)
-            ck_assert_str_lt(d.servers[k - 1].name, d.servers[k].name);
-        desired_fini(&d);
-        cache_free(c);
-        for (unsigned i = 0; i < WORLD_LINES; i++)
-            free(world[i]);
-    }
+    struct mapping_text m;
+    struct desired d;
+    text_mapping(&m,
+                 NODES "node n4 10.0.0.4 !excluded\nnode a/b 10.0.1.1\nnode a#b 10.0.1.2 !excluded\nnode n5 10.0.0.5\n"
+                       "slice a http/80 : 10.0.0.1@n1 10.0.0.2@n2=no 10.0.0.3@n3 10.0.0.4@n4 10.0.0.7@n7 10.9.9.9=no "
+                       "10.0.1.1@a/b=no 10.0.1.2@a#b=no",
+                 "");
+    desired_compute(&m.in, &d);
+    ck_assert_str_eq(desired_find(&d, "n3")->address, "10.0.0.3");
+    ck_assert_ptr_eq(desired_find(&d, "n1"), &d.servers[0]);
+    ck_assert_ptr_null(desired_find(&d, "n2"));
+    ck_assert_ptr_null(desired_find(&d, ""));
+    ck_assert_ptr_null(desired_why_out(&d, "n1"));
+    ck_assert_ptr_null(desired_why_out(&d, "n5")); /* it has no endpoint, and nobody remembers one */
+    ck_assert_str_eq(desired_why_out(&d, "n2")->reason, "it is not ready (on node n2)");
+    ck_assert_str_eq(desired_why_out(&d, "n4")->subject, "node n4");
+    ck_assert(desired_why_out(&d, "n4")->announced);
+    ck_assert_str_eq(desired_why_out(&d, "n7")->reason, "its node n7 is not known");
+    ck_assert_str_eq(desired_why_out(&d, "10.9.9.9")->reason, "it is not ready");
+    ck_assert(desired_why_out(&d, "a_b")->announced); /* of the one name, what was announced was for both */
+    desired_fini(&d);
+    ck_assert_ptr_null(desired_find(&d, "n1"));
+    ck_assert_ptr_null(desired_why_out(&d, "n1"));
+    text_mapping_close(&m);
 }
 END_TEST
 
-#define MOVERS 8
+/* ---- many ---- */
 
-static void put_slice(struct cache *c, unsigned s, const bool in[MOVERS])
+static void put_ready(struct mapping_text *m, const char *first, unsigned count)
 {
-    struct buf b;
-    buf_init(&b, 0);
-    buf_printf(&b, "slice s%u http/80 :", s);
-    for (unsigned e = 0; e < MOVERS; e++)
-        if (in[e])
-            buf_printf(&b, " 10.0.0.%u@n%u", e, e);
-    text_put(c, buf_str(&b));
-    buf_fini(&b);
+    cleanup(buf_fini) struct buf line;
+    buf_init(&line, 0);
+    buf_add(&line, first);
+    for (unsigned e = 0; e < count; e++)
+        buf_printf(&line, " 10.244.%u.%u@n1", e / 250, e % 250);
+    text_put(m->cache, buf_str(&line));
 }
 
-START_TEST(an_endpoint_that_moves_between_slices_never_vanishes)
+START_TEST(weights_have_haproxys_limit)
 {
-    struct dice dice = {424242424242u};
-    struct mapping_rules mapping = {0};
-    bool in[WORLD_SLICES][MOVERS] = {{0}};
-    struct cache *c = cache_new();
-    text_sync(c, CACHE_NODES);
-    text_sync(c, CACHE_SLICES);
-    for (unsigned e = 0; e < MOVERS; e++) {
-        cleanup(mem_free_ptr) char *node = mem_printf("node n%u 10.0.0.%u", e, e);
-        text_put(c, node);
-        in[e % WORLD_SLICES][e] = true;
-    }
-    for (unsigned s = 0; s < WORLD_SLICES; s++)
-        put_slice(c, s, in[s]);
-    for (unsigned step = 0; step < 3000; step++) {
-        unsigned e = dice_below(&dice, MOVERS), s = dice_below(&dice, WORLD_SLICES), elsewhere = 0;
-        for (unsigned k = 0; k < WORLD_SLICES; k++)
-            elsewhere += k != s && in[k][e];
-        in[s][e] = elsewhere == 0 || !in[s][e];
-        put_slice(c, s, in[s]);
-        struct desired d;
-        desired_compute(c, &mapping, &d);
-        ck_assert_uint_eq(d.server_count, MOVERS);
-        ck_assert_uint_eq(d.skip_count, 0);
-        desired_fini(&d);
-    }
-    cache_free(c);
+    struct mapping_text m;
+    text_mapping(&m, LOCAL, "weights=endpoints");
+    put_ready(&m, "slice a http/80 :", 255);
+    expect_servers(&m, DESIRED_OK, "n1 10.0.0.1 30080 w255");
+    put_ready(&m, "slice a http/80 :", 256);
+    expect_servers(&m, DESIRED_OK, "n1 10.0.0.1 30080 w256");
+    put_ready(&m, "slice a http/80 :", 257);
+    expect_servers(&m, DESIRED_OK, "n1 10.0.0.1 30080 w256");
+    put_ready(&m, "slice b http/80 : 10.244.0.1@n1", 900);
+    expect_servers(&m, DESIRED_OK, "n1 10.0.0.1 30080 w256");
+    text_mapping_close(&m);
 }
 END_TEST
 
 START_TEST(many_endpoints)
 {
-    struct mapping_rules mapping = {30080};
+    struct mapping_text m;
     struct desired d;
-    struct cache *c = cache_new();
-    struct buf line;
+    cleanup(buf_fini) struct buf line;
     buf_init(&line, 0);
-    text_sync(c, CACHE_NODES);
-    text_sync(c, CACHE_SLICES);
+    text_mapping(&m, "", "port=30080");
     for (unsigned n = 0; n < 2000; n++) {
         buf_clear(&line);
         buf_printf(&line, "node worker-%04u.example.internal 10.1.%u.%u", n, n / 200, n % 200);
-        text_put(c, buf_str(&line));
+        text_put(m.cache, buf_str(&line));
     }
     for (unsigned s = 0; s < 200; s++) {
         buf_clear(&line);
         buf_printf(&line, "slice web-%03u http/80 : 10.9.%u.1", s, s);
         for (unsigned e = 0; e < 100; e++)
             buf_printf(&line, " 10.244.%u.%u@worker-%04u.example.internal", s, e, (s * 100 + e) % 2000);
-        text_put(c, buf_str(&line));
+        text_put(m.cache, buf_str(&line));
     }
-    buf_fini(&line);
-    desired_compute(c, &mapping, &d);
+    desired_compute(&m.in, &d);
     ck_assert_uint_eq(d.endpoint_count, 20200);
     ck_assert_uint_eq(d.server_count, 2200);
     ck_assert_str_eq(d.servers[2199].name, "worker-1999.example.internal");
+    ck_assert_str_eq(
+        d.servers[2199].reason,
+        "10 ready endpoints on node worker-1999.example.internal (slices web-019, web-039 and more); the port "
+        "of HAPROXY_BACKEND_PORT");
     desired_fini(&d);
-    cache_free(c);
+    text_mapping_close(&m);
 }
 END_TEST
 
 START_TEST(every_endpoint_a_place_of_its_own)
 {
-    struct mapping_rules mapping = {0};
+    struct mapping_text m;
     struct desired d;
-    struct cache *c = cache_new();
     cleanup(buf_fini) struct buf line;
     buf_init(&line, 0);
-    text_sync(c, CACHE_NODES);
-    text_sync(c, CACHE_SLICES);
+    text_mapping(&m, "", "");
     buf_add(&line, "slice a http/80 :");
     for (unsigned e = 0; e < 3000; e++)
         buf_printf(&line, " 10.9.%u.%u", e / 250, e % 250);
-    text_put(c, buf_str(&line));
-    desired_compute(c, &mapping, &d);
+    text_put(m.cache, buf_str(&line));
+    desired_compute(&m.in, &d);
     ck_assert_uint_eq(d.server_count, 3000);
     desired_fini(&d);
-    cache_free(c);
+    text_mapping_close(&m);
 }
 END_TEST
 
@@ -638,20 +443,20 @@ int main(void)
 {
     Suite *s = suite_create("desired");
     TCase *t = tcase_create("rules");
+    tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, every_rule, 0, (int)array_len(rows));
+    tcase_add_loop_test(t, every_reason, 0, (int)array_len(reasons));
     tcase_add_test(t, not_synced_says_what_is_missing);
     tcase_add_test(t, endpoints_are_used_while_slices_are_not_synced);
     tcase_add_test(t, subsets_are_united);
     tcase_add_test(t, synced_slices_win_even_when_empty);
-    tcase_add_test(t, skips_of_endpoints_name_the_object);
+    tcase_add_test(t, nodes_in_a_cache_of_their_own);
+    tcase_add_test(t, only_the_service_of_that_name);
     tcase_add_test(t, server_names);
     tcase_add_test(t, equality_and_copies);
-    suite_add_tcase(s, t);
-    t = tcase_create("properties");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, the_order_of_events_never_matters);
-    tcase_add_test(t, a_node_serves_exactly_when_the_rules_say_so);
-    tcase_add_test(t, an_endpoint_that_moves_between_slices_never_vanishes);
+    tcase_add_test(t, other_reasons_are_no_difference);
+    tcase_add_test(t, looking_up);
+    tcase_add_test(t, weights_have_haproxys_limit);
     tcase_add_test(t, many_endpoints);
     tcase_add_test(t, every_endpoint_a_place_of_its_own);
     suite_add_tcase(s, t);
