@@ -21,14 +21,15 @@ def play(story: Story, screen: Screen) -> None:
     screen.heading("1. First sync: three nodes; until then HAProxy has its backup server alone")
     story.first_sync()
     story.show_distribution()
-    screen.heading("2. node-3 leaves: its pod is terminating")
-    story.node_leaves("node-3")
+    screen.heading("2. node-3 drains: its pod is terminating, so it gets no new connections")
+    story.node_drains("node-3")
     story.show_distribution()
+    screen.heading("3. node-3 is gone")
     story.node_is_gone("node-3")
-    screen.heading("3. node-4 joins")
+    screen.heading("4. node-4 joins")
     story.node_joins("node-4")
     story.show_distribution()
-    screen.heading("4. A heartbeat of node-1, as every node posts one every few minutes")
+    screen.heading("5. A heartbeat of node-1, as every node posts one every few minutes")
     story.heartbeat("node-1")
 
 
@@ -45,6 +46,10 @@ def show_places(stage: Stage, screen: Screen) -> None:
         ["Kubernetes API", f"curl {stage.kube.url}/api/v1/nodes"],
         ["its control port", f"curl {stage.kube.control_url}/requests"],
         ["manifests", str(directory)]], numbers=False)
+    screen.say("")
+    screen.say("What would the daemon do now, and why? With its environment (printed by the second line):")
+    screen.say(f"  {stage.daemon.binary} plan")
+    screen.say("  " + " ".join(f"{name}={value}" for name, value in stage.settings().items()))
     screen.say("")
     screen.say("Edit a manifest and watch. A node leaves, for example, when its pod is no longer ready:")
     screen.say(f"  sed -i '/nodeName: node-2/,+2 s/ready: true/ready: false/' {directory / SLICE_FILE}")

@@ -1,4 +1,4 @@
-"""The manifests that the demo writes and edits: one file for each Node, one for the EndpointSlice."""
+"""The manifests that the demo writes and edits: one file for each Node, one for the Service, one for the EndpointSlice."""
 
 from __future__ import annotations
 
@@ -20,6 +20,21 @@ status:
   - {{type: InternalIP, address: {address}}}
   conditions:
   - {{type: Ready, status: "True", lastHeartbeatTime: "{heartbeat}"}}
+"""
+
+_SERVICE = f"""\
+# The daemon takes the port of HAProxy's servers from here.
+apiVersion: v1
+kind: Service
+metadata:
+  name: {SERVICE}
+  namespace: {NAMESPACE}
+  # annotations: {{{{haproxy-k8s-sync/paused: "true"}}}}
+spec:
+  type: NodePort
+  externalTrafficPolicy: Local
+  ports:
+  - {{{{name: http, protocol: TCP, port: 80, targetPort: 8080, nodePort: {{node_port}}}}}}
 """
 
 _SLICE = f"""\
@@ -51,6 +66,9 @@ class Manifests:
 
     def node(self, name: str, address: str, heartbeat: str = "2026-01-01T00:00:00Z") -> pathlib.Path:
         return self._write(f"{name}.yaml", _NODE.format(name=name, address=address, heartbeat=heartbeat))
+
+    def service(self, node_port: int) -> pathlib.Path:
+        return self._write("service.yaml", _SERVICE.format(node_port=node_port))
 
     def remove_node(self, name: str) -> pathlib.Path:
         path = self.directory / f"{name}.yaml"

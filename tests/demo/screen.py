@@ -42,6 +42,10 @@ class Screen:
     def bad(self, text: str) -> None:
         self.say(self.paint(text, RED))
 
+    def quote(self, text: str) -> None:
+        """What another program printed."""
+        self.line("\n".join(f"   {self.paint('>', CYAN)} {line}" for line in text.splitlines()))
+
     def log(self, who: str, text: str) -> None:
         """A line of somebody else's log: folded on a terminal, whole in a file."""
         prefix = f"   {who} | "

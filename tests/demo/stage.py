@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import socket
+import subprocess
 import tempfile
 
 from tests.harness.backends import node_port
@@ -111,8 +112,12 @@ class Stage:
         return {"INGRESS_NAMESPACE": NAMESPACE, "INGRESS_SERVICE_NAME": SERVICE,
                 "KUBECONFIG": str(self.kube.kubeconfig(self.home / "kubeconfig")),
                 "HAPROXY_DATAPLANE_URL": self.dataplane.url, "HAPROXY_DATAPLANE_USERNAME": user,
-                "HAPROXY_DATAPLANE_PASSWORD": password, "HAPROXY_BACKEND_NAME": BACKEND,
-                "HAPROXY_BACKEND_PORT": str(self.node_port)}
+                "HAPROXY_DATAPLANE_PASSWORD": password, "HAPROXY_BACKEND_NAME": BACKEND}
+
+    def ask_daemon(self, *arguments: str) -> str:
+        """What the program prints for a subcommand."""
+        asked = subprocess.run([self.daemon.binary, *arguments], env=self.settings(), capture_output=True, text=True, timeout=30)
+        return asked.stdout + asked.stderr
 
     def __enter__(self) -> "Stage":
         with contextlib.ExitStack() as stack:
@@ -122,6 +127,7 @@ class Stage:
             for name in FIRST:
                 self.add_backend(name)
                 self.manifests.node(name, ADDRESSES[name])
+            self.manifests.service(self.node_port)
             self.manifests.endpoints(dict.fromkeys(FIRST, True))
             stack.enter_context(self.haproxy)
             stack.enter_context(self.dataplane)
@@ -153,11 +159,14 @@ class Stage:
         found = re.search(r"^# _version=(\d+)", self.haproxy.config.read_text(), re.M)
         return int(found[1]) if found else 1
 
-    def file_servers(self) -> set[str]:
-        """Names on the server lines of our backend in haproxy.cfg, without the one that was there before."""
+    def file_servers(self) -> tuple[set[str], set[str]]:
+        """Names on the server lines of our backend in haproxy.cfg, without the one that was there before: those in rotation,
+        and those in maintenance."""
         _, _, rest = self.haproxy.config.read_text().partition(f"\nbackend {BACKEND}")
         section = re.split(r"^\S", rest.partition("\n")[2], maxsplit=1, flags=re.M)[0]
-        return set(re.findall(r"^\s+server (\S+)", section, re.M)) - {SORRY}
+        lines = {name: words.split() for name, words in re.findall(r"^\s+server (\S+)(.*)", section, re.M) if name != SORRY}
+        resting = {name for name, words in lines.items() if "disabled" in words}
+        return set(lines) - resting, resting
 
     def reloads(self) -> int:
         """As the HAProxy master counts them; while it starts or reloads it does not answer for a moment."""
@@ -174,9 +183,10 @@ class Stage:
                 answer += chunk
         return re.search(r"^\d+\s+master\s+(\d+)", answer.decode(), re.M)
 
-    def wait_file(self, nodes: set[str], timeout: float = 15.0) -> None:
-        wait_until(lambda: self._alive() and self.file_servers() == nodes, timeout,
-                   f"haproxy.cfg to have {', '.join(sorted(nodes))}", interval=0.002)
+    def wait_file(self, nodes: set[str], draining: set[str], timeout: float = 15.0) -> None:
+        wait_until(lambda: self._alive() and self.file_servers() == (nodes, draining), timeout,
+                   f"haproxy.cfg to have {', '.join(sorted(nodes))}" +
+                   (f" and, in maintenance, {', '.join(sorted(draining))}" if draining else ""), interval=0.002)
 
     def _alive(self) -> bool:
         process = self.daemon.process

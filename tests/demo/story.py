@@ -46,26 +46,28 @@ class Story:
         self.outcomes: list[Outcome] = []
         self.traffic = Traffic(stage.haproxy.port)
         self._ready = dict.fromkeys(FIRST, True)
+        """Each node with a pod, and whether that is ready or on its way out."""
 
     def first_sync(self) -> None:
         def change() -> str:
             self.stage.daemon.start()
             return "started: the daemon, beside the manifests of " + ", ".join(FIRST)
-        self.act("first sync: three nodes", set(FIRST), change,
+        self.act("first sync: three nodes", True, change,
                  lambda at: wait_until(lambda: self._first_of(FIRST, at), 15, "traffic to reach a node"))
 
-    def act(self, what: str, commit: set[str] | None, change: Callable[[], str], moved: Callable[[float], float]) -> None:
-        """Changes a manifest, waits for the commit (None: there must be none) and until the traffic has moved."""
+    def act(self, what: str, commit: bool, change: Callable[[], str], moved: Callable[[float], float]) -> None:
+        """Changes a manifest, waits for the commit (False: there must be none) and until the traffic has moved."""
         stage, outcome = self.stage, Outcome(what)
         version, reloads, started = stage.file_version(), stage.reloads(), time.monotonic()
         self.screen.say(change())
-        if commit is not None:
-            stage.wait_file(commit)
+        if commit:
+            stage.wait_file({name for name, ready in self._ready.items() if ready},
+                            {name for name, ready in self._ready.items() if not ready})
             outcome.commit_ms = _since(started)
         at = moved(started)
-        if commit is not None:
+        if commit:
             outcome.traffic_ms = (at - started) * 1000
-            stage.daemon.wait_ready()
+            stage.daemon.wait_metric("in_sync", 1)  # HAProxy has loaded it
         outcome.transactions, outcome.reloads = stage.file_version() - version, stage.reloads() - reloads
         asked = self.traffic.since(started)
         outcome.requests, outcome.failed = len(asked), sum(not answer.node for answer in asked)
@@ -79,20 +81,21 @@ class Story:
             self.screen.good(f"committed after {outcome.commit_ms:.0f} ms, traffic moved after {outcome.traffic_ms:.0f} ms; "
                              f"{outcome.requests} requests meanwhile, {outcome.failed} failed")
 
-    def node_leaves(self, node: str) -> None:
+    def node_drains(self, node: str) -> None:
         self._ready[node] = False
-        left = {name for name, ready in self._ready.items() if ready}
-        self.act(f"{node} leaves: its pod terminates", left, self._write_endpoints, lambda at: self._last_of(node, at))
-        del self._ready[node]
+        self.act(f"{node} drains: its pod terminates", True, self._write_endpoints, lambda at: self._last_of(node, at))
+        self.screen.say(f"why? haproxy-k8s-sync explain {node} says:")
+        self.screen.quote(self.stage.ask_daemon("explain", node))
 
     def node_is_gone(self, node: str) -> None:
-        """The machine goes after its pod: nothing is left for HAProxy to learn."""
+        """The machine goes after its pod."""
         def change() -> str:
+            del self._ready[node]
             self._write_endpoints()
             removed = self.stage.manifests.remove_node(node)
             self.stage.remove_backend(node)
-            return f"removed: {removed.name}, and what served on {ADDRESSES[node]} is stopped"
-        self.act(f"{node} is gone: nothing to do", None, change, lambda _: self._quiet())
+            return f"removed: its endpoint, {removed.name}, and what served on {ADDRESSES[node]} is stopped"
+        self.act(f"{node} is gone: its line goes, too", True, change, lambda at: self._last_of(node, at))
 
     def node_joins(self, node: str) -> None:
         """The machine comes before its pod."""
@@ -101,7 +104,7 @@ class Story:
         self.screen.say(f"added: {self.stage.manifests.node(node, ADDRESSES[node]).name}, no pod on it yet")
         self._wait_for_events(seen)
         self._ready[node] = True
-        self.act(f"{node} joins: a ready pod on it", set(self._ready), self._write_endpoints,
+        self.act(f"{node} joins: a ready pod on it", True, self._write_endpoints,
                  lambda at: wait_until(lambda: self._first_of((node,), at), 15, f"traffic to reach {node}"))
 
     def heartbeat(self, node: str) -> None:
@@ -114,16 +117,17 @@ class Story:
         def moved(_: float) -> float:
             self._wait_for_events(seen)
             return self._quiet()
-        self.act("a heartbeat: nothing to do", None, change, moved)
+        self.act("a heartbeat: nothing to do", False, change, moved)
 
     def show_distribution(self) -> None:
         started = time.monotonic()
         time.sleep(SHOW_S)
         answers = self.traffic.since(started)
         self.screen.say(f"{len(answers)} requests through HAProxy in {SHOW_S:g} s were answered by:")
+        wanted = {name for name, ready in self._ready.items() if ready}
         self.screen.distribution(counts(answers), {name: ADDRESSES[name] for name in self._ready})
-        if set(counts(answers)) != set(self._ready):
-            raise AssertionError(f"traffic reached {sorted(counts(answers))}, not {sorted(self._ready)}")
+        if set(counts(answers)) != wanted:
+            raise AssertionError(f"traffic reached {sorted(counts(answers))}, not {sorted(wanted)}")
 
     def summary(self) -> bool:
         """The table; True when everything happened and nothing failed."""
