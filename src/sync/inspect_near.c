@@ -24,7 +24,7 @@ void nearest_fini(struct nearest *n)
 static void forget(struct nearest *n, size_t at)
 {
     free(n->names[at]);
-    for (size_t i = at + 1; i < n->count; i++) {
+    for (size_t i = at + 1; i < n->count && i < array_len(n->names); i++) {
         n->names[i - 1] = n->names[i];
         n->distances[i - 1] = n->distances[i];
     }
