@@ -1,0 +1,223 @@
+/* `explain` as text (src/sync/inspect_explain): the rules are made by hand, what comes of the server by the real plan. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "inspect_world.h"
+
+#define HEADING "backend be  <-  Service ingress/web port https  (NodePort, policy Local, nodePort 30443)\n"
+#define LIVE "  node n1: live\n    it is wanted\n\n  [x] known       Node n1 is known\n\n"
+#define OUT \
+    "  node n1: out\n    it is tainted\n\n  [x] known       Node n1 is known\n  [ ] eligible    it is tainted\n\n"
+
+static struct inspect_world w;
+
+static void expect(const char *text)
+{
+    world_expect(&w, inspect_print_explain, text);
+}
+
+static void add_rule(struct explanation *e, const char *rule, bool passed, const char *text)
+{
+    e->rules = mem_resize(e->rules, e->rule_count + 1, sizeof(e->rules[0]));
+    e->rules[e->rule_count++] = (struct explain_rule){rule, passed, mem_strdup(text)};
+}
+
+static struct inspect_backend *add(const char *wish, enum server_state state)
+{
+    struct inspect_backend *b = world_add(&w, "be", wish);
+    struct explanation *e = &b->explanation;
+    w.report.node = "n1";
+    b->node_known = b->is_node = true;
+    *e = (struct explanation){.state = state,
+                              .server = mem_strdup("n1"),
+                              .verdict = mem_strdup(state == SERVER_OUT ? "it is tainted" : "it is wanted")};
+    add_rule(e, "known", true, "Node n1 is known");
+    if (state == SERVER_OUT)
+        add_rule(e, "eligible", false, "it is tainted");
+    return b;
+}
+
+START_TEST(live_and_in_step)
+{
+    world_see(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "server n1 10.0.0.1:30443 check weight 100");
+    expect(HEADING LIVE "  now in HAProxy  server n1 10.0.0.1:30443 check weight 100\n"
+                        "  next            nothing: it is as it should be\n");
+}
+END_TEST
+
+START_TEST(live_and_to_be_changed)
+{
+    world_see(&w, add("n1 [fd00::1]:30443", SERVER_LIVE),
+              "server n1 10.0.0.1:30443 check port 80 send-proxy-v2 disabled");
+    expect(HEADING LIVE
+           "  now in HAProxy  server n1 10.0.0.1:30443 check port 80 send-proxy-v2 disabled\n"
+           "                  in maintenance: no new connections, the open ones live on\n"
+           "  next            ~ maintenance off, address 10.0.0.1 -> fd00::1, weight 100, send-proxy-v2 off\n");
+}
+END_TEST
+
+START_TEST(live_and_to_be_added)
+{
+    w.rules.dry_run = true;
+    world_see(&w, add("n1 [fd00::1]:30443", SERVER_LIVE), "");
+    expect(HEADING LIVE "  now in HAProxy  no server n1\n"
+                        "  next            + server n1 [fd00::1]:30443 check weight 100\n"
+                        "                  DRY_RUN=true: nothing is written\n");
+}
+END_TEST
+
+START_TEST(out_and_to_be_removed)
+{
+    world_see(&w, add("n2 10.0.0.2:30443; out n1 it is tainted", SERVER_OUT),
+              "server n1 10.0.0.1:30443 check weight 100");
+    expect(HEADING OUT "  now in HAProxy  server n1 10.0.0.1:30443 check weight 100\n"
+                       "  next            - it is removed\n");
+}
+END_TEST
+
+START_TEST(out_and_held)
+{
+    world_see(&w, add("out n1 it is tainted", SERVER_OUT), "server n1 10.0.0.1:30443 check weight 100");
+    expect(HEADING OUT
+           "  now in HAProxy  server n1 10.0.0.1:30443 check weight 100\n"
+           "  next            it stays for now: none of the Service's 2 endpoints is ready; ALLOW_EMPTY is\n"
+           "                  false, so the last good servers stay (1)\n");
+}
+END_TEST
+
+START_TEST(out_and_not_there)
+{
+    world_see(&w, add("n2 10.0.0.2:30443", SERVER_OUT), "server n2 10.0.0.2:30443 check weight 100");
+    expect(HEADING OUT "  now in HAProxy  no server n1\n"
+                       "  next            nothing\n");
+}
+END_TEST
+
+START_TEST(a_line_that_is_not_ours)
+{
+    world_see(&w, add("n2 10.0.0.2:30443", SERVER_OUT), "server n1 10.0.0.1:30443 backup");
+    expect(HEADING OUT "  now in HAProxy  server n1 10.0.0.1:30443 backup\n"
+                       "  next            nothing: the line is not ours\n");
+}
+END_TEST
+
+START_TEST(a_name_that_clashes)
+{
+    world_see(&w, add("n1 10.0.0.1:30443; n2 10.0.0.2:30443", SERVER_LIVE), "server n1 10.0.0.7:80 backup");
+    expect(HEADING LIVE
+           "  now in HAProxy  server n1 10.0.0.7:80 backup\n"
+           "  next            nothing: the backend has a backup server of that name (10.0.0.7:80), and those are\n"
+           "                  not ours\n");
+}
+END_TEST
+
+START_TEST(no_such_backend)
+{
+    world_see(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "missing");
+    expect(HEADING LIVE
+           "  now in HAProxy  HAProxy has no such backend\n"
+           "  next            nothing is written: HAProxy has no backend be: add it to haproxy.cfg, or name\n"
+           "                  another one with HAPROXY_BACKEND_NAME, or let it be made with\n"
+           "                  HAPROXY_CREATE_BACKEND=true\n");
+}
+END_TEST
+
+START_TEST(undecided)
+{
+    struct inspect_backend *b = add("", SERVER_OUT);
+    world_wait(b, DESIRED_UNDECIDED, "the Service has 2 ports");
+    world_see(&w, b, "server n1 10.0.0.1:30443 check");
+    expect(HEADING OUT "  now in HAProxy  server n1 10.0.0.1:30443 check\n"
+                       "  next            nothing is written: the Service has 2 ports\n");
+}
+END_TEST
+
+START_TEST(haproxy_away)
+{
+    world_unseen(add("n1 10.0.0.1:30443", SERVER_LIVE), "connection refused");
+    expect(HEADING LIVE "  now in HAProxy  not known, HAProxy could not be read: connection refused\n");
+}
+END_TEST
+
+START_TEST(known_in_one_backend_only)
+{
+    world_see(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "server n1 10.0.0.1:30443 check weight 100");
+    w.report.backends[0].is_node = false;
+    world_unseen(world_add(&w, "be2", "n1 10.0.0.1:30443"), "x");
+    expect(HEADING "  endpoint n1: live\n    it is wanted\n\n  [x] known       Node n1 is known\n\n"
+                   "  now in HAProxy  server n1 10.0.0.1:30443 check weight 100\n"
+                   "  next            nothing: it is as it should be\n"
+                   "\n"
+                   "backend be2  <-  Service ingress/web port https  (NodePort, policy Local, nodePort 30443)\n"
+                   "  nothing is known of n1 here\n");
+}
+END_TEST
+
+START_TEST(known_nowhere)
+{
+    world_unseen(world_add(&w, "be", "n1 10.0.0.1:30443"), "x");
+    w.report.node = "n\x1b";
+    expect("");
+    world_expect(
+        &w, inspect_print_problems,
+        "nothing is known by the name n\\x1b: it is no Node, no node that an endpoint names, and no address of\n"
+        "an endpoint that names none\n");
+    w.report.nearest = mem_strdup("n1, n2");
+    cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_problems, false);
+    ck_assert(str_has_suffix(text, "\ndid you mean n1, n2?\n"));
+    w.report.missing = mem_strdup("[-]watch nodes: x\n"); /* then it is not said that there is none */
+    world_expect(&w, inspect_print_problems, "Kubernetes did not tell all in time:\n  [-] watch nodes: x\n");
+}
+END_TEST
+
+START_TEST(colours_and_what_a_peer_wrote)
+{
+    struct inspect_backend *b = add("n2 10.0.0.2:30443; out n1 it is tainted", SERVER_OUT);
+    add_rule(&b->explanation, "odd", false, "label \x1b[2J");
+    world_see(&w, b, "server n1 10.0.0.1\x07:30443 check weight 100");
+    cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_explain, true);
+    ck_assert_ptr_nonnull(strstr(text, "node \x1b[1mn1\x1b[0m: \x1b[31mout\x1b[0m"));
+    ck_assert_ptr_nonnull(strstr(text, "\x1b[32m[x] \x1b[0mknown"));
+    ck_assert_ptr_nonnull(strstr(text, "\x1b[31m[ ] \x1b[0m\x1b[31meligible\x1b[0m"));
+    ck_assert_ptr_nonnull(strstr(text, "\x1b[31m- it is removed\x1b[0m"));
+    ck_assert_ptr_nonnull(strstr(text, "label \\x1b[2J"));
+    ck_assert_ptr_nonnull(strstr(text, "10.0.0.1\\x07:30443"));
+}
+END_TEST
+
+static void setup(void)
+{
+    world_init(&w);
+}
+
+static void teardown(void)
+{
+    world_fini(&w);
+}
+
+int main(void)
+{
+    TCase *tc = tcase_create("inspect_explain");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, live_and_in_step);
+    tcase_add_test(tc, live_and_to_be_changed);
+    tcase_add_test(tc, live_and_to_be_added);
+    tcase_add_test(tc, out_and_to_be_removed);
+    tcase_add_test(tc, out_and_held);
+    tcase_add_test(tc, out_and_not_there);
+    tcase_add_test(tc, a_line_that_is_not_ours);
+    tcase_add_test(tc, a_name_that_clashes);
+    tcase_add_test(tc, no_such_backend);
+    tcase_add_test(tc, undecided);
+    tcase_add_test(tc, haproxy_away);
+    tcase_add_test(tc, known_in_one_backend_only);
+    tcase_add_test(tc, known_nowhere);
+    tcase_add_test(tc, colours_and_what_a_peer_wrote);
+    Suite *s = suite_create("inspect_explain");
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
