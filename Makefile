@@ -107,9 +107,14 @@ e2e:
 	@$(MAKE) --no-print-directory $B/haproxy-k8s-sync
 	@tests/e2e/run
 
+# The mapping alone, as it is in the daemon, with many endpoints.
+$B/bench/mapping: $B/obj/tests/bench/mapping.o $(SRC:%.c=$B/obj/%.o)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -pie -Wl,--gc-sections,--as-needed -o $@ $^ $(PKG_LIBS)
+
 bench:
 	@scripts/deps build test e2e
-	@$(MAKE) --no-print-directory $B/haproxy-k8s-sync
+	@$(MAKE) --no-print-directory $B/haproxy-k8s-sync $B/bench/mapping
 	@$(PYTHON) -m tests.bench
 
 check:
@@ -131,4 +136,4 @@ uninstall:
 clean:
 	rm -rf $B
 
--include $(OBJ:.o=.d) $(SAN_OBJ:.o=.d)
+-include $(OBJ:.o=.d) $(SAN_OBJ:.o=.d) $B/obj/tests/bench/mapping.d

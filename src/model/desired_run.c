@@ -117,9 +117,10 @@ static int weight_of(const struct run *r, const struct place *p)
 static void add_server(const struct run *r, struct desired *d, struct place *p)
 {
     char address[ADDRESS_TEXT_BYTES];
-    bool literal = address_canonical(p->address, address) == 0;
+    /* An IPv4 address has one spelling only, and a name is nobody's. */
+    bool respelled = strchr(p->address, ':') != NULL && address_canonical(p->address, address) == 0;
     d->servers[d->server_count++] = (struct desired_server){.name = p->server,
-                                                            .address = mem_strdup(literal ? address : p->address),
+                                                            .address = mem_strdup(respelled ? address : p->address),
                                                             .port = p->port,
                                                             .state = p->step.state,
                                                             .weight = weight_of(r, p),

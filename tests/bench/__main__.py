@@ -13,13 +13,14 @@ import time
 from tests.harness import realparts
 from tests.harness.daemon import program
 
-from . import changes, cluster, first_sync, report
+from . import changes, cluster, first_sync, mapping, report
 from .setup import Target
 
 NODES = int(os.environ.get("NODES", "5000"))
 MANY = int(os.environ.get("MANY", "50000"))
 RUNS = int(os.environ.get("RUNS", "5"))
 QUIET = int(os.environ.get("QUIET", "60"))
+MAPPED_NODES, MAPPED_ENDPOINTS, MAPPINGS = 2_000, 20_000, 200
 
 
 def binary_size(home: pathlib.Path) -> None:
@@ -67,6 +68,7 @@ def main() -> int:
         print(f"figures, not verdicts; {platform.machine()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.2f}, "
               f"Python {platform.python_version()}")
         binary_size(home)
+        mapping.measure(MAPPED_NODES, MAPPED_ENDPOINTS, MAPPINGS)
         with Target(home / "real") as target:
             print(f"  {target.describe()}")
             real_cluster(target, home)

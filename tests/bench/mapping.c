@@ -1,0 +1,170 @@
+/*
+ * How long the mapping takes, and how much memory: ENDPOINTS over NODES in the caches, mapped once cold and RUNS times warm
+ * with one endpoint changed before each, as in the daemon. Prints one line of key=value; cpu_: the time that this program itself ran, whatever else the machine did.
+ *
+ *     mapping [NODES [ENDPOINTS [RUNS]]]      2000 20000 200
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "model/cache.h"
+#include "model/desired.h"
+
+#define IN_A_SLICE 100 /* what Kubernetes puts into one */
+
+struct size {
+    unsigned nodes, endpoints, runs;
+};
+
+static void put_node(struct cache *c, unsigned i)
+{
+    struct node *n = mem_alloc(sizeof(*n));
+    n->name = mem_printf("worker-%05u.example.internal", i);
+    n->addresses = mem_array(1, sizeof(n->addresses[0]));
+    n->addresses[0].text = mem_printf("10.%u.%u.%u", i / 62500, i / 250 % 250, i % 250 + 1);
+    n->address_count = 1;
+    cache_put_node(c, n);
+}
+
+/* changed: one that is not ready, for a difference from the last time. */
+static void put_slice(struct cache *c, const struct size *size, unsigned slice, unsigned changed)
+{
+    struct endpoint_set *s = mem_alloc(sizeof(*s));
+    s->name = mem_printf("web-%05u", slice);
+    s->group_count = 1;
+    s->groups = mem_array(1, sizeof(s->groups[0]));
+    struct endpoint_group *g = s->groups;
+    g->port_count = 1;
+    g->ports = mem_array(1, sizeof(g->ports[0]));
+    g->ports[0] = (struct endpoint_port){mem_strdup("https"), 8443};
+    g->endpoints = mem_array(IN_A_SLICE, sizeof(g->endpoints[0]));
+    for (unsigned i = slice * IN_A_SLICE; i < size->endpoints && g->endpoint_count < IN_A_SLICE; i++) {
+        bool ready = i != changed;
+        g->endpoints[g->endpoint_count++] =
+            (struct endpoint){.address = mem_printf("10.%u.%u.%u", 128 + i / 62500, i / 250 % 250, i % 250 + 1),
+                              .node_name = mem_printf("worker-%05u.example.internal", i % size->nodes),
+                              .ready = ready,
+                              .serving = ready};
+    }
+    cache_put_set(c, CACHE_SLICES, s);
+}
+
+static void put_service(struct cache *c)
+{
+    struct service *s = mem_alloc(sizeof(*s));
+    *s = (struct service){.name = mem_strdup("web"), .type = SERVICE_NODE_PORT, .local = true, .port_count = 1};
+    s->ports = mem_array(1, sizeof(s->ports[0]));
+    s->ports[0] = (struct service_port){mem_strdup("https"), 443, 30443};
+    cache_put_service(c, s);
+}
+
+static struct cache *fill(const struct size *size)
+{
+    struct cache *c = cache_new();
+    for (int kind = 0; kind < CACHE_KINDS; kind++)
+        cache_replace_begin(c, (enum cache_kind)kind);
+    for (unsigned i = 0; i < size->nodes; i++)
+        put_node(c, i);
+    for (unsigned i = 0; i * IN_A_SLICE < size->endpoints; i++)
+        put_slice(c, size, i, size->endpoints);
+    put_service(c);
+    for (int kind = 0; kind < CACHE_KINDS; kind++)
+        if (kind != CACHE_ENDPOINTS)
+            cache_replace_end(c, (enum cache_kind)kind);
+    return c;
+}
+
+struct took {
+    uint64_t wall_us, cpu_us;
+};
+
+static uint64_t cpu_us(void)
+{
+    struct timespec t;
+    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) != 0)
+        return 0;
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static struct took map(const struct desired_input *in, const struct size *size)
+{
+    struct desired d;
+    uint64_t cpu = cpu_us(), wall = clock_mono_us();
+    desired_compute(in, &d);
+    struct took took = {clock_mono_us() - wall, cpu_us() - cpu};
+    if (d.state != DESIRED_OK || d.endpoint_count != size->endpoints || d.server_count > size->nodes) {
+        fprintf(stderr, "mapping: not what was expected: state %d, %zu servers: %s\n", d.state, d.server_count,
+                d.problem != NULL ? d.problem : "no problem");
+        exit(1);
+    }
+    desired_fini(&d);
+    return took;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static void print_spread(const char *prefix, uint64_t *us, unsigned count)
+{
+    qsort(us, count, sizeof(us[0]), by_value);
+    printf(" %smin_ms=%.2f %smedian_ms=%.2f", prefix, (double)us[0] / 1000, prefix, (double)us[count / 2] / 1000);
+}
+
+/* Of /proc/self/status; 0 where there is none. */
+static unsigned long status_kib(const char *key)
+{
+    char line[256];
+    unsigned long kib = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+    while (f != NULL && kib == 0 && fgets(line, sizeof(line), f) != NULL)
+        if (strncmp(line, key, strlen(key)) == 0)
+            kib = strtoul(line + strlen(key), NULL, 10);
+    if (f != NULL)
+        fclose(f);
+    return kib;
+}
+
+static unsigned argument(int argc, char **argv, int i, unsigned otherwise)
+{
+    unsigned long n = argc > i ? strtoul(argv[i], NULL, 10) : otherwise;
+    return n > 0 && n <= 10000000 ? (unsigned)n : otherwise;
+}
+
+int main(int argc, char **argv)
+{
+    struct size size = {argument(argc, argv, 1, 2000), argument(argc, argv, 2, 20000), argument(argc, argv, 3, 200)};
+    struct mapping_rules rules = {
+        .namespace = "ns", .service = "web", .nodes = node_rules_default, .drain_timeout_ms = 30000};
+    struct cache *c = fill(&size);
+    struct desired_input in = {.nodes = c, .service = c, .rules = &rules, .states = server_states_new()};
+    uint64_t *wall = mem_array(size.runs, sizeof(wall[0])), *cpu = mem_array(size.runs, sizeof(cpu[0]));
+    struct took cold = map(&in, &size);
+    for (unsigned i = 0; i < size.runs; i++) {
+        unsigned changed = (unsigned)((i * 7919ull) % size.endpoints);
+        put_slice(c, &size, changed / IN_A_SLICE, changed);
+        in.now_ms += 100;
+        struct took warm = map(&in, &size);
+        wall[i] = warm.wall_us;
+        cpu[i] = warm.cpu_us;
+        put_slice(c, &size, changed / IN_A_SLICE, size.endpoints);
+    }
+    printf("nodes=%u endpoints=%u cold_ms=%.2f", size.nodes, size.endpoints, (double)cold.wall_us / 1000);
+    print_spread("", wall, size.runs);
+    print_spread("cpu_", cpu, size.runs);
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    printf(" peak_kib=%ld anon_kib=%lu\n", usage.ru_maxrss, status_kib("RssAnon:"));
+    free(wall);
+    free(cpu);
+    server_states_free(in.states);
+    cache_free(c);
+    return 0;
+}
