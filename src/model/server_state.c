@@ -80,7 +80,7 @@ static void fill_slots(struct server_states *s)
 /* One more fits. Two slots for each entry, always a power of two. */
 static void make_room(struct server_states *s)
 {
-    if (s->count < s->room)
+    if (s->list != NULL && s->count < s->room)
         return;
     s->room = s->room != 0 ? s->room * 2 : 32;
     s->slot_count = s->room * 2;

@@ -56,7 +56,7 @@ static char *names_of_losses(const struct diff *d)
 static bool must_brake(const struct diff *d, const struct desired *wish, const struct plan_rules *rules,
                        struct brake *brake, uint64_t now_ms, uint64_t *ret_until_ms)
 {
-    if (wish->state != DESIRED_OK || d->verdict == DIFF_HOLD) {
+    if (wish->state != DESIRED_OK) {
         *brake = (struct brake){0};
         return false;
     }

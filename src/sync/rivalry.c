@@ -18,7 +18,6 @@ bool rivalry_undone(struct rivalry *r, uint64_t now_ms)
     bool again = r->until_ms != 0 && now_ms - r->until_ms <= RIVALRY_WINDOW_MS;
     drop_old(r, now_ms);
     r->undone_ms[r->count++] = now_ms;
-    r->until_ms = 0;
     if (!again && r->count < RIVALRY_TIMES)
         return false;
     *r = (struct rivalry){.until_ms = now_ms + RIVALRY_PAUSE_MS};

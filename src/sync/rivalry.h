@@ -16,11 +16,11 @@
 struct rivalry {
     uint64_t undone_ms[RIVALRY_TIMES]; /* the latest ones, oldest first */
     size_t count;
-    uint64_t until_ms; /* nothing is written before; 0: no pause */
+    uint64_t until_ms; /* nothing is written before; the end of the latest pause, 0: none yet */
 };
 
-/* What we wrote is not there any more. True: that was once too often, a pause begins. In the RIVALRY_WINDOW_MS after a pause
- * one more is enough; during one nothing counts, since we write nothing. A zeroed struct is a new one. */
+/* What we wrote is not there any more. True: that was once too often, a pause begins. In the RIVALRY_WINDOW_MS after a
+ * pause one more is enough; during one nothing counts, since we write nothing. A zeroed struct is a new one. */
 bool rivalry_undone(struct rivalry *r, uint64_t now_ms);
 bool rivalry_pauses(const struct rivalry *r, uint64_t now_ms);
 void rivalry_forget(struct rivalry *r); /* an operator says: go on */

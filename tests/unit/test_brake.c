@@ -16,12 +16,12 @@ START_TEST(shares)
         unsigned percent;
         bool holds;
     } rows[] = {
-        {4, 0, 50, false},   {4, 1, 50, false}, {4, 2, 50, false}, /* not more than half */
-        {4, 3, 50, true},    {4, 4, 50, true},  {3, 1, 50, false},       {3, 2, 50, true},       {2, 1, 50, false},
-        {2, 2, 50, true},    {1, 1, 50, true},  {1, 1, 99, true},        {1, 1, 100, false},     {4, 4, 100, false},
-        {4, 1, 0, true},     {4, 0, 0, false},  {0, 0, 50, false},       {0, 0, 0, false},       {0, 3, 0, false},
-        {3, 1, 33, true},    {3, 1, 34, false}, {2000, 1000, 50, false}, {2000, 1001, 50, true}, {1000, 10, 1, false},
-        {1000, 11, 1, true},
+        {4, 0, 50, false},    {4, 1, 50, false},   {4, 2, 50, false}, /* not more than half */
+        {4, 3, 50, true},     {4, 4, 50, true},    {3, 1, 50, false}, {3, 2, 50, true},        {2, 1, 50, false},
+        {2, 2, 50, true},     {1, 1, 50, true},    {1, 1, 99, true},  {1, 1, 100, false},      {4, 4, 100, false},
+        {4, 5, 100, false},   {4, 1, 0, true},     {4, 0, 0, false},  {0, 0, 50, false},       {0, 0, 0, false},
+        {0, 3, 0, false},     {3, 1, 33, true},    {3, 1, 34, false}, {2000, 1000, 50, false}, {2000, 1001, 50, true},
+        {1000, 10, 1, false}, {1000, 11, 1, true},
     };
     for (size_t i = 0; i < array_len(rows); i++) {
         struct brake b = {0};

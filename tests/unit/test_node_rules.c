@@ -156,6 +156,7 @@ static const struct {
     {"H:10.0.0.7", "H", V6, NULL, LAX, NULL},
     {"H:10.0.0.7 H:n1.example", "H", V6, NULL, LAX, "n1.example"},
     {"H:10.0.0.7 H:n1.example", "H", V4, NULL, LAX, "10.0.0.7"},
+    {"H: H:n1.example", "H", DUAL, NULL, LAX, "n1.example"},
     /* text that is no address does not become one by its type */
     {"I:nonsense I:10.0.0.1", "I", DUAL, NULL, LAX, "10.0.0.1"},
     {"I:nonsense", "I", V4, NULL, LAX, NULL},

@@ -10,6 +10,7 @@
 
 #define N1 "server n1 " GOOD
 #define PERIOD_MS 60000
+#define W(n) "n" #n " 10.0.0." #n ":80" /* a wished server */
 
 static struct plan_rules make_rules(void)
 {
@@ -114,12 +115,29 @@ START_TEST(strange_lines)
 }
 END_TEST
 
+START_TEST(lines_of_a_backend_that_is_not_there)
+{
+    struct plan_rules rules = make_rules();
+    struct brake brake = {0};
+    struct backend actual;
+    struct desired wish;
+    struct plan plan;
+    make_backend(&actual, "missing\nalien 9 backend be|because");
+    make_wish(&wish, W(1));
+    actual.aliens[0].only_shown = true;
+    plan_make(&actual, &wish, &rules, true, &brake, 1000, &plan);
+    ck_assert_int_eq(plan.verdict, PLAN_REFUSE);
+    plan_fini(&plan);
+    backend_fini(&actual);
+    desired_fini(&wish);
+}
+END_TEST
+
 /* ---- the brake, a pause, a dry run ---- */
 
 #define SERVER(n) "server n" #n " 10.0.0." #n ":80 check weight 100\n"
 #define FOUR SERVER(1) SERVER(2) SERVER(3) SERVER(4)
 #define TEN FOUR SERVER(5) SERVER(6) SERVER(7) SERVER(8) SERVER(9) "server n10 10.0.0.10:80 check weight 100\n"
-#define W(n) "n" #n " 10.0.0." #n ":80"
 #define WISH_FOUR W(1) "; " W(2) "; " W(3) "; " W(4)
 #define LOSES_THREE "3 of 4 live servers would go at once (n2, n3, n4), more than MAX_LOSS_PERCENT=50 allows"
 #define PAUSED "the Service has the annotation haproxy-k8s-sync/paused"
@@ -139,6 +157,7 @@ static const struct {
     {"few go", FOUR, W(1) "; " W(2), PLAIN, PLAN_WRITE, "-n3 -n4", NULL, NULL},
     {"too many go", FOUR, W(1), PLAIN, PLAN_BRAKE, "", "n2, n3, n4", LOSES_THREE "|RESYNC_PERIOD"},
     {"any is too many", FOUR, W(1) "; " W(2) "; " W(3), STRICT, PLAN_BRAKE, "", "n4", "1 of 4|MAX_LOSS_PERCENT=0 "},
+    {"five names are all of them", TEN, WISH_FOUR "; " W(5), STRICT, PLAN_BRAKE, "", "n10, n6, n7, n8, n9", "5 of 10"},
     {"no brake", FOUR, W(1), NO_BRAKE, PLAN_WRITE, "-n2 -n3 -n4", NULL, NULL},
     {"others come at once", FOUR, W(1) "; " W(5), PLAIN, PLAN_WRITE, "+n5", "n2, n3, n4", LOSES_THREE},
     {"all are others", FOUR, W(5) "; " W(6), PLAIN, PLAN_WRITE, "+n5 +n6", "n1, n2, n3, n4", "4 of 4 live servers"},
@@ -156,12 +175,17 @@ static const struct {
      NULL, NULL},
     {"those in maintenance were not live", SERVER(1) "server n2 " GOOD " disabled\nserver n3 " GOOD " disabled", W(1),
      PLAIN, PLAN_WRITE, "-n2 -n3", NULL, NULL},
+    {"nor do they make a share smaller",
+     SERVER(1) SERVER(2) "server n3 " GOOD " disabled\nserver n4 " GOOD " disabled\nserver n5 " GOOD " disabled", W(6),
+     PLAIN, PLAN_WRITE, "+n6 -n3 -n4 -n5", "n1, n2", "2 of 2 live servers"},
+    {"a name that cannot be ours", FOUR "server n9 10.0.0.9:80 backup", W(9), PLAIN, PLAN_HOLD, "", NULL, "clashes"},
     {"an empty wish is not the brake's", FOUR, "", PLAIN, PLAN_HOLD, "", NULL, "ALLOW_EMPTY"},
     {"nor is one that may be", FOUR, "", ALLOW_EMPTY, PLAN_WRITE, "-n1 -n2 -n3 -n4", NULL, NULL},
     {"many go, dirty", FOUR, W(1), DIRTY, PLAN_RELOAD_AGAIN, "", "n2, n3, n4", LOSES_THREE},
     {"many go, others come, dirty", FOUR, W(1) "; " W(5), DIRTY, PLAN_WRITE, "+n5", "n2, n3, n4", LOSES_THREE},
     /* a pause */
-    {"paused", FOUR, WISH_FOUR "; " W(5), PAUSE, PLAN_WITHHELD, "+n5", NULL, PAUSED "|!DRY_RUN|!at once"},
+    {"paused", FOUR, WISH_FOUR "; " W(5), PAUSE, PLAN_WITHHELD, "+n5", NULL,
+     PAUSED "|!DRY_RUN|!; the Service|!at once"},
     {"paused, nothing to do", FOUR, WISH_FOUR, PAUSE, PLAN_IN_STEP, "", NULL, NULL},
     {"paused, dirty", FOUR, WISH_FOUR, PAUSE | DIRTY, PLAN_WITHHELD, "", NULL, PAUSED},
     {"paused, many go", FOUR, W(1), PAUSE, PLAN_BRAKE, "", "n2, n3, n4", LOSES_THREE},
@@ -200,7 +224,8 @@ static void assert_why(const char *what, const char *why, const char *parts)
     ck_assert_msg((why == NULL) == (parts == NULL), "%s: %s", what, why);
     for (char *part; (part = strsep(&rest, "|")) != NULL;) {
         bool wanted = part[0] != '!';
-        ck_assert_msg((strstr(why, part + !wanted) != NULL) == wanted, "%s: \"%s\" in: %s", what, part, why);
+        ck_assert_msg(why != NULL && (strstr(why, part + !wanted) != NULL) == wanted, "%s: \"%s\" in: %s", what, part,
+                      why);
     }
 }
 
@@ -321,6 +346,7 @@ int main(void)
     TCase *t = tcase_create("plan");
     tcase_add_loop_test(t, verdicts, 0, (int)array_len(rows));
     tcase_add_loop_test(t, strange_lines, 0, (int)array_len(strange));
+    tcase_add_test(t, lines_of_a_backend_that_is_not_there);
     tcase_add_loop_test(t, brakes_and_pauses, 0, (int)array_len(brakes));
     tcase_add_loop_test(t, in_time, 0, (int)array_len(courses));
     tcase_add_test(t, refused_in_between);

@@ -14,9 +14,9 @@
 #define TIMEOUT_MS 1000
 
 /*
- * A life of one server: U, T, L, E and G are passes that see it USABLE, ENDING, LEAVING, EXCLUDED and GONE, "-" is one that does not
- * see it, "+500" lets time go by. What each pass says: live, draining, out, out! (announced), and "nothing" where the
- * server is not remembered at the end of a pass that did not see it.
+ * A life of one server: U, T, L, E and G are passes that see it USABLE, ENDING, LEAVING, EXCLUDED and GONE, "-" is one
+ * that does not see it, "+500" lets time go by. What each pass says: live, draining, out, out! (announced), and "nothing"
+ * where the server is not remembered at the end of a pass that did not see it.
  */
 static const struct {
     const char *life, *says;

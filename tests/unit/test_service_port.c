@@ -1,4 +1,4 @@
-/* src/model/service_port: every rule is a row: the Service, what was asked for, and the port or the question that is left. */
+/* src/model/service_port: every rule is a row: the Service, what was asked for, the port or the question that is left. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "model/service_port.h"
 
-/* "NodePort http/80:30080 /443" -> type and ports; "" after the slash's left: no name. The words lie in memory of text. */
+/* "NodePort http/80:30080 /443": type and ports; the second one has no name and no nodePort. */
 struct text_service {
     struct service service;
     struct service_port ports[16];
