@@ -1,6 +1,6 @@
 #include "model/node_rules.h"
 
-#include <sys/socket.h>
+#include <arpa/inet.h>
 
 #include "base/buf.h"
 #include "base/str.h"

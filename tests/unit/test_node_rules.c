@@ -2,7 +2,7 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <arpa/inet.h>
 
 #include "base/mem.h"
 #include "base/str.h"
