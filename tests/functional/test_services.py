@@ -176,6 +176,21 @@ def test_api_server_that_refuses_everything_at_first_is_no_denial(rig: Rig) -> N
     assert not rig.kube.requests("endpoints"), "nobody needed them"
 
 
+def test_endpoints_are_not_believed_while_slices_may_come(rig: Rig) -> None:
+    """Rights that arrive one after the other: the Endpoints say n3, the slices, which are read a moment later, n1 as HAProxy has it."""
+    rig.service()
+    rig.kube.put(objects.endpoints(SERVICE, [("10.244.3.7", "n3")], namespace=NAMESPACE))
+    rig.kube.forbid("endpointslices", "endpoints")
+    rig.start()
+    wait_until(lambda: [r for r in rig.kube.requests("endpoints") if r["status"] == 403], 20, "a refusal of Endpoints")
+    rig.kube.fault(resource="endpointslices", verb="streaming-list", status=503, times=3)
+    rig.kube.forbid()
+    hurried(rig, lambda: "watch endpoints: synced" in rig.daemon.get("/readyz")[1], "Endpoints")
+    hurried(rig, lambda: "EndpointSlices are served again" in rig.daemon.log(), "slices")
+    rig.wait_in_sync()
+    assert not rig.writes()
+
+
 def test_service_deleted_and_made_anew(rig: Rig) -> None:
     service = rig.service()
     rig.start(**BY_NODE_PORT)
@@ -351,6 +366,8 @@ def several(tmp_path: pathlib.Path) -> Iterator[Rig]:
         made.pods(1, 2, ports=PORTS_OF_PODS)
         made.service("app", namespace="other", node_ports={"": (80, 32000)})
         made.pods(2, 3, service="app", namespace="other", ports=[objects.port(9000, "")])
+        made.service("neighbour", namespace="other", node_ports={"": (80, 32999)})  # nobody asked for it
+        made.pods(5, service="neighbour", namespace="other", ports=[objects.port(9000, "")])
         yield made
 
 
