@@ -99,8 +99,9 @@ static void withhold(struct plan *p, const struct desired *wish, const struct pl
 void plan_make(const struct backend *actual, const struct desired *wish, const struct plan_rules *rules, bool dirty,
                struct brake *brake, uint64_t now_ms, struct plan *ret)
 {
-    *ret = (struct plan){.verdict = PLAN_WAIT, .why = wish->problem};
+    *ret = (struct plan){.verdict = PLAN_WAIT};
     if (wish->state == DESIRED_NOT_SYNCED || wish->state == DESIRED_UNDECIDED) {
+        ret->why = ret->text = mem_strdup(wish->problem); /* the plan may outlive the wish */
         *brake = (struct brake){0};
         return;
     }

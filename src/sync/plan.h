@@ -34,8 +34,7 @@ struct plan_rules {
 struct plan {
     enum plan_verdict verdict;
     struct diff diff; /* empty with PLAN_WAIT */
-    /* WAIT, HOLD, REFUSE, BRAKE, WITHHELD, and any other with held_back; borrowed from diff, wish and text, so that wish
-     * has to live as long. */
+    /* WAIT, HOLD, REFUSE, BRAKE, WITHHELD, and any other with held_back; part of diff or of text */
     const char *why;
     char *text;
     size_t held_back;        /* losses that the brake keeps out of diff (WRITE, BRAKE, and WITHHELD) */
