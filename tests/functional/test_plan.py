@@ -1,0 +1,471 @@
+"""`plan` and `explain`: what the daemon would do and why, told without doing it. Each run here is checked to have written nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pathlib
+import pty
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.harness import objects
+from tests.harness.daemon import clean_env
+from tests.harness.process import wait_until
+
+from .rig import BY_NODE_PORT, NAMESPACE, SERVICE, SEVERAL, TEMPLATE, Rig, program
+
+EXCLUDE = "node.kubernetes.io/exclude-from-external-load-balancers"
+ESCAPE = "\x1b"
+TWO_PORTS = {"http": (80, 30080), "https": (443, 30443)}
+PORTS_OF_PODS = [objects.port(8080, "http"), objects.port(8443, "https")]
+LONGEST = 60  # s; no run takes nearly as long
+
+
+@dataclasses.dataclass
+class Run:
+    status: int
+    out: str
+    err: str
+
+    def json(self) -> dict[str, Any]:
+        return dict(json.loads(self.out))
+
+    def backend(self, name: str = "be") -> dict[str, Any]:
+        return next(b for b in self.json()["backends"] if b["backend"] == name)
+
+    def said(self, pattern: str) -> bool:
+        """Line breaks are layout."""
+        return re.search(pattern, re.sub(r"\s+", " ", self.out + self.err)) is not None
+
+
+def look(rig: Rig, *words: str, **settings: str) -> Run:
+    before = rig.writes() if rig.dataplane.process and rig.dataplane.process.alive else None
+    done = subprocess.run([program(), *words], env=clean_env(**rig.settings(**settings)), stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=LONGEST)
+    if before is not None:
+        assert rig.writes() == before, "it wrote something"
+    assert ESCAPE not in done.stdout or "--color=always" in words
+    assert not re.search(r"level=(debug|info)", done.stderr), done.stderr
+    return Run(done.returncode, done.stdout, done.stderr)
+
+
+def on_terminal(rig: Rig, *words: str, columns: int = 100, **more: str) -> str:
+    """What it writes when standard output is a terminal."""
+    ours, theirs = pty.openpty()
+    os.set_blocking(ours, True)
+    subprocess.run(["stty", "cols", str(columns)], stdin=theirs, check=True)
+    with subprocess.Popen([program(), *words], env=clean_env(**rig.settings(), **more), stdin=subprocess.DEVNULL,
+                          stdout=theirs, stderr=subprocess.PIPE) as process:
+        os.close(theirs)
+        text = b""
+        while True:
+            try:
+                chunk = os.read(ours, 65536)
+            except OSError:  # EIO: nobody has it open any more
+                break
+            if not chunk:
+                break
+            text += chunk
+        process.wait(LONGEST)
+    os.close(ours)
+    return text.decode()
+
+
+# --- in step or not
+
+def test_in_step(rig: Rig) -> None:
+    run = look(rig, "plan")
+    assert run.status == 0
+    assert run.err == ""
+    assert re.search(r"^  = n1 +127\.0\.11\.1:30443 +weight 100", run.out, re.M)
+    assert "  . 1 server line is not ours and left alone\n" in run.out
+    assert run.out.endswith("  in step: 1 server\n")
+    as_json = look(rig, "plan", "-o", "json")
+    assert as_json.status == 0
+    assert as_json.json()["in_step"] is True
+    assert as_json.backend()["verdict"] == "in_step" and as_json.backend()["not_ours"] == 1
+
+
+DIFFERENT = TEMPLATE.replace("  server n1 127.0.11.1:30443 check weight 100\n", """\
+  server n1 127.0.11.1:30443 check weight 100
+  server n2 127.0.11.99:30443 check weight 7
+  server n4 127.0.11.4:30443 check weight 100
+  server n5 127.0.11.5:30443 check weight 100
+  server old 127.0.11.77:30443 check weight 100
+""").replace("balance roundrobin", "balance leastconn")
+
+
+@pytest.fixture
+def different(tmp_path: pathlib.Path) -> Iterator[Rig]:
+    """One of each: n1 as it should be, n2's address is another, n3 is missing, n4 drains, n5's node is excluded, and of the
+    server `old` nobody knows."""
+    with Rig(tmp_path, DIFFERENT) as made:
+        made.service(policy="Local")
+        made.kube.put(objects.slice_("web-1", SERVICE, [
+            *(objects.endpoint(f"10.244.{i}.7", f"n{i}") for i in (1, 2, 3, 5)),
+            objects.endpoint("10.244.4.7", "n4", objects.TERMINATING)], namespace=NAMESPACE))
+        made.node(5, labels={EXCLUDE: ""})
+        yield made
+
+
+def test_each_server_with_its_reason(different: Rig) -> None:
+    run = look(different, "plan", **BY_NODE_PORT)
+    assert run.status == 2
+    assert run.err == ""
+    heading, *lines = run.out.splitlines()
+    assert heading == "backend be  <-  Service ingress/web port https  (NodePort, policy Local, nodePort 30443)"
+    shown = [re.sub(r"\s+", " ", line).strip() for line in lines]
+    for row, why in (("~ n2 address 127.0.11.99 -> 127.0.11.2", "ready endpoint .*slice web-1.*nodePort 30443"),
+                     ("+ n3 127.0.11.3:30443 weight 100", "ready endpoint .*slice web-1"),
+                     ("~ n4 maintenance on (draining)", "draining .*terminating"),
+                     ("- n5 127.0.11.5:30443 weight 100", EXCLUDE),
+                     ("- old 127.0.11.77:30443 weight 100", "no node and no endpoint of that name is known"),
+                     ("= n1 127.0.11.1:30443 weight 100", "ready endpoint")):
+        at = shown.index(row)
+        assert re.search(why, " ".join(shown[at + 1:at + 3])), (row, shown)
+    assert "~ balance leastconn -> roundrobin" in shown
+    assert shown[-1] == "6 changes: 1 to add, 2 to change, 2 to remove, settings"
+    assert max(map(len, lines)) <= 100
+
+
+def test_json_says_the_same(different: Rig) -> None:
+    text, as_json = look(different, "plan", **BY_NODE_PORT), look(different, "plan", "-o", "json", **BY_NODE_PORT)
+    assert as_json.status == text.status == 2
+    assert as_json.json()["in_step"] is False and as_json.json()["problems"] == []
+    be = as_json.backend()
+    assert be["service"] == {"namespace": NAMESPACE, "name": SERVICE, "port": "https"}
+    assert (be["verdict"], be["settings"], be["create"], be["held_back"]) == ("changes", "balance leastconn -> roundrobin", False, 0)
+    changes = {c["server"]: c for c in be["changes"]}
+    assert {name: (c["op"], c["state"]) for name, c in changes.items()} == {
+        "n2": ("change", "live"), "n3": ("add", "live"), "n4": ("change", "draining"), "n5": ("remove", "out"), "old": ("remove", "out")}
+    assert {name: (c["loss"], c["announced"]) for name, c in changes.items()} == {
+        "n2": (False, False), "n3": (False, False), "n4": (True, True), "n5": (True, True), "old": (True, False)}
+    assert {s["name"]: s["state"] for s in be["servers"]} == {"n1": "live", "n2": "live", "n3": "live", "n4": "draining"}
+    skipped = {s["server"]: s for s in be["left_out"]}
+    assert EXCLUDE in skipped["n5"]["reason"] and skipped["n5"]["announced"]
+    for thing in (*changes.values(), *be["servers"]):
+        assert thing["reason"] in re.sub(r"\s+", " ", text.out)
+
+
+def test_the_daemon_does_what_was_printed(different: Rig) -> None:
+    before = different.lines()
+    be = look(different, "plan", "-o", "json", **BY_NODE_PORT).backend()
+    different.start(**BY_NODE_PORT, DRAIN_TIMEOUT="1h")
+    different.wait_in_sync()
+    verbs = {"add": "POST", "change": "PUT", "remove": "DELETE"}
+    planned = {(verbs[c["op"]], "" if c["op"] == "add" else c["server"]) for c in be["changes"]}
+    path = re.compile(r".*/transactions/[^/]+/backends/be/servers/?(.*)|.*/backends/be/servers/?([^?]*)")
+    done = {(method, next(g for g in found.groups() if g is not None).split("?")[0])
+            for method, where, _ in different.writes() if (found := path.match(where))}
+    assert done == planned
+    wanted = before | {c["server"]: f"{c['address']}:{c['port']}" for c in be["changes"] if c["op"] != "remove"}
+    for change in be["changes"]:
+        if change["op"] == "remove":
+            del wanted[change["server"]]
+    assert {name: line.split()[0] for name, line in different.lines().items()} == {n: line.split()[0] for n, line in wanted.items()}
+    assert "disabled" in different.lines()["n4"]
+    assert "weight 7" in different.lines()["n2"]
+    assert different.commits() == 1
+    assert look(different, "plan", **BY_NODE_PORT).status == 0, "nothing is left to do"
+
+
+def test_a_running_daemon_is_not_disturbed(rig: Rig) -> None:
+    rig.start()
+    rig.wait_in_sync()
+    commits = rig.commits()
+    assert look(rig, "plan").status == 0
+    assert rig.commits() == commits
+    rig.daemon.wait_ready()
+
+
+# --- held back
+
+def test_held_by_allow_empty(rig: Rig) -> None:
+    rig.pods(1, conditions=objects.NOT_READY)
+    run = look(rig, "plan")
+    assert run.status == 2
+    assert run.said(r"! n1 127\.0\.11\.1:30443 weight 100 held .*not ready") and run.said("holding: .*ALLOW_EMPTY")
+    be = look(rig, "plan", "-o", "json").backend()
+    assert (be["verdict"], be["changes"], be["held"]) == ("hold", [], ["n1"])
+    run = look(rig, "plan", ALLOW_EMPTY="true")
+    assert run.status == 2 and run.said("- n1 .* 1 change: 1 to remove")
+
+
+def test_held_by_the_brake(different: Rig) -> None:
+    run = look(different, "plan", **BY_NODE_PORT, MAX_LOSS_PERCENT="10")
+    assert run.status == 2
+    assert run.said("! old 127.0.11.77:30443 weight 100 held") and run.said("- n5 "), "announced losses go on"
+    assert run.said("the brake holds the rest: 1 of 5 live servers .*MAX_LOSS_PERCENT=10")
+    be = look(different, "plan", "-o", "json", **BY_NODE_PORT, MAX_LOSS_PERCENT="10").backend()
+    assert (be["held_back"], be["held"]) == (1, ["old"])
+    assert "old" not in [c["server"] for c in be["changes"]]
+
+
+def test_dry_run_and_pause(rig: Rig) -> None:
+    rig.pods(1, 2)
+    run = look(rig, "plan", DRY_RUN="true")
+    assert run.status == 2 and run.said(r"\+ n2 .*withheld: 1 to add; DRY_RUN=true")
+    rig.service(annotations={"haproxy-k8s-sync/paused": "true"})
+    run = look(rig, "plan")
+    assert run.status == 2 and run.said(r"paused\) .*withheld: 1 to add; .*haproxy-k8s-sync/paused")
+    assert look(rig, "plan", "-o", "json").backend()["verdict"] == "withheld"
+    rig.pods(1)
+    assert look(rig, "plan").status == 0, "nothing to withhold"
+
+
+def test_reload_that_failed(rig: Rig) -> None:
+    rig.dataplane.fault({"action": "fail-reload", "message": "[ALERT] no room for the new worker"})
+    answer = rig.dataplane.commit(rig.dataplane.begin())
+    rig.dataplane.follow(answer.headers["Reload-ID"])
+    run = look(rig, "plan")
+    assert run.status == 2
+    assert run.said("reload again: .*empty commit") and "no room for the new worker" in run.err
+    as_json = look(rig, "plan", "-o", "json")
+    assert as_json.backend()["verdict"] == "reload_again" and "no room" in str(as_json.json()["problems"])
+
+
+# --- could not tell
+
+def test_refused(rig: Rig) -> None:
+    run = look(rig, "plan", HAPROXY_BACKEND_NAME="nope")
+    assert run.status == 1
+    assert run.said("refused: HAProxy has no backend nope: .*HAPROXY_CREATE_BACKEND=true")
+    run = look(rig, "plan", HAPROXY_BACKEND_NAME="nope", HAPROXY_CREATE_BACKEND="true")
+    assert run.status == 2
+    assert run.said(r"\+ the backend itself \+ n1 127\.0\.11\.1:30443")
+
+
+def test_undecided(rig: Rig) -> None:
+    rig.service(node_ports=TWO_PORTS)
+    run = look(rig, "plan", **BY_NODE_PORT)
+    assert run.status == 1
+    assert run.said("waiting: Service ingress/web has 2 ports .*INGRESS_SERVICE_PORT")
+    assert look(rig, "plan", "-o", "json", **BY_NODE_PORT).backend()["verdict"] == "waiting"
+
+
+def test_haproxy_away(rig: Rig) -> None:
+    rig.dataplane.stop()
+    run = look(rig, "plan")
+    assert run.status == 1
+    assert run.said(f"could not tell: .*127.0.0.1:{rig.dataplane.port}")
+    as_json = look(rig, "plan", "-o", "json")
+    assert as_json.status == 1
+    assert as_json.backend()["verdict"] == "unseen" and len(as_json.json()["problems"]) == 1
+    assert [s["name"] for s in as_json.backend()["servers"]] == ["n1"], "what is wanted is known all the same"
+
+
+def test_haproxy_that_says_nothing(rig: Rig) -> None:
+    assert rig.dataplane.process
+    rig.dataplane.process.signal(signal.SIGSTOP)
+    try:
+        done = subprocess.run([program(), "plan", "--timeout=1s"], env=clean_env(**rig.settings()), capture_output=True, text=True,
+                              timeout=LONGEST)
+    finally:
+        rig.dataplane.process.signal(signal.SIGCONT)
+    assert done.returncode == 1
+    assert "did not answer" in re.sub(r"\s+", " ", done.stdout) and "1.0 s" in re.sub(r"\s+", " ", done.stdout)
+
+
+def test_wrong_password(rig: Rig) -> None:
+    run = look(rig, "plan", HAPROXY_DATAPLANE_PASSWORD="hunter2-and-more")
+    assert run.status == 1
+    assert run.said("could not tell: .*HTTP 401") and "hunter2" not in run.out + run.err
+
+
+def test_kubernetes_away(rig: Rig) -> None:
+    rig.kube.listening(False)
+    run = look(rig, "plan", "--timeout", "1s")
+    assert run.status == 1
+    assert "waiting: " in run.out and "Kubernetes did not tell all in time:" in run.err
+    for resource in ("nodes", "endpointslices", "services"):
+        assert run.said(rf"\[-\] watch {resource}[^:]*: not synced: .*refused")
+    as_json = look(rig, "plan", "-o", "json", "--timeout", "1s")
+    assert as_json.status == 1 and as_json.json()["in_step"] is False
+    assert as_json.backend()["verdict"] == "waiting"
+    assert sorted(re.findall(r"\[-\]watch (\w+)", str(as_json.json()["problems"]))) == ["endpointslices", "nodes", "services"]
+    run = look(rig, "explain", "n1", "--timeout", "1s")
+    assert run.status == 1 and run.out == "" and "[-] watch nodes" in run.err and "nothing is known" not in run.err
+
+
+def test_forbidden_nodes(rig: Rig) -> None:
+    rig.kube.forbid("nodes")
+    run = look(rig, "plan", "--timeout=1s")
+    assert run.status == 1
+    assert run.said(r"\[-\] watch nodes: not synced: .*forbidden.*deploy/rbac.yaml grants it")
+    assert not run.said(r"\[[-+]\] watch endpointslices"), "only what is missing is listed"
+
+
+def test_forbidden_services(rig: Rig) -> None:
+    rig.kube.forbid("services")
+    run = look(rig, "plan")
+    assert run.status == 0, "the port is given"
+    assert run.said("the Service itself may not be read, HAPROXY_BACKEND_PORT 30443") and "level=warn" in run.err
+
+
+def test_configuration(rig: Rig) -> None:
+    for words in (["plan"], ["plan", "-o", "json"], ["explain", "n1"]):
+        run = look(rig, *words, HAPROXY_BACKEND_PORT="70000", RESYNC_PERIOD="soon")
+        assert run.status == 78
+        assert run.out == "" and re.findall("^error: ([A-Z_]+)=", run.err, re.M) == ["HAPROXY_BACKEND_PORT", "RESYNC_PERIOD"]
+    run = look(rig, "plan", KUBECONFIG=str(rig.home / "nowhere"))
+    assert run.status == 78 and run.err.startswith("error: ") and "nowhere" in run.err
+
+
+@pytest.mark.parametrize("words,says", [
+    (["plan", "-o", "yaml"], "expected text or json"), (["plan", "-x"], 'unknown option "-x"'), (["plan", "n1"], 'unexpected argument "n1"'),
+    (["plan", "--color=red"], "expected auto, always or never"), (["explain"], "lacks the name of a node"), (["explain", "n1", "n2"], '"n2"'),
+    (["explain", "-o", "json", "n1"], 'unknown option "-o"'), (["plans"], 'unknown argument "plans"')])
+def test_bad_arguments(words: list[str], says: str) -> None:
+    done = subprocess.run([program(), *words], env=clean_env(), capture_output=True, text=True, timeout=LONGEST)
+    assert done.returncode == 64
+    assert done.stdout == "" and says in done.stderr and "--help" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_output_that_cannot_be_written(rig: Rig) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([program(), "plan"], env=clean_env(**rig.settings()), stdout=full, stderr=subprocess.PIPE, timeout=LONGEST)
+    assert done.returncode == 1
+
+
+def test_interrupt_ends_it(rig: Rig) -> None:
+    rig.kube.listening(False)
+    with subprocess.Popen([program(), "plan"], env=clean_env(**rig.settings()), stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr and "no complete list yet" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == -signal.SIGINT
+
+
+# --- several backends
+
+@pytest.fixture
+def several(tmp_path: pathlib.Path) -> Iterator[Rig]:
+    """Two backends of one Service."""
+    with Rig(tmp_path, SEVERAL) as made:
+        made.service(node_ports=TWO_PORTS)
+        made.pods(1, ports=PORTS_OF_PODS)
+        yield made
+
+
+def mapped(services: str) -> dict[str, str]:
+    return {**BY_NODE_PORT, "INGRESS_NAMESPACE": "", "INGRESS_SERVICE_NAME": "", "HAPROXY_BACKEND_NAME": "", "INGRESS_SERVICES": services}
+
+
+def test_worst_of_two_backends(several: Rig) -> None:
+    web = f"{NAMESPACE}/{SERVICE}"
+    settings = mapped(f"{web}:https=be, {web}:http=be2")
+    run = look(several, "plan", **settings)
+    assert run.status == 2
+    assert re.search("^backend be .*port https .*\n(.*\n)*\nbackend be2 .*port http .*nodePort 30080", run.out, re.M)
+    assert run.said("in step: 1 server") and run.said(r"\+ n1 127\.0\.11\.1:30080 weight 100")
+    as_json = look(several, "plan", "-o", "json", **settings)
+    assert [b["verdict"] for b in as_json.json()["backends"]] == ["in_step", "changes"]
+    run = look(several, "plan", **mapped(f"{web}:https=be, {web}:http=be2, {web}:http=nope"))
+    assert run.status == 1
+    assert run.said("in step: 1 server") and run.said("changes: ") and run.said("refused: HAProxy has no backend nope")
+    run = look(several, "explain", "n1", **settings)
+    assert run.status == 0
+    assert run.out.count("node n1: live") == 2 and "nodePort 30080" in run.out
+
+
+# --- explain
+
+def test_explain_live(rig: Rig) -> None:
+    run = look(rig, "explain", "n1")
+    assert run.status == 0 and run.err == ""
+    assert "  node n1: live\n" in run.out
+    rules = re.findall(r"^  \[(.)\] (\w+) ", run.out, re.M)
+    assert [mark for mark, _ in rules] == ["x"] * len(rules) and [r for _, r in rules][:3] == ["known", "eligible", "address"]
+    assert re.search(r"^  now in HAProxy +server n1 127\.0\.11\.1:30443 check weight 100$", run.out, re.M)
+    assert re.search("^  next +nothing: it is as it should be$", run.out, re.M)
+
+
+def test_explain_what_differs(different: Rig) -> None:
+    run = look(different, "explain", "n2", **BY_NODE_PORT)
+    assert run.status == 0 and run.said("node n2: live .*now in HAProxy server n2 127.0.11.99:30443 check weight 7 "
+                                        "next ~ address 127.0.11.99 -> 127.0.11.2")
+    run = look(different, "explain", "n3", **BY_NODE_PORT)
+    assert run.said(r"node n3: live .*now in HAProxy no server n3 next \+ server n3 127\.0\.11\.3:30443 check weight 100")
+    run = look(different, "explain", "n4", **BY_NODE_PORT)
+    assert run.status == 0 and run.said(r"node n4: draining .*terminating.* next ~ maintenance on \(draining\)")
+    run = look(different, "explain", "n5", **BY_NODE_PORT)
+    assert run.status == 0 and run.said(rf"node n5: out .*\[x\] known .*\[ \] eligible .*{EXCLUDE}.* next - it is removed")
+
+
+def test_explain_no_endpoint_and_wrong_family(rig: Rig) -> None:
+    run = look(rig, "explain", "n2")
+    assert run.status == 0 and run.said(r"node n2: out .*\[ \] endpoints .*now in HAProxy no server n2 next nothing")
+    rig.pods(1, 2)
+    run = look(rig, "explain", "n2", IP_FAMILY="IPv6")
+    assert run.status == 0 and run.said(r"node n2: out .*\[x\] eligible .*\[ \] address .*IPv6")
+
+
+def test_explain_nobody_knows(rig: Rig) -> None:
+    run = look(rig, "explain", "n9")
+    assert run.status == 1 and run.out == ""
+    assert run.said("nothing is known by the name n9: .*did you mean n1, n2, n3[?]")
+    run = look(rig, "explain", "10.244.1.7")
+    assert run.status == 1 and run.said("did you mean n1[?]"), "the address of an endpoint on n1"
+    run = look(rig, "explain", "altogether-different")
+    assert run.status == 1 and "did you mean" not in run.err
+
+
+def test_explain_without_haproxy(rig: Rig) -> None:
+    rig.dataplane.stop()
+    run = look(rig, "explain", "n1")
+    assert run.status == 0
+    assert run.said("node n1: live .*now in HAProxy not known, HAProxy could not be read: .*refused")
+
+
+def test_explain_without_such_a_backend(rig: Rig) -> None:
+    run = look(rig, "explain", "n1", HAPROXY_BACKEND_NAME="nope")
+    assert run.status == 0 and run.said("now in HAProxy HAProxy has no such backend next nothing is written: ")
+
+
+# --- on a terminal
+
+def test_colours_on_a_terminal_only(rig: Rig) -> None:
+    rig.pods(1, 2)
+    assert "\x1b[32m+ n2\x1b[0m" in on_terminal(rig, "plan", TERM="xterm")
+    assert "\x1b[32mlive\x1b[0m" in on_terminal(rig, "explain", "n2", TERM="xterm")
+    assert ESCAPE not in on_terminal(rig, "plan", TERM="xterm", NO_COLOR="1")
+    assert ESCAPE not in on_terminal(rig, "plan", TERM="dumb")
+    assert ESCAPE not in on_terminal(rig, "plan", "--color=never", TERM="xterm")
+    assert ESCAPE not in on_terminal(rig, "plan", "-o", "json", "--color=always", TERM="xterm")
+    assert "\x1b[32m+ n2\x1b[0m" in look(rig, "plan", "--color=always").out
+
+
+@pytest.mark.parametrize("columns,most", [(70, 70), (100, 100), (400, 140)])
+@pytest.mark.parametrize("words", [["plan"], ["explain", "n4"]])
+def test_width_of_the_terminal(different: Rig, words: list[str], columns: int, most: int) -> None:
+    text = on_terminal(different, *words, columns=columns, TERM="dumb").replace("\r", "")
+    assert "draining" in text
+    assert max(len(line) for line in text.splitlines() if EXCLUDE not in line) <= most
+
+
+def test_what_kubernetes_says_cannot_drive_the_terminal(rig: Rig) -> None:
+    rig.kube.put(objects.slice_("web-1", SERVICE, [objects.endpoint("10.244.1.7", "n1"),
+                                                   objects.endpoint("10.244.1.9", "ghost\u202e\x9b31m")], namespace=NAMESPACE))
+    run = look(rig, "plan")
+    assert "ghost" in run.out
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", run.out)
+    shown = on_terminal(rig, "plan", "--color=always", TERM="xterm")
+    assert "\x1b[33m" in shown and "\u202e" not in shown and "\x9b" not in shown
+    as_json = look(rig, "plan", "-o", "json")
+    assert as_json.out.isascii() and not re.search("[\x00-\x09\x0b-\x1f\x7f]", as_json.out)
+    assert any("ghost\u202e\x9b31m" in s["reason"] for s in as_json.backend()["left_out"]), "escaped, but not changed"
+    run = look(rig, "explain", "ghost\x1b[2J")
+    assert run.status == 1 and "ghost\\x1b[2J" in run.err and ESCAPE not in run.out + run.err
+
+
+def test_takes_no_longer_than_it_must(rig: Rig) -> None:
+    """All is there at once: it must not sit out its deadline."""
+    assert look(rig, "plan", "--timeout=10m").status == 0  # LONGEST is shorter
+    wait_until(lambda: not rig.kube.open_watches(), 10, "no watch to be left open")
