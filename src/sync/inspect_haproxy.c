@@ -51,10 +51,12 @@ static void on_history(void *arg, const struct dataplane_answer *a)
         finish_without_history(h, &err);
         return;
     }
-    if (history.pending)
+    if (history.pending) {
         h->warning = mem_strdup("a reload of HAProxy is still to come; should it fail, there will be more to do");
-    else if (history.last_failed)
+    } else if (history.last_failed) {
         h->dirty = true;
+        h->warning = mem_printf("HAProxy's last reload failed: %s", history.response);
+    }
     codec_reload_history_fini(&history);
     finish(h);
 }

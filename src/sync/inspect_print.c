@@ -60,6 +60,15 @@ static void add_service_facts(struct buf *facts, const struct service *s)
         add_fact(facts, s->local ? "policy Local" : "policy Cluster");
 }
 
+static void print_facts(const char *facts, struct page *p)
+{
+    cleanup(mem_free_ptr) char *text = mem_printf("(%s)", facts);
+    if (p->column + 2 + page_columns(text) > p->width)
+        page_end_line(p);
+    page_to(p, p->column + 2);
+    page_flow(p, INK_DIM, text);
+}
+
 void inspect_print_heading(const struct inspect_backend *b, struct page *p)
 {
     cleanup(buf_fini) struct buf facts;
@@ -83,10 +92,8 @@ void inspect_print_heading(const struct inspect_backend *b, struct page *p)
         page_put(p, INK_PLAIN, " port ");
         page_put(p, INK_BOLD, port);
     }
-    if (facts.len > 0) {
-        page_to(p, p->column + 2);
-        page_printf(p, INK_DIM, "(%s)", buf_str(&facts));
-    }
+    if (facts.len > 0)
+        print_facts(buf_str(&facts), p);
     page_end_line(p);
 }
 

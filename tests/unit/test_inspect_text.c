@@ -330,7 +330,7 @@ static const struct {
     {"no such port", INSPECT_SERVICE_KNOWN, SERVICE_NODE_PORT, "ftp", 0, false, 2,
      "Service ingress/web port ftp  (NodePort, policy Local)"},
     {"denied", INSPECT_SERVICE_DENIED, 0, "https", 30443, false, 0,
-     "Service ingress/web port https  (the Service itself may not be read, HAPROXY_BACKEND_PORT 30443)"},
+     "Service ingress/web port https\n  (the Service itself may not be read, HAPROXY_BACKEND_PORT 30443)"},
     {"absent", INSPECT_SERVICE_ABSENT, 0, NULL, 30443, false, 0,
      "Service ingress/web  (there is no such Service, HAPROXY_BACKEND_PORT 30443)"},
     {"waiting", INSPECT_SERVICE_WAITING, 0, "https", 30443, false, 0, "Service ingress/web port https"},
