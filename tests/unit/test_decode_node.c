@@ -81,6 +81,8 @@ START_TEST(an_address_that_cannot_be_used)
         {ADDRESSES(NAME("n1") "," EXTERNAL("")), GOT("name:n1") PARTIAL(1, "status.addresses[1]: address is absent")},
         {ADDRESSES(NAME("n1") "," EXTERNAL("1.2.3.4") "," INTERNAL("bad")),
          SKIPPED("status.addresses[2]: address \"bad\" is no IP address")},
+        {ADDRESSES(INTERNAL("bad") "," NAME("n1") "," EXTERNAL("bad")),
+         SKIPPED("status.addresses[0]: address \"bad\" is no IP address")},
         {ADDRESSES(NAME("n1") ",{'type':7,'address':'10.0.0.1'}"),
          SKIPPED("status.addresses[1]: type is a number, not a string")},
         {ADDRESSES(NAME("n1") ",null"), SKIPPED("status.addresses[1]: is null, not an object")},
