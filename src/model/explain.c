@@ -101,7 +101,7 @@ static const char *type_of(const struct place *p)
 static char *address(const struct run *r, const struct place *p)
 {
     if (!p->named)
-        return mem_printf("%s, its own", p->address);
+        return mem_printf("%s, its own", p->name);
     cleanup(mem_free_ptr) char *wanted = node_rules_text(&r->rules->nodes, r->service, r->node_port);
     return mem_printf("%s %s (asked for: %s)", type_of(p), p->address, wanted);
 }
@@ -121,7 +121,7 @@ static char *policy(const struct run *r)
 static char *endpoints(const struct run *r, const struct place *p)
 {
     if (p->by == NULL && r->all)
-        return mem_printf("the Service has %u usable ones, and any node reaches them",
+        return mem_printf("the Service has %u usable, and every node reaches them",
                           tally_count(r->ready.first != NULL ? &r->ready : &r->leaving));
     cleanup(mem_free_ptr) char *text = text_endpoints(r, p);
     return mem_printf("%s%s", text, p->sign == SIGN_ENDING ? ", used as no ready one can be" : "");
