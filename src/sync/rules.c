@@ -40,6 +40,7 @@ struct mapping_rules rules_for_mapping(const struct config *config, const struct
         .weights = weights[config->weights],
         .node_port_check = config->health_check == CONFIG_HEALTH_CHECK_NODE_PORT,
         .drain_timeout_ms = config->drain_timeout_ms,
+        .node_selector = config->node_selector,
     };
 }
 
