@@ -9,11 +9,11 @@ from tests.harness import objects
 from .world import BACKEND, NODES, SERVICE, World, section, without_ours
 
 
-def in_step_with(world: World, *nodes: str) -> None:
+def in_step_with(world: World, *nodes: str, **settings: str) -> None:
     """A daemon that is in step with one pod on each of these nodes."""
     world.put_nodes(*nodes)
     world.put_slice(*nodes)
-    world.start_daemon()
+    world.start_daemon(**settings)
     world.expect(*nodes)
     world.in_step()
 
@@ -152,30 +152,45 @@ def test_last_endpoint_leaves(world: World, allow_empty: str) -> None:
 
 
 def test_terminating_endpoints_leave_unless_none_else_is_left(world: World) -> None:
-    in_step_with(world, "node-a", "node-b")
-    pods = world.pods(["node-a", "node-b"])
-    pods[1]["conditions"] = objects.TERMINATING
-    world.kube.admin.put(objects.slice_("ingress-1", SERVICE, pods, namespace=world.namespace))
+    in_step_with(world, "node-a", "node-b", DRAIN_TIMEOUT="0")
+    world.put_slice("node-a", terminating=["node-b"])
     world.expect("node-a")
-    pods[0]["conditions"] = objects.NOT_READY
-    world.kube.admin.put(objects.slice_("ingress-1", SERVICE, pods, namespace=world.namespace))
+    world.put_slice(not_ready=["node-a"], terminating=["node-b"])
     world.expect("node-b")
+
+
+def cluster_ip(world: World) -> None:
+    """A Service that no node listens for."""
+    world.put_service(type_="ClusterIP", node_ports={"https": (443, 0)})
 
 
 def test_host_network_needs_no_port(world: World) -> None:
     """Where the endpoint's address is the node's, the endpoint's own port is right."""
+    cluster_ip(world)
     world.kube.admin.put(objects.node("node-h", "10.9.0.1"))
     world.kube.admin.put(objects.slice_("ingress-1", SERVICE, [objects.endpoint("10.9.0.1", "node-h")],
                                         ports=[objects.port(8443)], namespace=world.namespace))
-    world.start_daemon(HAPROXY_BACKEND_PORT="")
+    world.start_daemon()
     world.in_step()
-    assert {name: line.split()[0] for name, line in world.ours().items()} == {"node-h": "10.9.0.1:8443"}
+    assert world.addresses() == {"node-h": "10.9.0.1:8443"}
 
 
 def test_pod_network_without_a_port_is_refused(world: World) -> None:
+    cluster_ip(world)
     world.put_nodes("node-a")
     world.put_slice("node-a")
     before = world.dataplane.file()
-    world.start_daemon(HAPROXY_BACKEND_PORT="")
+    world.start_daemon()
     assert "8443" in world.daemon.wait_not_ready("HAPROXY_BACKEND_PORT")
     assert world.dataplane.file() == before
+
+
+def test_fixed_port_needs_no_service(world: World) -> None:
+    """Whatever leads from the nodes to the pods: it is the user's word."""
+    world.delete_service()
+    port = world.open_port()
+    world.put_nodes("node-a")
+    world.put_slice("node-a")
+    world.start_daemon(HAPROXY_BACKEND_PORT=str(port))
+    world.expect("node-a", port=port)
+    world.in_step()

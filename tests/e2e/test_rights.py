@@ -13,12 +13,13 @@ from .world import World
 
 @pytest.mark.every_combination
 def test_slices_forbidden_falls_back_to_endpoints(world: World) -> None:
-    world.kube.grant("nodes", "endpoints")
+    world.rights.only("nodes", "endpoints")
     world.put_nodes("node-a", "node-b", "node-c")
     # What the slices say must not matter: they cannot be read.
     world.put_slice("node-c")
     world.put_endpoints("node-a", "node-b")
-    world.start_daemon()
+    # Nor can the Service and its nodePort be read.
+    world.start_daemon(HAPROXY_BACKEND_PORT=str(world.node_port))
     world.expect("node-a", "node-b")
     world.in_step()
     world.put_endpoints("node-b", "node-c")
@@ -26,7 +27,7 @@ def test_slices_forbidden_falls_back_to_endpoints(world: World) -> None:
 
 
 def test_nodes_forbidden_writes_nothing_until_allowed(world: World) -> None:
-    world.kube.grant("slices", "endpoints", "services")
+    world.rights.only("slices", "endpoints", "services")
     world.put_nodes("node-a")
     world.put_slice("node-a")
     before = world.dataplane.file()
@@ -36,7 +37,7 @@ def test_nodes_forbidden_writes_nothing_until_allowed(world: World) -> None:
     daemon.wait_log("(?i)nodes.*(403|forbidden)|(403|forbidden).*nodes")
     assert world.dataplane.file() == before
     assert daemon.get("/livez")[0] == 200
-    world.kube.grant("nodes", "slices", "endpoints", "services")
+    world.rights.only("nodes", "slices", "endpoints", "services")
     # The backoff may have grown to its cap of 30 s by now.
     world.expect("node-a", timeout=60)
     world.in_step()
@@ -48,7 +49,7 @@ def test_nodes_forbidden_later_keeps_the_last_good_state(world: World) -> None:
     daemon = world.start_daemon()
     world.expect("node-a", "node-b")
     world.in_step()
-    world.kube.grant("slices", "endpoints", "services")
+    world.rights.only("slices", "endpoints", "services")
     # An open watch outlives its right: only the next one is refused.
     world.kube.stop_apiserver()
     world.kube.start_apiserver()

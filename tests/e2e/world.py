@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import re
 import signal
-from collections.abc import Iterable
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from tests.harness import objects
-from tests.harness.backends import Backend, ask, wait_traffic
-from tests.harness.daemon import Daemon
+from tests.harness.backends import Backend, ask, backends, node_port, wait_traffic
+from tests.harness.daemon import Daemon, clean_env, program
 from tests.harness.haproxy import AUTH, DataPlane, DoubleDataPlane, HAProxy, RealDataPlane
-from tests.harness.process import wait_until
+from tests.harness.process import free_port, wait_until
 from tests.harness.realkube import Object, RealKube
 
 from .combinations import Combination
+from .rights import Rights
 
 SERVICE = "ingress"
 BACKEND = "ingress"
@@ -23,7 +27,8 @@ BACKEND = "ingress"
 NODES = {"node-a": "127.0.10.1", "node-b": "127.0.10.2", "node-c": "127.0.10.3", "node-d": "127.0.10.4",
          "node-a-moved": "127.0.10.11"}
 
-# What a user may have: comments, another backend with much that is not ours, a backup server, a server of before.
+# What a user may have: comments, another backend with much that is not ours, a backup server, a server of before. The
+# two backends behind it, each with a frontend, are for those cases that need more than one.
 TEMPLATE = """\
 global
   stats socket {d}/haproxy.sock mode 600 level admin expose-fd listeners
@@ -55,7 +60,22 @@ backend other
   timeout server 77s
   stick-table type ip size 10k expire 5m
   server a 127.0.0.1:9
+
+frontend fe-http
+  bind 127.0.0.1:{fe-http}
+  default_backend ingress-http
+
+backend ingress-http
+  mode tcp
+
+frontend fe-shop
+  bind 127.0.0.1:{fe-shop}
+  default_backend shop
+
+backend shop
+  mode tcp
 """
+MORE_BACKENDS = ("ingress-http", "shop")
 
 
 def section(text: str, head: str) -> list[str]:
@@ -103,11 +123,16 @@ class World:
         self.namespace = namespace
         self.node_port = node_port
         self.backends = backends
-        self.haproxy = HAProxy(home / "haproxy", TEMPLATE, str(parts[combination.haproxy]))
+        more = {"fe-http": str(free_port()), "fe-shop": str(free_port())}
+        self.haproxy = HAProxy(home / "haproxy", TEMPLATE, str(parts[combination.haproxy]), more)
+        self.frontends = {BACKEND: self.haproxy.port, "ingress-http": int(more["fe-http"]), "shop": int(more["fe-shop"])}
         self.dataplane = self._dataplane(parts)
         self._daemon: Daemon | None = None
-        kube.admin.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-        kube.grant("nodes", "slices", "endpoints", "services")
+        self._ends = contextlib.ExitStack()
+        self.namespaces = [namespace]
+        self.put_namespace(namespace)
+        self.rights = Rights(kube, namespace)
+        self.put_service()
 
     def _dataplane(self, parts: dict[str, pathlib.Path]) -> DataPlane:
         if self.combination.dataplane == "real":
@@ -128,6 +153,10 @@ class World:
                 self._daemon.kill()
             self.dataplane.stop()
             self.haproxy.stop()
+            self._ends.close()
+            for namespace in self.namespaces:
+                # Their nodePorts are the whole cluster's, which the next case shares.
+                self.kube.admin.delete_all("Service", namespace)
 
     # --- our daemon
 
@@ -136,31 +165,89 @@ class World:
         assert self._daemon is not None, "this case has not started the daemon yet"
         return self._daemon
 
-    def start_daemon(self, **settings: str) -> Daemon:
-        """With settings that fit this world; a case's own replace them, "" takes one away."""
+    def settings(self, **more: str) -> dict[str, str]:
+        """The daemon's environment in this world; a case's own settings replace these, "" takes one away.
+
+        MAX_LOSS_PERCENT=100: with two or three servers nearly every loss is more than half of them, which the brake would hold
+        back for RESYNC_PERIOD. Its own cases set it."""
         user, password = AUTH.split(":")
-        env = {"INGRESS_NAMESPACE": self.namespace, "INGRESS_SERVICE_NAME": SERVICE, "KUBECONFIG": str(self.kube.kubeconfig()),
+        env = {"INGRESS_NAMESPACE": self.namespace, "INGRESS_SERVICE_NAME": SERVICE,
                "HAPROXY_DATAPLANE_URL": self.dataplane.url, "HAPROXY_DATAPLANE_USERNAME": user,
-               "HAPROXY_DATAPLANE_PASSWORD": password, "HAPROXY_BACKEND_NAME": BACKEND,
-               "HAPROXY_BACKEND_PORT": str(self.node_port), "RESYNC_PERIOD": "30s", "LOG_LEVEL": "debug", **settings}
-        self._daemon = Daemon(self.home / "daemon", {k: v for k, v in env.items() if v}).start()
+               "HAPROXY_DATAPLANE_PASSWORD": password, "HAPROXY_BACKEND_NAME": BACKEND, "MAX_LOSS_PERCENT": "100",
+               "RESYNC_PERIOD": "30s", "LOG_LEVEL": "debug", **more}
+        if "KUBECONFIG" not in env:
+            env["KUBECONFIG"] = str(self.kube.kubeconfig(self.rights.token))
+        return {name: value for name, value in env.items() if value}
+
+    def start_daemon(self, **settings: str) -> Daemon:
+        self._daemon = Daemon(self.home / "daemon", self.settings(**settings)).start()
         return self._daemon
+
+    def command(self, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
+        """`haproxy-k8s-sync plan` and the like, in the daemon's environment and with its rights."""
+        return subprocess.run([program(), *words], env=clean_env(**self.settings(**settings)), cwd="/", capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=90, check=False)
+
+    def hurried(self, condition: Callable[[], object], what: str) -> None:
+        """Waits for what comes after a retry: SIGHUP ends every wait for one."""
+        def hurry() -> object:
+            os.kill(self.daemon.pid, signal.SIGHUP)
+            return condition()
+
+        wait_until(hurry, 60, what, interval=0.5)
 
     # --- what Kubernetes says
 
-    def put_node(self, name: str, address: str = "") -> None:
-        self.kube.admin.put(objects.node(name, address or NODES[name]))
+    def put_namespace(self, name: str) -> None:
+        self.kube.admin.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+
+    def more_namespace(self, name: str) -> str:
+        """A further namespace of this case, with the daemon's rights in it."""
+        made = f"{self.namespace}-{name}"
+        self.namespaces.append(made)
+        self.put_namespace(made)
+        self.rights.also_in(made)
+        return made
+
+    def open_port(self, mark: str = "") -> int:
+        """A further port that every node serves and a Service may have as its nodePort; node-a says "node-a" and the mark."""
+        port = node_port(NODES.values())
+        self._ends.enter_context(backends({f"{name}{mark}": address for name, address in NODES.items()}, port))
+        return port
+
+    def put_node(self, name: str, address: str = "", **more: Any) -> None:
+        """more: labels, taints, addresses, ready, unschedulable."""
+        self.kube.admin.put(objects.node(name, address or NODES[name], **more))
 
     def put_nodes(self, *names: str) -> None:
         for name in names:
             self.put_node(name)
 
+    def patch_node(self, name: str, change: Object, status: bool = False) -> None:
+        self.kube.admin.patch("Node", name, change, status=status)
+
+    def put_service(self, name: str = SERVICE, **more: Any) -> Object:
+        """By default with one port, https, whose nodePort is node_port; more goes to objects.service."""
+        return self.kube.admin.put(objects.service(
+            name, **{"namespace": self.namespace, "node_ports": {"https": (443, self.node_port)}, **more}))
+
+    def patch_service(self, change: Object) -> Object:
+        return self.kube.admin.patch("Service", SERVICE, change, self.namespace)
+
+    def delete_service(self) -> None:
+        self.kube.admin.delete("Service", SERVICE, self.namespace, missing_ok=False)
+
     def pods(self, nodes: Iterable[str]) -> list[Object]:
         return [objects.endpoint(f"10.1.0.{i}", node) for i, node in enumerate(nodes, 1)]
 
-    def put_slice(self, *nodes: str, name: str = "ingress-1") -> None:
-        """One ready pod on each of these nodes, a node named twice has two."""
-        self.kube.admin.put(objects.slice_(name, SERVICE, self.pods(nodes), namespace=self.namespace))
+    def put_slice(self, *nodes: str, name: str = "ingress-1", service: str = SERVICE, terminating: Iterable[str] = (),
+                  not_ready: Iterable[str] = (), **more: Any) -> None:
+        """One ready pod on each of these nodes, a node named twice has two; besides them pods that terminate and still serve,
+        and pods that are not ready. more goes to objects.slice_."""
+        pods = [*((node, objects.READY) for node in nodes), *((node, objects.TERMINATING) for node in terminating),
+                *((node, objects.NOT_READY) for node in not_ready)]
+        built = [objects.endpoint(f"10.1.0.{i}", node, conditions) for i, (node, conditions) in enumerate(pods, 1)]
+        self.kube.admin.put(objects.slice_(name, service, built, **{"namespace": self.namespace, **more}))
 
     def delete_slice(self, name: str) -> None:
         self.kube.admin.delete("EndpointSlice", name, self.namespace)
@@ -171,33 +258,50 @@ class World:
 
     # --- what HAProxy has
 
-    def ours(self) -> dict[str, str]:
+    def ours(self, backend: str = BACKEND) -> dict[str, str]:
         """Our server lines in the file."""
-        return {k: v for k, v in server_lines(self.dataplane.file()).items() if " backup" not in f" {v} "}
+        return {k: v for k, v in server_lines(self.dataplane.file(), backend).items() if " backup" not in f" {v} "}
 
-    def running(self) -> dict[str, str]:
+    def addresses(self, backend: str = BACKEND) -> dict[str, str]:
+        """Our servers in the file: name -> address:port"""
+        return {name: rest.split()[0] for name, rest in self.ours(backend).items()}
+
+    def running(self, backend: str = BACKEND) -> dict[str, str]:
         """Server -> address that HAProxy runs with at this moment."""
-        return {k: v["srv_addr"] for k, v in self.haproxy.servers(BACKEND).items() if k != "sorry"}
+        return {k: f"{v['srv_addr']}:{v['srv_port']}" for k, v in self.haproxy.servers(backend).items() if k != "sorry"}
 
-    def expect(self, *nodes: str, timeout: float = 30.0, **addresses: str) -> None:
-        """Until the file, the running HAProxy and the traffic all have exactly these nodes. addresses: node_a="127..." for one
-        that moved."""
-        moved = {k.replace("_", "-"): v for k, v in addresses.items()}
-        wanted = {n: moved.get(n, NODES[n]) for n in nodes}
-
+    def expect_servers(self, wanted: dict[str, str], timeout: float = 30.0, backend: str = BACKEND) -> None:
+        """Until the file and the running HAProxy have exactly these: name -> address:port."""
         def file_has_them() -> bool:
-            have = {name: rest.split()[0] for name, rest in self.ours().items()}
-            assert have == {n: f"{a}:{self.node_port}" for n, a in wanted.items()}, f"the file has {have}"
+            assert self.addresses(backend) == wanted, f"the file has {self.addresses(backend)}"
             return True
 
         def haproxy_has_them() -> bool:
-            assert self.running() == wanted, f"HAProxy runs with {self.running()}"
+            assert self.running(backend) == wanted, f"HAProxy runs with {self.running(backend)}"
             return True
 
-        try:
+        with self._telling():
             wait_until(file_has_them, timeout, f"servers {wanted} in {self.haproxy.config}")
             wait_until(haproxy_has_them, timeout, f"servers {wanted} in the running HAProxy")
-            wait_traffic(self.haproxy.port, [self.label_of(n, a) for n, a in wanted.items()], timeout)
+
+    def expect(self, *nodes: str, timeout: float = 30.0, backend: str = BACKEND, port: int = 0, mark: str = "",
+               **addresses: str) -> None:
+        """Until the file, the running HAProxy and the traffic all have exactly these nodes. addresses: node_a="127..." for one
+        that moved; port, mark: of open_port."""
+        moved = {k.replace("_", "-"): v for k, v in addresses.items()}
+        wanted = {n: moved.get(n, NODES[n]) for n in nodes}
+        self.expect_servers({n: f"{a}:{port or self.node_port}" for n, a in wanted.items()}, timeout, backend)
+        self.expect_traffic(*(self.label_of(n, a) + mark for n, a in wanted.items()), timeout=timeout, backend=backend)
+
+    def expect_traffic(self, *labels: str, timeout: float = 30.0, backend: str = BACKEND) -> None:
+        """Until new connections reach these and nobody else."""
+        with self._telling():
+            wait_traffic(self.frontends[backend], labels, timeout)
+
+    @contextlib.contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            yield
         except AssertionError as e:
             raise AssertionError(f"{e}\nthe daemon's log ends with:\n{self.daemon.tail()}") from e
 
@@ -212,10 +316,10 @@ class World:
         """Goes up by one with every commit of anybody."""
         return self.dataplane.version()
 
-    def in_step(self, timeout: float = 20.0) -> None:
+    def in_step(self, timeout: float = 20.0, backends: int = 1) -> None:
         """Until the daemon itself says that all is well: ready (which a pending reload does not hold up) and loaded."""
         self.daemon.wait_ready(timeout)
-        self.daemon.wait_metric("in_sync", 1, timeout)
+        self.daemon.wait_metric("in_sync", backends, timeout)
 
     # --- trouble
 

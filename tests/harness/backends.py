@@ -12,10 +12,12 @@ import struct
 import threading
 from collections.abc import Iterable, Iterator
 
-from .process import wait_until
+from .process import next_free_port, wait_until
 
 PROXY_V2_SIGNATURE = b"\r\n\r\n\x00\r\nQUIT\n"
 QUESTION = b"who are you\n"
+# As long as that one: the answer is the same, then everything said comes back until the caller hangs up.
+STAY = b"stay please\n"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,8 +62,12 @@ class _Handler(socketserver.BaseRequestHandler):
                 proxy = parse_proxy_v2(fixed, _read(sock, struct.unpack("!H", fixed[14:16])[0]))
                 first = _read(sock, len(QUESTION))
             self.server.arrivals.append(Arrival(proxy, first))  # type: ignore[attr-defined]
-            if first == QUESTION:
+            if first in (QUESTION, STAY):
                 sock.sendall(self.server.label.encode() + b"\n")  # type: ignore[attr-defined]
+            if first == STAY:
+                sock.settimeout(120)
+                while said := sock.recv(256):
+                    sock.sendall(said)
 
 
 class Backend(socketserver.ThreadingTCPServer):
@@ -85,23 +91,16 @@ class Backend(socketserver.ThreadingTCPServer):
 
     def client_arrivals(self) -> list[Arrival]:
         """Without HAProxy's health checks, which send no question."""
-        return [a for a in self.arrivals if a.data == QUESTION]
+        return [a for a in self.arrivals if a.data in (QUESTION, STAY)]
+
+
+# What a kube-apiserver gives to Services unless told otherwise.
+NODE_PORTS = range(30000, 32768)
 
 
 def node_port(addresses: Iterable[str]) -> int:
-    """One port that is free on every one of the addresses: the nodes' common NodePort."""
-    for _ in range(100):
-        with contextlib.ExitStack() as stack:
-            port = 0
-            try:
-                for address in addresses:
-                    sock = stack.enter_context(contextlib.closing(socket.socket()))
-                    sock.bind((address, port))
-                    port = sock.getsockname()[1]
-            except OSError:
-                continue
-            return port
-    raise AssertionError(f"no port is free on all of {list(addresses)}")
+    """A port that is free on every one of the addresses, and that a Service may have as its nodePort."""
+    return next_free_port(NODE_PORTS, list(addresses), "node-ports")
 
 
 @contextlib.contextmanager
@@ -128,6 +127,34 @@ def ask(port: int, host: str = "127.0.0.1", timeout: float = 3.0) -> str:
     except OSError:
         return ""
     return answer.decode().strip()
+
+
+class Visit:
+    """A connection through the frontend that stays open: `label` is who answered it."""
+
+    def __init__(self, port: int, host: str = "127.0.0.1", timeout: float = 10.0):
+        self._sock = socket.create_connection((host, port), timeout=timeout)
+        self._sock.sendall(STAY)
+        self._lines = self._sock.makefile("rb")
+        self.label = self._lines.readline().decode().strip()
+
+    def talk(self) -> bool:
+        """Whether the other end still answers."""
+        try:
+            self._sock.sendall(b"still there\n")
+            return self._lines.readline() == b"still there\n"
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        self._lines.close()
+        self._sock.close()
+
+    def __enter__(self) -> "Visit":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def census(port: int, connections: int = 12) -> collections.Counter[str]:

@@ -25,22 +25,33 @@ _PORTS = range(15000, 32000)
 
 def free_port(host: str = "127.0.0.1") -> int:
     """A TCP port that nobody listens on and that no other test of this user, in whichever process, is given for a long time."""
-    path = pathlib.Path(tempfile.gettempdir()) / f"haproxy-k8s-sync-ports-{os.getuid()}"
+    return next_free_port(_PORTS, [host], "ports")
+
+
+def next_free_port(ports: range, hosts: Sequence[str], series: str) -> int:
+    """The same out of a certain range and on several addresses at once; those who share a range name the same series."""
+    path = pathlib.Path(tempfile.gettempdir()) / f"haproxy-k8s-sync-{series}-{os.getuid()}"
     with open(path, "a+") as last:
         fcntl.flock(last, fcntl.LOCK_EX)
         last.seek(0)
         start = int(last.read() or 0)
-        for step in range(1, len(_PORTS)):
-            port = _PORTS[(start + step) % len(_PORTS)]
-            with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as s:
-                try:
-                    s.bind((host, port))
-                except OSError:
-                    continue
+        for step in range(1, len(ports)):
+            port = ports[(start + step) % len(ports)]
+            if not all(_is_free(port, host) for host in hosts):
+                continue
             last.truncate(0)
             last.write(str(start + step))
             return port
-    raise AssertionError(f"no free port in {_PORTS}")
+    raise AssertionError(f"no port in {ports} is free on {', '.join(hosts)}")
+
+
+def _is_free(port: int, host: str) -> bool:
+    with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as s:
+        try:
+            s.bind((host, port))
+        except OSError:
+            return False
+    return True
 
 
 def wait_until(condition: Callable[[], T], timeout: float = 10.0, what: str = "", interval: float = 0.02) -> T:

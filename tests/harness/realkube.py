@@ -30,6 +30,9 @@ KINDS = {
     "Service": ("/api/v1", "services", True),
     "Endpoints": ("/api/v1", "endpoints", True),
     "EndpointSlice": ("/apis/discovery.k8s.io/v1", "endpointslices", True),
+    "ServiceAccount": ("/api/v1", "serviceaccounts", True),
+    "Role": ("/apis/rbac.authorization.k8s.io/v1", "roles", True),
+    "RoleBinding": ("/apis/rbac.authorization.k8s.io/v1", "rolebindings", True),
     "ClusterRole": ("/apis/rbac.authorization.k8s.io/v1", "clusterroles", False),
     "ClusterRoleBinding": ("/apis/rbac.authorization.k8s.io/v1", "clusterrolebindings", False),
 }
@@ -75,9 +78,10 @@ class Client:
             self._connection = None
             raise
 
-    def request(self, method: str, path: str, body: Object | list[Object] | None = None,
+    def request(self, method: str, path: str, body: Object | list[Object] | str | None = None,
                 content_type: str = "application/json") -> Object:
-        data = None if body is None else json.dumps(body).encode()
+        """Text is sent as it is, anything else as JSON."""
+        data = None if body is None else (body if isinstance(body, str) else json.dumps(body)).encode()
         try:
             status, answer = self._send(method, path, data, content_type)
         except (OSError, http.client.HTTPException):
@@ -107,12 +111,35 @@ class Client:
         try:
             return self.request("POST", path.rsplit("/", 1)[0], obj)
         except ApiError as e:
-            if e.status != 409:
+            # Whose a nodePort is comes before whose the name is: "already allocated" may be to this very Service.
+            taken = e.status == 422 and obj["kind"] == "Service" and self._exists(path)
+            if e.status != 409 and not taken:
                 raise
         done = self.request("PUT", path, obj)
         if obj["kind"] in WITH_STATUS and "status" in obj:
             done = self.request("PUT", f"{path}/status", obj)
         return done
+
+    def _exists(self, path: str) -> bool:
+        try:
+            self.request("GET", path)
+        except ApiError as e:
+            if e.status == 404:
+                return False
+            raise
+        return True
+
+    def apply(self, kind: str, name: str, manifest: str, namespace: str | None = None) -> Object:
+        """One YAML document as `kubectl apply --server-side --force-conflicts` sends it: made, or brought to what it says."""
+        path = f"{self.collection(kind, namespace)}/{name}?fieldManager=test&force=true"
+        return self.request("PATCH", path, manifest, "application/apply-patch+yaml")
+
+    def service_account_token(self, name: str, namespace: str) -> str:
+        """As the kubelet asks for it on behalf of a pod."""
+        path = f"{self.collection('ServiceAccount', namespace)}/{name}/token"
+        answer = self.request("POST", path, {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+                                             "spec": {"expirationSeconds": 3600}})
+        return str(answer["status"]["token"])
 
     def patch(self, kind: str, name: str, change: Object, namespace: str | None = None, status: bool = False) -> Object:
         path = f"{self.collection(kind, namespace)}/{name}" + ("/status" if status else "")
@@ -218,7 +245,7 @@ class RealKube:
              f"--cert-dir={home}/certs",
              f"--tls-cert-file={self.certificate.certificate}",
              f"--tls-private-key-file={self.certificate.key}",
-             "--service-cluster-ip-range=10.96.0.0/16", "--service-account-issuer=https://127.0.0.1",
+             "--service-cluster-ip-range=10.96.0.0/16,fd00:96::/108", "--service-account-issuer=https://127.0.0.1",
              f"--service-account-key-file={home}/serviceaccounts.key",
              f"--service-account-signing-key-file={home}/serviceaccounts.key", f"--token-auth-file={home}/tokens.csv",
              "--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount", "--shutdown-delay-duration=0s"],
