@@ -155,8 +155,9 @@ static int inspect(struct config *config, char **environ_, const struct command 
     const struct log log = {.level = config->log_level > LOG_LEVEL_WARN ? config->log_level : LOG_LEVEL_WARN,
                             .format = config->log_format,
                             .fd = STDERR_FILENO};
-    const struct inspect_options options = {.node = command->node, .timeout_ms = command->timeout_ms};
     struct inspection inspection = {.command = command, .environ = environ_, .status = EXIT_FAILURE};
+    const struct inspect_options options = {
+        .node = command->node, .timeout_ms = command->timeout_ms, .show = on_report, .arg = &inspection};
     if (find_kubernetes(config, environ_, &access, &err) != 0) {
         fprintf(stderr, "error: %s\n", err.message);
         return CONFIG_EXIT_CODE;
@@ -164,8 +165,7 @@ static int inspect(struct config *config, char **environ_, const struct command 
     struct event_base *base = event_base_new();
     if (base == NULL)
         error_set(&err, ERROR_FATAL, "no event loop can be made: out of file descriptors or memory");
-    if (base == NULL ||
-        inspect_run(base, config, &access, PROJECT_VERSION, &log, &options, on_report, &inspection, &err) != 0)
+    if (base == NULL || inspect_run(base, config, &access, PROJECT_VERSION, &log, &options, &err) != 0)
         fprintf(stderr, "error: %s\n", err.message);
     if (base != NULL)
         event_base_free(base);

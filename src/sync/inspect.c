@@ -213,8 +213,7 @@ static void end(struct inspect *i)
 }
 
 int inspect_run(struct event_base *base, struct config *config, const struct kube_access *access, const char *version,
-                const struct log *log, const struct inspect_options *options,
-                void (*show)(void *arg, const struct inspect_report *report), void *arg, struct error *err)
+                const struct log *log, const struct inspect_options *options, struct error *err)
 {
     struct inspect i = {.base = base, .options = options, .rules = rules_for_plan(config)};
     const struct dataplane_client_events events = {0};
@@ -225,7 +224,7 @@ int inspect_run(struct event_base *base, struct config *config, const struct kub
         begin(&i, config, log);
         event_base_dispatch(base);
         fill(&i, &report);
-        show(arg, &report);
+        options->show(options->arg, &report);
         inspect_report_fini(&report);
         end(&i);
         mappings_fini(&i.mappings);

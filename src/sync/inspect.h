@@ -20,12 +20,13 @@ struct kube_access;
 struct inspect_options {
     const char *node;    /* of `explain`; NULL: `plan` */
     uint64_t timeout_ms; /* how long Kubernetes may take, and after it HAProxy */
+    /* Called once; what it gets is valid in the call. What could not be read is in the report. */
+    void (*show)(void *arg, const struct inspect_report *report);
+    void *arg;
 };
 
-/* Runs the loop of base until all is known or the time is over, then calls show once; what it gets is valid in the call.
- * What could not be read is in the report. -1: not even begun (as clients_make). */
+/* Runs the loop of base until all is known or the time is over. -1: not even begun (as clients_make), and nothing shown. */
 int inspect_run(struct event_base *base, struct config *config, const struct kube_access *access, const char *version,
-                const struct log *log, const struct inspect_options *options,
-                void (*show)(void *arg, const struct inspect_report *report), void *arg, struct error *err) must_check;
+                const struct log *log, const struct inspect_options *options, struct error *err) must_check;
 
 #endif

@@ -17,44 +17,41 @@ void nearest_init(struct nearest *n, const char *name)
 void nearest_fini(struct nearest *n)
 {
     for (size_t i = 0; i < n->count; i++)
-        free(n->names[i]);
+        free(n->list[i].name);
     n->count = 0;
 }
 
-static void forget(struct nearest *n, size_t at)
+/* Behind all that are as near. */
+static void move_up(struct nearest *n, size_t at)
 {
-    free(n->names[at]);
-    for (size_t i = at + 1; i < n->count && i < array_len(n->names); i++) {
-        n->names[i - 1] = n->names[i];
-        n->distances[i - 1] = n->distances[i];
+    for (; at > 0 && n->list[at - 1].distance > n->list[at].distance; at--) {
+        struct near_name farther = n->list[at - 1];
+        n->list[at - 1] = n->list[at];
+        n->list[at] = farther;
     }
-    n->count--;
 }
 
 static void consider(struct nearest *n, const char *name, size_t distance)
 {
     if (distance > n->limit)
         return;
-    for (size_t i = 0; i < n->count; i++)
-        if (str_eq(n->names[i], name)) {
-            if (n->distances[i] <= distance)
-                return;
-            forget(n, i);
-            break;
-        }
-    size_t at = n->count;
-    while (at > 0 && n->distances[at - 1] > distance)
-        at--;
-    if (at == NEAREST_SHOWN)
+    for (size_t i = 0; i < n->count; i++) {
+        if (!str_eq(n->list[i].name, name))
+            continue;
+        if (distance < n->list[i].distance)
+            n->list[i].distance = distance;
+        move_up(n, i);
         return;
-    if (n->count == NEAREST_SHOWN)
-        forget(n, NEAREST_SHOWN - 1);
-    for (size_t i = n->count++; i > at; i--) {
-        n->names[i] = n->names[i - 1];
-        n->distances[i] = n->distances[i - 1];
     }
-    n->names[at] = mem_strdup(name);
-    n->distances[at] = distance;
+    size_t last = n->count;
+    if (n->count < NEAREST_SHOWN)
+        n->count++;
+    else if (distance < n->list[--last].distance)
+        free(n->list[last].name);
+    else
+        return;
+    n->list[last] = (struct near_name){mem_strdup(name), distance};
+    move_up(n, last);
 }
 
 /* A name within a name ("n1" of "n1.example.org") is as good as one typing error. */
@@ -102,6 +99,6 @@ char *nearest_text(const struct nearest *n)
     cleanup(buf_fini) struct buf out;
     buf_init(&out, 0);
     for (size_t i = 0; i < n->count; i++)
-        buf_printf(&out, "%s%s", i > 0 ? ", " : "", n->names[i]);
+        buf_printf(&out, "%s%s", i > 0 ? ", " : "", n->list[i].name);
     return n->count > 0 ? buf_take(&out) : NULL;
 }

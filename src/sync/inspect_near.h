@@ -10,11 +10,15 @@ struct cache;
 
 #define NEAREST_SHOWN 3
 
+struct near_name {
+    char *name;
+    size_t distance;
+};
+
 struct nearest {
-    const char *name;           /* that is not known; an address is taken for that of a node or of an endpoint on one */
-    size_t limit;               /* how many edits away */
-    char *names[NEAREST_SHOWN]; /* the nearest first */
-    size_t distances[NEAREST_SHOWN];
+    const char *name; /* that is not known; an address is taken for that of a node or of an endpoint on one */
+    size_t limit;     /* how many edits away */
+    struct near_name list[NEAREST_SHOWN]; /* the nearest first */
     size_t count;
 };
 

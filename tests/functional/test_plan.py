@@ -25,7 +25,7 @@ EXCLUDE = "node.kubernetes.io/exclude-from-external-load-balancers"
 ESCAPE = "\x1b"
 TWO_PORTS = {"http": (80, 30080), "https": (443, 30443)}
 PORTS_OF_PODS = [objects.port(8080, "http"), objects.port(8443, "https")]
-LONGEST = 60  # s; no run takes nearly as long
+LONGEST = 25  # s; no run takes nearly as long, unless it sits out the usual deadline of 30 s
 
 
 @dataclasses.dataclass
@@ -135,6 +135,15 @@ def test_each_server_with_its_reason(different: Rig) -> None:
     assert max(map(len, lines)) <= 100
 
 
+def test_reason_of_a_server_that_the_service_has_nothing_to_do_with(tmp_path: pathlib.Path) -> None:
+    line = "  server n1 127.0.11.1:30443 check weight 100\n"
+    with Rig(tmp_path, TEMPLATE.replace(line, line + line.replace("1", "2", 1).replace(".11.1:", ".11.2:"))) as rig:
+        run = look(rig, "plan")
+        assert run.said(r"- n2 127\.0\.11\.2:30443 weight 100 node n2: no endpoint of the Service is on it")
+        change, = look(rig, "plan", "-o", "json").backend()["changes"]
+        assert change["reason"] == "node n2: no endpoint of the Service is on it"
+
+
 def test_json_says_the_same(different: Rig) -> None:
     text, as_json = look(different, "plan", **BY_NODE_PORT), look(different, "plan", "-o", "json", **BY_NODE_PORT)
     assert as_json.status == text.status == 2
@@ -229,6 +238,18 @@ def test_reload_that_failed(rig: Rig) -> None:
     assert run.said("reload again: .*empty commit") and "no room for the new worker" in run.err
     as_json = look(rig, "plan", "-o", "json")
     assert as_json.backend()["verdict"] == "reload_again" and "no room" in str(as_json.json()["problems"])
+
+
+def test_file_behind_what_the_api_says(rig: Rig) -> None:
+    """The file went back after a failed reload, and the list of reloads does not tell."""
+    for fault in ([], [{"action": "fail-reload", "message": "[ALERT] no room for the new worker"}]):
+        rig.dataplane.fault(*fault)
+        answer = rig.dataplane.commit(rig.dataplane.begin())
+        rig.dataplane.follow(answer.headers["Reload-ID"])
+    rig.dataplane.fault({"action": "answer", "method": "GET", "path": "/reloads", "status": 404, "body": {"code": 404, "message": "no such page"}})
+    run = look(rig, "plan")
+    assert run.status == 2 and run.said("reload again: ")
+    assert run.said("note: the list of reloads cannot be read.*no such page")
 
 
 # --- could not tell

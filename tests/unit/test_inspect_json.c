@@ -149,14 +149,10 @@ END_TEST
 /* Raw bytes of the output: no control character, no byte beyond ASCII, whatever came in; and what is text comes back. */
 START_TEST(nothing_that_a_peer_wrote_gets_through)
 {
-    static const char *const texts[] = {"\x1b[2J\n\t\x7f\x01",
-                                        "\xc2\x9b"
-                                        "2J \xe2\x80\xae",
-                                        "\xff\xfe cut \xe2\x82", "\" \\ </script> \xf0\x9f\x98\x80"};
-    static const char *const back[] = {"\x1b[2J\n\t\x7f\x01",
-                                       "\xc2\x9b"
-                                       "2J \xe2\x80\xae",
-                                       "\\xff\\xfe cut \\xe2\\x82", "\" \\ </script> \xf0\x9f\x98\x80"};
+    static const char *const texts[] = {"\x1b[2J\n\t\x7f\x01", "\xc2\x9b[2J \xe2\x80\xae", "\xff\xfe cut \xe2\x82",
+                                        "\" \\ </script> \xf0\x9f\x98\x80"};
+    static const char *const back[] = {"\x1b[2J\n\t\x7f\x01", "\xc2\x9b[2J \xe2\x80\xae", "\\xff\\xfe cut \\xe2\\x82",
+                                       "\" \\ </script> \xf0\x9f\x98\x80"};
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
     b->wish.note = mem_strdup(texts[_i]);
     text_set(&b->wish.servers[0].reason, texts[_i]);
