@@ -125,6 +125,7 @@ START_TEST(which_texts_are_addresses)
         {"fec0::1", NULL, NULL},
         {"223.255.255.255", NULL, NULL},
         {"240.0.0.1", NULL, NULL},
+        {"254.128.0.1", NULL, NULL},
         {"255.255.255.254", NULL, NULL},
         {"fe80::1%eth0", "address \"fe80::1%eth0\" is no IP address", "address \"fe80::1%eth0\" is no DNS name"},
         {" 10.0.0.1", "address \" 10.0.0.1\" is no IP address", "address \" 10.0.0.1\" is no DNS name"},
