@@ -125,17 +125,12 @@ static void put_balance(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *a
 static void put_adv_check(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *check)
 {
     /* Each belongs to one kind of check; beside another kind it would be refused or come back as a line. */
-    static const struct {
-        const char *kind, *params;
-    } kinds[] = {{"httpchk", "httpchk_params"},
-                 {"mysql-check", "mysql_check_params"},
-                 {"pgsql-check", "pgsql_check_params"},
-                 {"smtpchk", "smtpchk_params"}};
+    static const char *const params[] = {"httpchk_params", "mysql_check_params", "pgsql_check_params",
+                                         "smtpchk_params"};
     if (yyjson_mut_equals_str(yyjson_mut_obj_get(root, "adv_check"), check))
         return;
-    for (size_t i = 0; i < array_len(kinds); i++)
-        if (!str_eq(kinds[i].kind, check))
-            yyjson_mut_obj_remove_key(root, kinds[i].params);
+    for (size_t i = 0; i < array_len(params); i++)
+        yyjson_mut_obj_remove_key(root, params[i]);
     put_string(doc, root, "adv_check", check);
 }
 

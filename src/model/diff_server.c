@@ -128,12 +128,12 @@ void diff_change_server(struct diff *d, const struct backend_server *is, const s
 
 void diff_remove_server(struct diff *d, const struct backend_server *is, const struct desired *wish, const char *reason)
 {
-    const struct desired_skip *out = desired_why_out(wish, is->name);
+    const struct desired_skip *out = reason == NULL ? desired_why_out(wish, is->name) : NULL;
     struct diff_change *c = add_change(d, DIFF_REMOVE);
     backend_server_copy(&c->server, is);
     c->detail = mem_strdup("");
     c->loss = !is->maintenance;
-    c->announced = reason == NULL && out != NULL && out->announced;
+    c->announced = out != NULL && out->announced;
     if (reason != NULL)
         c->reason = mem_strdup(reason);
     else if (out != NULL)
