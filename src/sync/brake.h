@@ -10,8 +10,9 @@
 #include <stdint.h>
 
 struct brake {
-    uint64_t since_ms; /* when the worst of this loss was first seen */
-    size_t worst;      /* the most servers that it was about: more of them begin the time anew; 0: there is no loss */
+    uint64_t since_ms; /* of the loss that is held */
+    size_t worst;      /* the most servers that it was about: more of them begin the time anew; 0: none is held */
+    size_t live;       /* of which they are a share: new ones that came since make no loss smaller */
 };
 
 /* live: servers in rotation now; lost: how many of them would go, without those whose going was announced. True: hold

@@ -70,6 +70,19 @@ START_TEST(in_time)
 }
 END_TEST
 
+/* All moved: with the new ones the old ones are just half, but the loss is what it was. */
+START_TEST(new_ones_make_no_loss_smaller)
+{
+    struct brake b = {0};
+    uint64_t until = 0;
+    ck_assert(brake_holds(&b, 2, 2, 50, PERIOD_MS, 1000, &until));
+    ck_assert(brake_holds(&b, 4, 2, 50, PERIOD_MS, 1100, &until));
+    ck_assert_uint_eq(until, 61000);
+    ck_assert(!brake_holds(&b, 4, 1, 50, PERIOD_MS, 2000, &until)); /* one came back */
+    ck_assert(!brake_holds(&b, 4, 2, 50, PERIOD_MS, 3000, &until)); /* another day */
+}
+END_TEST
+
 START_TEST(no_period)
 {
     struct brake b = {0};
@@ -115,6 +128,7 @@ int main(void)
     TCase *t = tcase_create("brake");
     tcase_add_test(t, shares);
     tcase_add_loop_test(t, in_time, 0, (int)array_len(courses));
+    tcase_add_test(t, new_ones_make_no_loss_smaller);
     tcase_add_test(t, no_period);
     tcase_add_test(t, any_course);
     suite_add_tcase(suite, t);

@@ -268,6 +268,20 @@ START_TEST(new_ones_do_not_wait_for_the_brake)
 }
 END_TEST
 
+/* With them the old ones are just half: that makes their loss no smaller. */
+START_TEST(new_ones_do_not_release_the_brake)
+{
+    begin_with(1, braked());
+    wish("n1 n2", "event");
+    pass(5000);
+    wish("n3 n4", "all moved");
+    pass(RESYNC_MS - 1000);
+    ck_assert_msg(set_eq(w.running.of[0], "n1 n2 n3 n4"), "%s", w.running.of[0]);
+    pass(1000 + 5000);
+    assert_settled("n3 n4");
+}
+END_TEST
+
 START_TEST(a_drain_is_announced)
 {
     four_servers();
@@ -594,6 +608,7 @@ int main(void)
     tcase_add_test(tc, what_comes_back_in_time_was_never_gone);
     tcase_add_test(tc, half_of_them_is_not_too_many);
     tcase_add_test(tc, new_ones_do_not_wait_for_the_brake);
+    tcase_add_test(tc, new_ones_do_not_release_the_brake);
     tcase_add_test(tc, a_drain_is_announced);
     tcase_add_loop_test(tc, nothing_left_is_allow_empty_s_to_decide, 0, 2);
     tcase_add_test(tc, a_pause_holds_what_is_to_be_written);

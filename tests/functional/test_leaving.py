@@ -1,0 +1,269 @@
+"""How servers leave, and what is not written: draining, the brake, dry runs, two masters; and weights and checks by the Service.
+The machines are tested in virtual time in tests/unit; here it is the program, from a watch event to HAProxy."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import Any
+
+import pytest
+
+from tests.harness import objects
+from tests.harness.process import wait_until
+
+from .rig import BACKEND, BY_NODE_PORT, NAMESPACE, SERVICE, Rig
+
+
+def pods(rig: Rig, **states: dict[str, bool]) -> None:
+    """n1=READY, n2=TERMINATING, ...: one pod on each of these nodes."""
+    rig.kube.put(objects.slice_("web-1", SERVICE, [objects.endpoint(f"10.244.{name[1:]}.7", name, state)
+                                                   for name, state in states.items()], namespace=NAMESPACE))
+
+
+def resting(rig: Rig) -> set[str]:
+    """Servers in maintenance in the file."""
+    return {name for name, line in rig.lines().items() if "disabled" in line.split()}
+
+
+def admin_state(rig: Rig, server: str) -> int:
+    """HAProxy's own: bit 0 is forced maintenance, bit 2 by configuration."""
+    return int(rig.haproxy.servers(BACKEND)[server]["srv_admin_state"])
+
+
+def wait_resting(rig: Rig, *names: str) -> None:
+    wait_until(lambda: resting(rig) == set(names), 20, f"{names or 'nothing'} in maintenance in the file")
+    wait_until(lambda: {name for name in rig.haproxy.servers(BACKEND) if admin_state(rig, name)} == set(names), 20,
+               f"{names or 'nothing'} in maintenance in HAProxy")
+
+
+# --- draining
+
+def test_terminating_endpoint_drains_and_goes_with_its_end(rig: Rig) -> None:
+    rig.pods(1, 2, 3)
+    rig.start()
+    rig.wait_servers(1, 2, 3)
+    pods(rig, n1=objects.READY, n2=objects.READY, n3=objects.TERMINATING)
+    wait_resting(rig, "n3")
+    rig.daemon.wait_log(r'changed="n3\(maintenance on \(draining\)\)" why="n3: draining until ')
+    rig.wait_in_sync()
+    assert rig.daemon.metrics().sum("servers_draining") == 1
+    assert rig.daemon.metrics().sum("servers_desired") == 2
+    pods(rig, n1=objects.READY, n2=objects.READY)
+    rig.wait_servers(1, 2)
+    rig.daemon.wait_log(r"removed=n3 ")
+
+
+def test_draining_ends_by_itself(rig: Rig) -> None:
+    rig.pods(1, 2)
+    rig.start(DRAIN_TIMEOUT="2s")
+    rig.wait_servers(1, 2)
+    pods(rig, n1=objects.READY, n2=objects.TERMINATING)
+    wait_resting(rig, "n2")
+    rig.wait_servers(1)
+    rig.daemon.wait_log('cause="a drain ended"')
+    rig.wait_in_sync()
+
+
+def test_ready_again_is_live_again(rig: Rig) -> None:
+    rig.pods(1, 2)
+    rig.start()
+    rig.wait_servers(1, 2)
+    pods(rig, n1=objects.READY, n2=objects.TERMINATING)
+    wait_resting(rig, "n2")
+    rig.pods(1, 2)
+    wait_resting(rig)
+    rig.wait_servers(1, 2)
+
+
+def test_last_ones_serve_while_they_terminate(rig: Rig) -> None:
+    rig.pods(1, 2)
+    rig.start()
+    rig.wait_servers(1, 2)
+    rig.wait_in_sync()
+    commits = rig.commits()
+    pods(rig, n1=objects.TERMINATING, n2=objects.TERMINATING)
+    pods(rig, n1=objects.TERMINATING, n2=objects.TERMINATING, n3=objects.READY)  # and then others can do the work
+    wait_until(lambda: resting(rig) == {"n1", "n2"}, 20, "both in maintenance once n3 is ready")
+    assert set(rig.lines()) - {"sorry"} == {"n1", "n2", "n3"}
+    assert rig.commits() <= commits + 2
+
+
+def test_no_draining_where_it_is_switched_off(rig: Rig) -> None:
+    rig.pods(1, 2)
+    rig.start(DRAIN_TIMEOUT="0")
+    rig.wait_servers(1, 2)
+    pods(rig, n1=objects.READY, n2=objects.TERMINATING)
+    rig.wait_servers(1)
+    assert not resting(rig)
+
+
+def test_daemon_that_starts_while_a_server_drains(rig: Rig) -> None:
+    rig.pods(1, 2)
+    rig.start()
+    rig.wait_servers(1, 2)
+    pods(rig, n1=objects.READY, n2=objects.TERMINATING)
+    wait_resting(rig, "n2")
+    rig.wait_in_sync()
+    rig.daemon.close()
+    commits = rig.commits()
+    rig.start(DRAIN_TIMEOUT="3s")
+    rig.wait_in_sync()
+    assert rig.commits() == commits  # it drains still
+    rig.wait_servers(1)  # and its time begins anew
+
+
+# --- the brake
+
+BRAKE = {"MAX_LOSS_PERCENT": "50"}
+
+
+def test_too_many_at_once_are_held_for_a_period(rig: Rig) -> None:
+    rig.pods(1, 2, 3, 4)
+    rig.start(**BRAKE, RESYNC_PERIOD="4s")
+    rig.wait_servers(1, 2, 3, 4)
+    rig.wait_in_sync()
+    commits = rig.commits()
+    rig.pods(1)
+    rig.daemon.wait_log('level=warn msg="holding servers back that would be lost".*3 of 4 live servers.*n2, n3, n4')
+    rig.daemon.wait_metric("servers_held", 3)
+    assert rig.daemon.metrics().sum("in_sync") == 0
+    status, body = rig.daemon.get("/readyz")
+    assert (status, rig.commits()) == (200, commits) and "3 of 4 live servers would go at once" in body
+    rig.wait_servers(1)
+    rig.wait_in_sync()
+    assert rig.daemon.metrics().sum("servers_held") == 0
+    rig.daemon.wait_log("removed=n2,n3,n4 ")
+
+
+def test_what_comes_back_was_never_gone(rig: Rig) -> None:
+    rig.pods(1, 2, 3, 4)
+    rig.start(**BRAKE)
+    rig.wait_servers(1, 2, 3, 4)
+    rig.wait_in_sync()
+    commits = rig.commits()
+    rig.pods(1)
+    rig.daemon.wait_metric("servers_held", 3)
+    rig.pods(1, 2, 3, 4)
+    rig.wait_in_sync()
+    assert rig.commits() == commits
+
+
+def test_new_servers_do_not_wait_for_the_brake(rig: Rig) -> None:
+    rig.pods(1, 2)
+    rig.start(**BRAKE)
+    rig.wait_servers(1, 2)
+    rig.pods(3, 4)
+    rig.wait_servers(1, 2, 3, 4)
+    rig.daemon.wait_metric("servers_held", 2)
+    rig.daemon.wait_log('held_back="n1, n2"')
+
+
+@pytest.mark.parametrize("announcement", ["terminating", "taint", "label"])
+def test_what_is_announced_is_not_held(rig: Rig, announcement: str) -> None:
+    rig.pods(1, 2, 3, 4)
+    rig.start(**BRAKE, DRAIN_TIMEOUT="0")
+    rig.wait_servers(1, 2, 3, 4)
+    if announcement == "terminating":
+        pods(rig, n1=objects.READY, n2=objects.TERMINATING, n3=objects.TERMINATING, n4=objects.TERMINATING)
+    mark: dict[str, Any] = {"taint": {"taints": [("ToBeDeletedByClusterAutoscaler", "NoSchedule")]},
+                            "label": {"labels": {"node.kubernetes.io/exclude-from-external-load-balancers": "true"}}}.get(announcement, {})
+    for i in (2, 3, 4) if mark else ():
+        rig.node(i, **mark)
+    rig.wait_servers(1)
+    assert "would be lost" not in rig.daemon.log()
+
+
+def test_no_endpoint_left_is_not_the_brakes_to_hold(rig: Rig) -> None:
+    rig.pods(1, 2, 3)
+    rig.start(**BRAKE, ALLOW_EMPTY="true")
+    rig.wait_servers(1, 2, 3)
+    rig.pods()
+    rig.wait_servers()
+
+
+# --- a dry run
+
+def test_dry_run_writes_nothing_and_says_what_it_would(rig: Rig) -> None:
+    rig.pods(2, 3)
+    rig.start(DRY_RUN="true", RESYNC_PERIOD="1s")
+    rig.daemon.wait_log(r'msg="nothing is written; this would be".*DRY_RUN=true.*added=n2\(127.0.11.2:30443\),n3\(127.0.11.3:30443\) removed=n1 ')
+    rig.daemon.wait_metric("changes_withheld", 3)
+    rig.daemon.wait_metric("dry_run", 1)
+    rig.daemon.wait_ready()
+    rig.pods(1)
+    rig.wait_in_sync()
+    assert rig.daemon.metrics().sum("changes_withheld") == 0
+    rig.pods(1, 2)
+    rig.daemon.wait_log(r"removed=n1 [\s\S]*added=n2\(127.0.11.2:30443\)(?!,)")
+    assert not rig.writes()
+    assert rig.servers() == {"n1", "sorry"}
+
+
+# --- two masters
+
+def undo(rig: Rig) -> int:
+    """Another controller, which wants n1 to be elsewhere; the version that it makes."""
+    server = json.loads(rig.dataplane.get(f"/configuration/backends/{BACKEND}/servers/n1").body)
+    answer = rig.dataplane.put(f"/configuration/backends/{BACKEND}/servers/n1?version={rig.dataplane.version()}",
+                               {**server, "address": "127.0.11.77"})
+    assert answer.status in (200, 202), answer.body
+    return rig.dataplane.version()
+
+
+def test_fight_is_ended_and_told(rig: Rig) -> None:
+    rig.pods(1, 2)
+    rig.start(RESYNC_PERIOD="1s")
+    rig.wait_servers(1, 2)
+    rig.wait_in_sync()
+    for _ in range(2):
+        undo(rig)
+        wait_until(lambda: "127.0.11.1:" in rig.addresses()["n1"], 20, "our address is back")
+        rig.wait_in_sync()
+    theirs = undo(rig)
+    body = rig.daemon.wait_not_ready("somebody else undoes our changes")
+    assert f"version {theirs} has" in body and "server n1: address 127.0.11.77 -> 127.0.11.1" in body
+    assert rig.daemon.metrics().sum("changes_undone_total") == 3
+    rig.pods(1, 2, 3)
+    rig.daemon.wait_log("synced|MODIFIED")
+    assert "n3" not in rig.servers()
+    assert rig.daemon.process
+    rig.daemon.process.signal(signal.SIGHUP)
+    rig.wait_servers(1, 2, 3)
+    rig.wait_in_sync()
+
+
+# --- what the Service says about weights and checks
+
+def test_weights_follow_the_endpoints(rig: Rig) -> None:
+    def on(*nodes: int) -> None:
+        rig.kube.put(objects.slice_("web-1", SERVICE, [objects.endpoint(f"10.244.{n}.{10 + i}", f"n{n}") for i, n in enumerate(nodes)],
+                                    namespace=NAMESPACE))
+
+    def weights() -> dict[str, str]:
+        return {name: line.split("weight ")[1].split()[0] for name, line in rig.lines().items() if name != "sorry"}
+
+    rig.service(policy="Local")
+    on(1, 2, 2, 3, 3, 3)
+    rig.start(**BY_NODE_PORT, SERVER_WEIGHTS="endpoints")
+    rig.wait_servers(1, 2, 3)
+    wait_until(lambda: weights() == {"n1": "1", "n2": "2", "n3": "3"}, 20, "a weight for each number of endpoints")
+    on(1, 1, 2, 3)
+    wait_until(lambda: weights() == {"n1": "2", "n2": "1", "n3": "1"}, 20, "the weights after pods moved")
+    rig.service(policy="Cluster")
+    rig.daemon.wait_log("a setting has no effect.*SERVER_WEIGHTS=endpoints")
+
+
+def test_health_check_node_port_is_checked_by_http(rig: Rig) -> None:
+    rig.service(policy="Local", type_="LoadBalancer", health_check_node_port=32123)
+    rig.pods(1, 2)
+    rig.start(**BY_NODE_PORT, HAPROXY_HEALTH_CHECK="node-port")
+    rig.wait_servers(1, 2)
+    wait_until(lambda: all("port 32123" in line for name, line in rig.lines().items() if name != "sorry"), 20, "the check's port")
+    assert "option httpchk GET /healthz" in rig.dataplane.file()
+    rig.wait_in_sync()
+    rig.service(policy="Cluster", type_="LoadBalancer")
+    wait_until(lambda: not any("port 32123" in line for line in rig.lines().values()), 20, "the server's own port again")
+    wait_until(lambda: "option tcp-check" in rig.dataplane.file(), 20, "the backend's own check again")
+    rig.wait_in_sync()
+    rig.daemon.wait_log("a setting has no effect.*HAPROXY_HEALTH_CHECK=node-port")
