@@ -41,10 +41,28 @@ START_TEST(the_nearest)
 }
 END_TEST
 
+/* By its name it is as near as another one, by an endpoint's address nearer. */
+START_TEST(an_address_moves_a_name_up)
+{
+    struct cache *nodes = cache_new(), *service = cache_new();
+    text_put_all(nodes, "node 10.244.9.1 10.0.0.1\nnode 10.244.9.8 10.0.0.8\n");
+    text_put_all(service, "slice a http/80 : 10.244.9.9@10.244.9.8");
+    cleanup(nearest_fini) struct nearest n;
+    nearest_init(&n, "10.244.9.9");
+    nearest_look_at_nodes(&n, nodes);
+    nearest_look_at_endpoints(&n, service);
+    cleanup(mem_free_ptr) char *text = nearest_text(&n);
+    ck_assert_str_eq(text, "10.244.9.8, 10.244.9.1");
+    cache_free(nodes);
+    cache_free(service);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("inspect_near");
     tcase_add_loop_test(tc, the_nearest, 0, (int)array_len(rows));
+    tcase_add_test(tc, an_address_moves_a_name_up);
     Suite *s = suite_create("inspect_near");
     suite_add_tcase(s, tc);
     SRunner *sr = srunner_create(s);

@@ -80,6 +80,29 @@ START_TEST(holding_without_endpoints)
 }
 END_TEST
 
+/* It is wanted, but not as it is: it would drain, were another one live. */
+START_TEST(holding_what_would_drain)
+{
+    see("n1 10.0.0.1:30443 draining", "server n1 10.0.0.1:30443 check weight 100");
+    cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_plan, false);
+    ck_assert_ptr_nonnull(strstr(text, "  ! n1  10.0.0.1:30443  weight 100  held  n1 is wanted\n"));
+    ck_assert_ptr_nonnull(strstr(text, "  holding: "));
+}
+END_TEST
+
+START_TEST(others_inherit_the_proxy_protocol)
+{
+    w.rules.diff.proxy_v2 = PROXY_V2_DEFAULT_SERVER;
+    see("n1 10.0.0.1:30443", "server n1 10.0.0.1:30443 check weight 100\nserver sorry 10.9.9.9:80 backup");
+    expect(HEADING "  ~ default-server send-proxy-v2 on\n"
+                   "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
+                   "\n"
+                   "  . 1 server line is not ours and left alone; 1 of them would inherit send-proxy-v2\n"
+                   "\n"
+                   "  1 change: settings\n");
+}
+END_TEST
+
 START_TEST(the_brake_alone)
 {
     w.rules.max_loss_percent = 20;
@@ -257,6 +280,19 @@ START_TEST(one_long_reason_puts_all_below)
 }
 END_TEST
 
+/* What is longer than its column pushes only its own reason away. */
+START_TEST(a_row_that_is_too_long_is_its_own_affair)
+{
+    see("a-name-that-goes-on-and-on-and-on-and-on-for-ever 10.0.0.2:30443; n1 10.0.0.1:30443",
+        "server n1 10.0.0.1:30443 check weight 100");
+    expect(HEADING "  + a-name-that-goes-on-and-on-and-on-and-on-for-ever 10.0.0.2:30443 weight 100\n"
+                   "      a-name-that-goes-on-and-on-and-on-and-on-for-ever is wanted\n"
+                   "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
+                   "\n"
+                   "  1 change: 1 to add\n");
+}
+END_TEST
+
 START_TEST(no_line_is_too_wide)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; n2 10.0.0.2:30443");
@@ -386,6 +422,8 @@ int main(void)
     tcase_add_test(tc, every_kind_of_change);
     tcase_add_test(tc, a_backend_to_be_made);
     tcase_add_test(tc, holding_without_endpoints);
+    tcase_add_test(tc, holding_what_would_drain);
+    tcase_add_test(tc, others_inherit_the_proxy_protocol);
     tcase_add_test(tc, the_brake_alone);
     tcase_add_test(tc, the_brake_holds_a_part);
     tcase_add_test(tc, withheld);
@@ -399,6 +437,7 @@ int main(void)
     tcase_add_test(tc, many_ordinary_ones_are_counted);
     tcase_add_test(tc, reasons_of_the_rules);
     tcase_add_test(tc, one_long_reason_puts_all_below);
+    tcase_add_test(tc, a_row_that_is_too_long_is_its_own_affair);
     tcase_add_test(tc, no_line_is_too_wide);
     tcase_add_test(tc, nothing_that_a_peer_wrote_gets_through);
     tcase_add_test(tc, colours_tell_what_is_what);
