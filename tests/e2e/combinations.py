@@ -1,5 +1,6 @@
 """Which real parts are tried together. Every case runs on the full ones; the others, which differ in one part, run those
-cases that this part could change (marked every_combination)."""
+cases that this part could change (marked every_combination). Cases about our own decisions, which come to HAProxy the same way as
+all others, run on one each (one_combination)."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import functools
 import itertools
 import pathlib
 import signal
+import zlib
 from collections.abc import Iterator
 
 import pytest
@@ -26,6 +27,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # is in sessions of its own and would live on.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     config.addinivalue_line("markers", "every_combination: runs on every combination of parts, not on the full ones only")
+    config.addinivalue_line("markers", "one_combination: runs on one, which differs from case to case, with a real Data Plane "
+                                       "API where there is one")
     config.addinivalue_line("markers", "needs_double: breaks the Data Plane API in a way that a real one cannot be told to")
 
 
@@ -39,14 +42,23 @@ def lacking(combination: Combination) -> str:
     return ""
 
 
+def one_of(usable: list[Combination], name: str) -> list[Combination]:
+    """The same one in every run, so that a failure can be repeated by its name."""
+    newest = [c for c in usable if c.etcd == "etcd"] or usable
+    among = [c for c in newest if c.dataplane == "real"] or newest
+    return among and [among[zlib.crc32(name.encode()) % len(among)]]
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A combination that cannot be had is skipped once, by name (test_parts.py), not once for each case."""
     if "world" not in metafunc.fixturenames:
         return
-    everywhere = metafunc.definition.get_closest_marker("every_combination") is not None
-    double_only = metafunc.definition.get_closest_marker("needs_double") is not None
-    chosen = [c for c in COMBINATIONS
-              if (c.full or everywhere) and not (double_only and c.dataplane == "real") and not lacking(c)]
+    marked = metafunc.definition.get_closest_marker
+    usable = [c for c in COMBINATIONS if not (marked("needs_double") and c.dataplane == "real") and not lacking(c)]
+    if marked("one_combination"):
+        chosen = one_of(usable, metafunc.function.__name__)
+    else:
+        chosen = [c for c in usable if c.full or marked("every_combination")]
     # With none at all the case itself is skipped: it must not vanish.
     metafunc.parametrize("world", chosen or [None], ids=str, indirect=True)
 
