@@ -36,14 +36,14 @@ class Rights:
             where = None if kind.startswith("Cluster") else namespace
             kube.admin.apply(kind, NAME, text.replace(NAMESPACE, namespace), where)
         self.token = kube.admin.service_account_token(NAME, namespace)
-        self._await(namespace, tuple(RIGHTS))
+        self.wait_only(namespace, tuple(RIGHTS))
 
     def also_in(self, namespace: str) -> None:
         """A Role and a RoleBinding like those in a further namespace, bound to the same ServiceAccount."""
         for kind in ("Role", "RoleBinding"):
             own_place, _, rest = documents()[kind].partition(NAMESPACE)
             self.kube.admin.apply(kind, NAME, f"{own_place}{namespace}{rest.replace(NAMESPACE, self.namespace)}", namespace)
-        self._await(namespace, tuple(RIGHTS))
+        self.wait_only(namespace, tuple(RIGHTS))
 
     def only(self, *rights: str) -> None:
         """From here on exactly these."""
@@ -51,9 +51,9 @@ class Rights:
                  for name, (group, resource) in RIGHTS.items() if name in rights}
         self.kube.admin.patch("ClusterRole", NAME, {"rules": [rules[r] for r in rules if r == "nodes"]})
         self.kube.admin.patch("Role", NAME, {"rules": [rules[r] for r in rules if r != "nodes"]}, self.namespace)
-        self._await(self.namespace, rights)
+        self.wait_only(self.namespace, rights)
 
-    def _await(self, namespace: str, rights: tuple[str, ...]) -> None:
+    def wait_only(self, namespace: str, rights: tuple[str, ...]) -> None:
         """The authorizer learns of a changed role by a watch of its own, so the daemon's own token is asked until it shows."""
         client = Client(self.kube.port, self.kube.ca, self.token)
 
