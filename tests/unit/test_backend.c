@@ -18,7 +18,8 @@ static void fill(struct backend *b)
     b->servers = mem_array(2, sizeof(*b->servers));
     b->server_count = 2;
     for (size_t i = 0; i < 2; i++) {
-        b->servers[i] = (struct backend_server){.port = 80, .weight = 5, .check = true, .maintenance = true};
+        b->servers[i] =
+            (struct backend_server){.port = 80, .weight = 5, .check = true, .maintenance = true, .check_port = 81};
         b->servers[i].name = mem_printf("n%zu", i);
         b->servers[i].address = mem_printf("10.0.0.%zu", i);
         b->servers[i].json = mem_strdup("{\"a\":1}");
@@ -58,6 +59,7 @@ START_TEST(copy_is_deep_and_complete)
     ck_assert_str_eq(copy.address, "10.0.0.1");
     ck_assert_str_eq(copy.json, "{\"a\":1}");
     ck_assert_uint_eq(copy.port, 80);
+    ck_assert_uint_eq(copy.check_port, 81);
     ck_assert_int_eq(copy.weight, 5);
     ck_assert(copy.check && copy.maintenance && !copy.backup && !copy.send_proxy_v2);
     backend_server_fini(&copy);

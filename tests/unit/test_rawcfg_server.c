@@ -94,6 +94,18 @@ static const struct {
     {"server a [fd00::1x:80", "{\"address\":\"fd00::1\",\"port\":80}", "shows the address"},
     {"server a 10.0.0.1:80", "{}", "shows the address"},
     {"server a 10.0.0.1:80", "{\"address\":7}", "shows the address"},
+    /* lines of our own, as 3.0 and 3.3 write and show them */
+    {"server old 127.0.9.1:30443 check disabled port 32001 weight 100",
+     "{\"check\":\"enabled\",\"health_check_port\":32001,\"maintenance\":\"enabled\",\"weight\":100,\"address\":\"127."
+     "0.9.1\","
+     "\"name\":\"old\",\"port\":30443}",
+     NULL},
+    {"server dns nowhere.invalid:30443 check init-addr last,libc,none send-proxy-v2 weight 100",
+     "{\"check\":\"enabled\",\"init-addr\":\"last,libc,none\",\"send-proxy-v2\":\"enabled\",\"weight\":100,"
+     "\"address\":\"nowhere.invalid\",\"name\":\"dns\",\"port\":30443}",
+     NULL},
+    {"port 8080", "{}", "does not show \"port 8080\""},
+    {"disabled", "{}", "does not show \"disabled\""},
     /* switches */
     {"check disabled backup", "{\"check\":\"enabled\",\"maintenance\":\"enabled\",\"backup\":\"enabled\"}", NULL},
     {"check enabled", "{\"check\":\"enabled\",\"maintenance\":\"disabled\"}", NULL},
