@@ -4,9 +4,12 @@
  * All `server` lines are ours except `backup` ones and those whose name matches a keep glob (fnmatch(3)). Of ours, these
  * fields are written: address, port, check, weight (where the wish rules none: only on a line that has none), maintenance
  * (on for a draining server, off for a live one), send-proxy-v2 by rule, the check's port where own_check_port. A draining
- * server that has no line gets none. A desired name that clashes with a line that is not ours, with a keep glob or with a server-template is skipped,
- * and both are named. Where a name stands on several lines (HAProxy refuses to start with that) a write could hit any of
- * them: the first is looked after, unless one of them is not ours.
+ * server that has no line gets none. A desired name that clashes with a line that is not ours, with a keep glob or with a
+ * server-template is skipped, and both are named. Where a name stands on several lines (HAProxy refuses to start with
+ * that) a write could hit any of them: the first is looked after, unless one of them is not ours.
+ *
+ * A check port of the wish is checked by HTTP: adv_check is to be "httpchk" whatever the rules say, and one that does not
+ * say what to ask for gets GET /healthz. Without a check port it is what the rules say.
  */
 #ifndef MODEL_DIFF_H
 #define MODEL_DIFF_H
@@ -27,8 +30,7 @@ struct diff_rules {
     size_t keep_count;
     bool allow_empty;
     bool create_backend;
-    bool
-        own_check_port; /* the check's port is ours: that of the wish (then by "httpchk", whatever adv_check says), or none */
+    bool own_check_port; /* the check's port is ours: that of the wish, or none; otherwise both are left alone */
 };
 
 enum diff_op { DIFF_ADD, DIFF_CHANGE, DIFF_REMOVE };
