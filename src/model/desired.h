@@ -2,18 +2,23 @@
  * The mapping rules: from what Kubernetes says to the servers that one HAProxy backend should have. Pure: the same caches,
  * rules, states and time give the same answer, whatever the order of events was.
  *
- * Which nodes: with policy Cluster and NODE_MODE all every eligible node, as long as the Service has a usable endpoint;
- * otherwise each eligible node with a usable one. Usable: ready; where no eligible node has a ready one, serving and
- * terminating ones (as kube-proxy does). An endpoint that several slices list is ready where one of them says so; one
- * without a node is a place of its own, named by its IP.
+ * Which nodes: with policy Cluster and NODE_MODE all every eligible node with an address, as long as the Service has a usable
+ * endpoint anywhere; otherwise each of them with a usable one. Usable: ready; where none is ready that a server can come of
+ * (its node is eligible, address and port are known), serving and terminating ones (as kube-proxy does). An endpoint that
+ * several slices list is one, and as good as the best of them says. One without a node is a place of its own, named by its
+ * IP, though not with NODE_MODE all.
  *
- * Address: model/node_rules. Port: model/service_port; the endpoint's own port is right only where the server's address is
- * the endpoint's own: on host network, or where it names no node; elsewhere DESIRED_UNDECIDED. In a dual-stack Service the
- * endpoints of the node's own address family speak for the node. One port name may have another number in each slice, and
- * of two on one node it is the lower.
+ * Address: model/node_rules. Port: model/service_port. An endpoint that has ports, but not the chosen one, does not serve
+ * it. The endpoint's own port is right only where it listens at the server's address: on host network (it is at an address
+ * of its node, of the server's family), or where it names no node, which no nodePort reaches; elsewhere DESIRED_UNDECIDED.
+ * In a dual-stack Service the endpoints of the server's address family speak for the node's port, and count for its weight.
+ * One port name may have another number in each slice, and of two on one node it is the lower.
  *
  * State: model/server_state. A node that has no ready endpoint left but a serving, terminating one, while another has ready
- * ones, drains; never the last one.
+ * ones, drains; never the last one. With NODE_MODE all nothing drains for its endpoints. While nothing can be decided (not
+ * synced, undecided), no clock is looked at.
+ *
+ * Names: of two nodes whose names become one server's (desired_server_name), the usable one has it, then the first by name.
  */
 #ifndef MODEL_DESIRED_H
 #define MODEL_DESIRED_H
@@ -57,9 +62,9 @@ struct mapping_rules {
 struct desired_input {
     const struct cache *nodes;   /* CACHE_NODES */
     const struct cache *service; /* the other kinds; may be the same cache */
-    bool service_denied;         /* the Service may not be read: what it would say is not known, and not waited for */
+    bool service_denied; /* the Service may not be read: it is not waited for; what the cache has of it counts */
     const struct mapping_rules *rules;
-    struct server_states *states; /* a pass over them; NULL: nothing is remembered, LEAVING drains */
+    struct server_states *states; /* a pass over them; NULL: nothing is remembered, each drain begins now */
     uint64_t now_ms;
 };
 
@@ -69,10 +74,11 @@ struct desired_server {
     uint16_t port;
     enum server_state state; /* LIVE or DRAINING: no new connections, the open ones live on */
     int weight;              /* -1: an existing one is kept */
-    char *reason;            /* "2 ready endpoints (slice web-abc12); nodePort 30443 of its port https" */
+    char *reason;            /* "2 ready endpoints on node n1 (slice web-abc12); nodePort 30443 of its port https" */
 };
 
-/* An endpoint or node that gave no server, and why; for logs, `plan` and `explain`. */
+/* A place that gave no server, and why; for logs, `plan` and `explain`. Not of nodes that have nothing to do with the
+ * Service; but of servers that the states remember though nothing is left of them. */
 struct desired_skip {
     char *subject;  /* "endpoint 10.244.1.7 of slice web-abc12", "node n7"; one for each place */
     char *reason;   /* "its node n7 is not known" */
@@ -110,7 +116,7 @@ void desired_copy(struct desired *to, const struct desired *from); /* deep; not 
 /* The same for HAProxy: all but skips, reasons, note and due_ms. */
 bool desired_eq(const struct desired *a, const struct desired *b);
 
-/* Why the server of that name is not wished for; NULL: nothing is known of it. */
+/* Why the server of that name is not wished for; NULL: nothing is known of it, or it is. */
 const struct desired_skip *desired_why_out(const struct desired *d, const char *server_name);
 const struct desired_server *desired_find(const struct desired *d, const char *server_name); /* NULL: not wished for */
 
