@@ -114,8 +114,9 @@ static int by_value(const void *a, const void *b)
 
 static void print_spread(const char *prefix, uint64_t *us, unsigned count)
 {
+    unsigned middle = count / 2;
     qsort(us, count, sizeof(us[0]), by_value);
-    printf(" %smin_ms=%.2f %smedian_ms=%.2f", prefix, (double)us[0] / 1000, prefix, (double)us[count / 2] / 1000);
+    printf(" %smin_ms=%.2f %smedian_ms=%.2f", prefix, (double)us[0] / 1000, prefix, (double)us[middle] / 1000);
 }
 
 /* Of /proc/self/status; 0 where there is none. */

@@ -46,8 +46,8 @@ static inline enum ip_family_rule text_family(const char *word)
 
 static inline void text_setting(struct mapping_rules *r, char *word)
 {
-    char *value = strchr(word, '=');
-    if (value != NULL)
+    char *value = word + strcspn(word, "=");
+    if (value[0] != '\0')
         *value++ = '\0';
     if (strcmp(word, "port") == 0)
         r->fixed_port = text_number(value);
