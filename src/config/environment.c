@@ -75,7 +75,7 @@ bool environment_is_injected(char *const *env, const char *name, const char *val
 {
     if (str_has_suffix(name, link_port) && is_link_value(value))
         return true;
-    if (!str_has_suffix(name, service_port) || !is_number(value))
+    if (!str_has_suffix(name, service_port))
         return false;
     /* X_SERVICE_PORT never comes alone: X_SERVICE_HOST and X_PORT=tcp://host:port, of the same port, are beside it. A value
      * that somebody set in the pod's spec takes its place; then these two are of another port. */

@@ -16,8 +16,8 @@ static const char separators[] = ", \t\r\n";
 
 /* One entry of INGRESS_SERVICES. */
 struct entry {
-    size_t number; /* from 1 */
-    const char *text;
+    size_t number;    /* from 1 */
+    const char *text; /* borrowed while it is parsed */
     bool own_backend; /* it names one */
 };
 
@@ -124,18 +124,18 @@ static void check_backend(const struct config *c, const struct entry *entries, s
 static void parse_entries(struct config *c, struct config_report *report)
 {
     struct entry entries[CONFIG_MAPPINGS_MAX];
-    char *texts[CONFIG_MAPPINGS_MAX];
     const char *rest = c->ingress_services;
     c->mappings = mem_array(CONFIG_MAPPINGS_MAX, sizeof(c->mappings[0]));
-    for (char *text; c->mapping_count < CONFIG_MAPPINGS_MAX && (text = next_entry(&rest)) != NULL;) {
+    while (c->mapping_count < CONFIG_MAPPINGS_MAX) {
+        cleanup(mem_free_ptr) char *text = next_entry(&rest);
+        if (text == NULL)
+            return;
         size_t i = c->mapping_count++;
-        texts[i] = text;
         entries[i] = (struct entry){.number = i + 1, .text = text};
         parse_entry(&entries[i], &c->mappings[i], report);
         check_backend(c, entries, i, report);
+        entries[i].text = NULL;
     }
-    for (size_t i = 0; i < c->mapping_count; i++)
-        free(texts[i]);
 }
 
 static void check_conflicts(const struct config *c, struct config_report *report)
@@ -176,7 +176,7 @@ void services_parse(struct config *c, struct config_report *report)
         parse_entries(c, report);
     if (config_is_given(c, CONFIG_INGRESS_SERVICES))
         check_conflicts(c, report);
-    else if (report->error_count == 0)
+    else
         take_single(c);
 }
 

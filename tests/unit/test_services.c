@@ -109,6 +109,9 @@ static const struct {
     {"ns/be,ns/b=be",
      ", entry 2, \"ns/b=be\": expected a backend of its own; be is that of entry 1; without =backend it "
      "is called like the Service\n"},
+    /* What is none is nobody's either. */
+    {"ns/W,ns/W", ", entry 1, \"ns/W\": " SERVICE UPPER "\n"
+                  ", entry 2, \"ns/W\": " SERVICE UPPER "\n"},
     {"a/b=x,a/c=y,a/d=x,a/e=x,a/f=y", ", entry 3, \"a/d=x\": expected a backend of its own; x is that of entry 1\n"
                                       ", entry 4, \"a/e=x\": expected a backend of its own; x is that of entry 1\n"
                                       ", entry 5, \"a/f=y\": expected a backend of its own; y is that of entry 2\n"},
