@@ -1,0 +1,184 @@
+"""Pods that terminate but still serve: their node drains (maintenance: no new connections, the open ones live on) and then goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.harness.backends import Visit
+from tests.harness.process import wait_until
+
+from .world import BACKEND, NODES, World
+
+LONG = "1h"  # so that no clock ends in the midst of a case
+FORCED_MAINTENANCE = 1  # bit of srv_admin_state
+
+
+def in_step(world: World, *nodes: str, **settings: str) -> None:
+    world.put_nodes(*nodes)
+    world.put_slice(*nodes)
+    world.start_daemon(**settings)
+    world.expect(*nodes)
+    world.in_step()
+
+
+def draining(world: World) -> set[str]:
+    """The servers in maintenance, where the file and HAProxy agree about them."""
+    in_file = {name for name, line in world.ours().items() if " disabled" in f" {line} "}
+    rows = world.haproxy.servers(BACKEND)
+    in_haproxy = {name for name, row in rows.items() if int(row["srv_admin_state"]) & FORCED_MAINTENANCE}
+    assert in_file == in_haproxy, f"the file says {in_file}, HAProxy {in_haproxy}"
+    return in_file
+
+
+def expect(world: World, live: list[str], leaving: list[str]) -> None:
+    """Until all of these are servers, some of them draining, and new connections reach the live ones alone."""
+    wanted = {node: f"{NODES[node]}:{world.node_port}" for node in (*live, *leaving)}
+    world.expect_servers(wanted)
+
+    def as_wanted() -> bool:
+        assert draining(world) == set(leaving), f"draining: {draining(world)}"
+        return True
+
+    wait_until(as_wanted, 30, f"{leaving} draining")
+    world.expect_traffic(*live)
+
+
+@pytest.fixture
+def visit(world: World) -> Iterator[list[Visit]]:
+    """Connections that are to stay open."""
+    visits: list[Visit] = []
+    yield visits
+    for one in visits:
+        one.close()
+
+
+def visit_to(world: World, node: str, visits: list[Visit]) -> Visit:
+    def reached() -> bool:
+        visits.append(Visit(world.frontends[BACKEND]))
+        return visits[-1].label == node
+
+    wait_until(reached, 20, f"a connection to {node}")
+    return visits[-1]
+
+
+def test_node_drains_and_goes_with_its_last_pod(world: World, visit: list[Visit]) -> None:
+    in_step(world, "node-a", "node-b", DRAIN_TIMEOUT=LONG)
+    stays = visit_to(world, "node-b", visit)
+    before = world.version()
+    world.put_slice("node-a", terminating=["node-b"])
+    expect(world, live=["node-a"], leaving=["node-b"])
+    assert world.version() == before + 1
+    assert stays.talk(), "the open connection did not survive the drain"
+    world.in_step()
+    metrics = world.daemon.metrics()
+    assert [metrics.value(f"servers_{what}") for what in ("desired", "draining", "actual")] == [1, 1, 2]
+    assert world.command("explain", "node-b").stdout.count("draining") > 0
+
+    world.put_slice("node-a")
+    world.expect("node-a")
+    assert world.version() == before + 2
+    assert stays.talk(), "the open connection did not survive the removal"
+    log = world.daemon.log()
+    assert 'changed="node-b(maintenance on (draining))" why="node-b: draining until its endpoints are gone or 60m are over: ' in log
+    world.daemon.wait_log('msg="backend changed".*removed=node-b why="')
+
+
+@pytest.mark.one_combination
+def test_ready_pod_brings_a_draining_node_back(world: World) -> None:
+    in_step(world, "node-a", "node-b", DRAIN_TIMEOUT=LONG)
+    world.put_slice("node-a", terminating=["node-b"])
+    expect(world, live=["node-a"], leaving=["node-b"])
+    # The new pod is there before the old one is gone.
+    world.put_slice("node-a", "node-b", terminating=["node-b"])
+    expect(world, live=["node-a", "node-b"], leaving=[])
+    world.in_step()
+    world.daemon.wait_log(r'changed="node-b\(maintenance off\)"')
+
+
+@pytest.mark.one_combination
+def test_draining_ends_after_its_time(world: World) -> None:
+    in_step(world, "node-a", "node-b", DRAIN_TIMEOUT="3s")
+    before = world.version()
+    world.put_slice("node-a", terminating=["node-b"])
+    world.expect("node-a")
+    assert world.version() == before + 2, "not drained first, or more than that"
+    log = world.daemon.log()
+    assert "changed=\"node-b(maintenance on (draining))\"" in log
+    assert "its draining is over (DRAIN_TIMEOUT is 3s)" in log
+    world.in_step()
+    # It is out for good as long as this pod terminates; another one is a new beginning.
+    world.put_nodes("node-c")
+    world.put_slice("node-a", "node-c", terminating=["node-b"])
+    world.expect("node-a", "node-c")
+    world.put_slice("node-a", "node-b", "node-c")
+    world.expect("node-a", "node-b", "node-c")
+
+
+@pytest.mark.one_combination
+def test_all_terminating_serve_until_another_is_ready(world: World) -> None:
+    in_step(world, "node-a", "node-b", DRAIN_TIMEOUT=LONG)
+    before = world.version()
+    world.put_slice(terminating=["node-a", "node-b"])
+    # A third one, which comes behind them on the same watch: they have been seen by then.
+    world.put_nodes("node-c")
+    world.put_slice(terminating=["node-c"], name="ingress-2")
+    expect(world, live=["node-a", "node-b", "node-c"], leaving=[])
+    assert world.version() == before + 1
+    world.put_nodes("node-d")
+    world.put_slice("node-d", terminating=["node-a", "node-b"])
+    expect(world, live=["node-d"], leaving=["node-a", "node-b", "node-c"])
+    world.put_slice("node-d")
+    expect(world, live=["node-d"], leaving=["node-c"])
+    world.delete_slice("ingress-2")
+    world.expect("node-d")
+    world.in_step()
+
+
+@pytest.mark.one_combination
+def test_node_that_leaves_before_it_ever_served_gets_no_line(world: World) -> None:
+    world.put_nodes("node-a", "node-b")
+    world.put_slice("node-a", terminating=["node-b"])
+    before = world.version()
+    world.start_daemon(DRAIN_TIMEOUT=LONG)
+    world.expect("node-a")
+    world.in_step()
+    assert world.version() == before + 1
+
+
+@pytest.mark.one_combination
+def test_restart_in_the_midst_of_a_drain(world: World) -> None:
+    in_step(world, "node-a", "node-b", DRAIN_TIMEOUT=LONG)
+    world.put_slice("node-a", terminating=["node-b"])
+    expect(world, live=["node-a"], leaving=["node-b"])
+    world.in_step()
+    before = world.version()
+    world.daemon.restart()
+    world.in_step()
+    assert world.version() == before, "what drains already was written again"
+    expect(world, live=["node-a"], leaving=["node-b"])
+    # A new daemon has seen it terminate, too: it goes at once, as announced, though it is half of them.
+    world.put_slice("node-a")
+    world.expect("node-a")
+
+
+@pytest.mark.one_combination
+def test_rollout_node_by_node_fails_no_connection(world: World) -> None:
+    """Each new pod is ready before an old one terminates, as a Deployment does it."""
+    in_step(world, "node-a", "node-b", DRAIN_TIMEOUT=LONG)
+    world.put_nodes("node-c", "node-d")
+    failed: list[str] = []
+
+    def ask() -> None:
+        if not world.who_answers():
+            failed.append(world.dataplane.file())
+
+    for ready, leaving in ((["node-a", "node-b", "node-c"], []), (["node-b", "node-c"], ["node-a"]), (["node-b", "node-c", "node-d"], []),
+                           (["node-c", "node-d"], ["node-b"]), (["node-c", "node-d"], [])):
+        world.put_slice(*ready, terminating=leaving)
+        ask()
+        world.expect_servers({node: f"{NODES[node]}:{world.node_port}" for node in (*ready, *leaving)})
+        ask()
+        world.expect_traffic(*ready)
+    assert not failed, f"a connection failed while the file was:\n{failed[0]}"

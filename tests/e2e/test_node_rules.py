@@ -1,0 +1,198 @@
+"""Which nodes may have a server, and at which address: labels, taints, deletion, NODE_SELECTOR, NODE_ADDRESS_TYPES, IP_FAMILY."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.harness import objects
+from tests.harness.process import wait_until
+
+from .world import NODES, World
+
+EXCLUDE = "node.kubernetes.io/exclude-from-external-load-balancers"
+DELETION_TAINT = "ToBeDeletedByClusterAutoscaler"
+
+
+def in_step(world: World, *nodes: str, **settings: str) -> None:
+    """A pod on each of these nodes, which are there already or not."""
+    known = {node["metadata"]["name"] for node in world.kube.admin.list("Node")}
+    world.put_nodes(*(set(nodes) - known))
+    world.put_slice(*nodes)
+    world.start_daemon(**settings)
+
+
+def label(world: World, node: str, **labels: str | None) -> None:
+    world.patch_node(node, {"metadata": {"labels": labels}})
+
+
+# --- who may
+
+
+@pytest.mark.one_combination
+def test_exclude_label_is_read_as_a_bool(world: World) -> None:
+    in_step(world, "node-a", "node-b", "node-c")
+    world.expect("node-a", "node-b", "node-c")
+    # What is no bool excludes, too.
+    for value, excluded in (("true", True), ("false", False), ("maybe", True), (None, False)):
+        label(world, "node-b", **{EXCLUDE: value})
+        world.expect(*(n for n in ("node-a", "node-b", "node-c") if not (excluded and n == "node-b")))
+    world.daemon.wait_log(f'msg="backend changed".*removed=node-b why="node-b: .*{EXCLUDE}')
+
+
+@pytest.mark.one_combination
+def test_node_that_the_autoscaler_will_delete(world: World) -> None:
+    in_step(world, "node-a", "node-b")
+    world.expect("node-a", "node-b")
+    world.patch_node("node-b", {"spec": {"taints": [{"key": DELETION_TAINT, "value": "1700000000", "effect": "NoSchedule"}]}})
+    world.expect("node-a")
+    world.daemon.wait_log(f'msg="backend changed".*removed=node-b why="node-b: .*{DELETION_TAINT}')
+    world.patch_node("node-b", {"spec": {"taints": None}})
+    world.expect("node-a", "node-b")
+
+
+@pytest.fixture
+def dying(world: World) -> Iterator[str]:
+    """node-b, which somebody's finalizer keeps in existence after its deletion."""
+    world.kube.admin.put(objects.node("node-b", NODES["node-b"]))
+    world.patch_node("node-b", {"metadata": {"finalizers": ["example.org/hold"]}})
+    yield "node-b"
+    world.patch_node("node-b", {"metadata": {"finalizers": None}})
+
+
+@pytest.mark.one_combination
+def test_node_that_is_being_deleted_but_not_gone(world: World, dying: str) -> None:
+    in_step(world, "node-a", dying)
+    world.expect("node-a", dying)
+    world.kube.admin.delete("Node", dying)
+    assert "deletionTimestamp" in world.kube.admin.get("Node", dying)["metadata"]
+    world.expect("node-a")
+    world.daemon.wait_log('msg="backend changed".*removed=node-b why="node-b: .*delet')
+
+
+@pytest.mark.every_combination
+def test_cordon_and_not_ready_change_nothing(world: World) -> None:
+    in_step(world, "node-a", "node-b", "node-c")
+    world.expect("node-a", "node-b", "node-c")
+    world.in_step()
+    before = world.version()
+    world.patch_node("node-a", {"spec": {"unschedulable": True}})
+    world.patch_node("node-b", {"status": {"conditions": [{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}]}}, status=True)
+    # As the node lifecycle controller does for a node that it hears nothing of.
+    world.patch_node("node-b", {"spec": {"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]}})
+    # This one comes behind them on the same watch: they have been seen by then.
+    world.patch_node("node-c", {"status": {"addresses": [{"type": "InternalIP", "address": NODES["node-a-moved"]}]}}, status=True)
+    world.expect("node-a", "node-b", "node-c", node_c=NODES["node-a-moved"])
+    assert world.version() == before + 1
+
+
+@pytest.mark.one_combination
+@pytest.mark.parametrize("selector, chosen, other", [
+    ("role=edge", {"role": "edge"}, {"role": "worker"}),
+    ("zone in (west,east),!legacy", {"zone": "west"}, {"legacy": ""}),
+])
+def test_node_selector_follows_labels(world: World, selector: str, chosen: dict[str, str], other: dict[str, str]) -> None:
+    world.put_node("node-a", labels=chosen)
+    world.put_node("node-b", labels=chosen)
+    world.put_node("node-c", labels=other)
+    in_step(world, "node-a", "node-b", "node-c", NODE_SELECTOR=selector)
+    world.expect("node-a", "node-b")
+    assert world.daemon.metrics().value("objects", resource="nodes") == 2, "the API server was not asked for these alone"
+    label(world, "node-b", **other)
+    world.expect("node-a")
+    label(world, "node-c", **{**dict.fromkeys(other), **chosen})
+    world.expect("node-a", "node-c")
+    world.in_step()
+
+
+# --- at which address
+
+
+@pytest.mark.one_combination
+def test_external_addresses_come_first_where_they_are_asked_for(world: World) -> None:
+    world.put_node("node-a", addresses=[("ExternalIP", NODES["node-a-moved"])])
+    in_step(world, "node-a", "node-b", NODE_ADDRESS_TYPES="ExternalIP,InternalIP")
+    moved = NODES["node-a-moved"]
+    world.expect("node-a", "node-b", node_a=moved)
+    world.put_node("node-a")
+    world.expect("node-a", "node-b")
+    world.put_node("node-b", addresses=[("ExternalIP", moved)])
+    world.expect("node-a", "node-b", node_b=moved)
+
+
+@pytest.mark.one_combination
+def test_node_without_the_wanted_address_is_left_out(world: World) -> None:
+    world.put_node("node-a", addresses=[("ExternalIP", NODES["node-a-moved"])])
+    in_step(world, "node-a", "node-b", NODE_ADDRESS_TYPES="ExternalIP")
+    world.expect("node-a", node_a=NODES["node-a-moved"])
+    world.daemon.wait_log('level=warn msg="left out".*node-b.*ExternalIP')
+
+
+def six(world: World, node: str) -> str:
+    return f"fd00:10::{list(NODES).index(node) + 1:x}"
+
+
+def dual_stack(world: World, *nodes: str) -> None:
+    for node in nodes:
+        world.put_node(node, addresses=[("InternalIP", six(world, node))])
+
+
+def wait_servers(world: World, wanted: dict[str, str]) -> None:
+    """HAProxy cannot reach these IPv6 addresses, nor need it: the lines and what HAProxy made of them are looked at."""
+    at = {name: (address, str(world.node_port)) for name, address in wanted.items()}
+
+    def in_file() -> bool:
+        found = {name: line.split()[0].rpartition(":") for name, line in world.ours().items()}
+        assert {n: (host.strip("[]"), port) for n, (host, _, port) in found.items()} == at, f"the file has {world.ours()}"
+        return True
+
+    def in_haproxy() -> bool:
+        found = {n: (row["srv_addr"], row["srv_port"]) for n, row in world.haproxy.servers("ingress").items() if n != "sorry"}
+        assert found == at, f"HAProxy runs with {found}"
+        return True
+
+    wait_until(in_file, 30, f"servers {wanted} in the file")
+    wait_until(in_haproxy, 30, f"servers {wanted} in HAProxy")
+
+
+DUAL = {"ip_families": ("IPv4", "IPv6")}
+
+
+@pytest.mark.every_combination
+def test_ipv6_addresses_of_dual_stack_nodes(world: World) -> None:
+    world.put_service(**DUAL)
+    dual_stack(world, "node-a", "node-b")
+    in_step(world, "node-a", "node-b", "node-c", IP_FAMILY="IPv6")
+    wait_servers(world, {n: six(world, n) for n in ("node-a", "node-b")})
+    # node-c has none.
+    world.daemon.wait_log('level=warn msg="left out".*node-c.*IPv6')
+    world.in_step()
+    before = world.version()
+    dual_stack(world, "node-c")
+    wait_servers(world, {n: six(world, n) for n in ("node-a", "node-b", "node-c")})
+    assert world.version() == before + 1, "lines with IPv6 addresses were not known again"
+
+
+@pytest.mark.one_combination
+def test_preferred_family_and_the_other_where_there_is_none(world: World) -> None:
+    world.put_service(**DUAL)
+    dual_stack(world, "node-a")
+    in_step(world, "node-a", "node-b", IP_FAMILY="IPv6,IPv4")
+    wait_servers(world, {"node-a": six(world, "node-a"), "node-b": NODES["node-b"]})
+    # The node port of a Service that is IPv4 alone is not open at the nodes' IPv6 addresses.
+    world.put_service(ip_families=("IPv4",))
+    world.expect("node-a", "node-b")
+    world.in_step()
+
+
+@pytest.mark.one_combination
+def test_both_families_begin_with_that_of_the_service(world: World) -> None:
+    world.delete_service()
+    world.put_service(ip_families=("IPv6", "IPv4"))
+    dual_stack(world, "node-a")
+    in_step(world, "node-a", "node-b")
+    wait_servers(world, {"node-a": six(world, "node-a"), "node-b": NODES["node-b"]})
+    world.delete_service()
+    world.put_service(**DUAL)
+    world.expect("node-a", "node-b")
