@@ -320,7 +320,7 @@ def test_forbidden_nodes(rig: Rig) -> None:
     run = look(rig, "plan", "--timeout=1s")
     assert run.status == 1
     assert run.said(r"\[-\] watch nodes: not synced: .*forbidden.*deploy/rbac.yaml grants it")
-    assert not run.said(r"\[[-+]\] watch endpointslices"), "only what is missing is listed"
+    assert not run.said(r"\[.\] ?watch endpointslices"), "only what is missing is listed"
 
 
 def test_forbidden_services(rig: Rig) -> None:
@@ -396,6 +396,16 @@ def test_worst_of_two_backends(several: Rig) -> None:
     assert run.out.count("node n1: live") == 2 and "nodePort 30080" in run.out
 
 
+def test_every_service_is_waited_for(several: Rig) -> None:
+    several.service("app", namespace="other", node_ports={"": (80, 32000)})
+    several.pods(2, service="app", namespace="other", ports=[objects.port(9000, "")])
+    several.kube.fault(resource="endpointslices", verb="streaming-list", nth=2, status=503, times=1)
+    as_json = look(several, "plan", "-o", "json", **mapped(f"{NAMESPACE}/{SERVICE}:https=be, other/app=be3"))
+    assert several.kube.faults()[0]["hits"] == 1
+    assert [b["verdict"] for b in as_json.json()["backends"]] == ["in_step", "changes"]
+    assert as_json.json()["problems"] == []
+
+
 # --- explain
 
 def test_explain_live(rig: Rig) -> None:
@@ -426,6 +436,12 @@ def test_explain_no_endpoint_and_wrong_family(rig: Rig) -> None:
     rig.pods(1, 2)
     run = look(rig, "explain", "n2", IP_FAMILY="IPv6")
     assert run.status == 0 and run.said(r"node n2: out .*\[x\] eligible .*\[ \] address .*IPv6")
+
+
+def test_explain_an_endpoint_that_names_no_node(rig: Rig) -> None:
+    rig.kube.put(objects.slice_("web-1", SERVICE, [objects.endpoint("127.0.11.33")], namespace=NAMESPACE))
+    run = look(rig, "explain", "127.0.11.33")
+    assert run.status == 0 and run.said(r"endpoint 127\.0\.11\.33: live .*next \+ server 127\.0\.11\.33 127\.0\.11\.33:30443")
 
 
 def test_explain_nobody_knows(rig: Rig) -> None:

@@ -286,7 +286,7 @@ START_TEST(a_row_that_is_too_long_is_its_own_affair)
     see("a-name-that-goes-on-and-on-and-on-and-on-for-ever 10.0.0.2:30443; n1 10.0.0.1:30443",
         "server n1 10.0.0.1:30443 check weight 100");
     expect(HEADING "  + a-name-that-goes-on-and-on-and-on-and-on-for-ever 10.0.0.2:30443 weight 100\n"
-                   "      a-name-that-goes-on-and-on-and-on-and-on-for-ever is wanted\n"
+                   "                                    a-name-that-goes-on-and-on-and-on-and-on-for-ever is wanted\n"
                    "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
                    "\n"
                    "  1 change: 1 to add\n");
