@@ -136,4 +136,4 @@ uninstall:
 clean:
 	rm -rf $B
 
--include $(OBJ:.o=.d) $(SAN_OBJ:.o=.d) $B/obj/tests/bench/mapping.d
+-include $(OBJ:.o=.d) $(SAN_OBJ:.o=.d) $(patsubst %.c,$B/san/%.d,$(MAIN) $(wildcard tests/*/*.c)) $B/obj/tests/bench/mapping.d
