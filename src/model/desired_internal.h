@@ -141,10 +141,10 @@ static inline uint32_t tally_count(const struct tally *t)
     return t->count4 + t->count6;
 }
 
-/* The port has to be the endpoint's own. */
+/* The port has to be the endpoint's own: no nodePort reaches what is on no node. */
 static inline bool place_needs_own_port(const struct run *r, const struct place *p)
 {
-    return r->port.source == PORT_ENDPOINT || (!p->named && r->port.source == PORT_NODE_PORT);
+    return r->port.source == PORT_ENDPOINT || (!p->named && r->node_port);
 }
 
 /* ---- desired_decide.c ---- */
@@ -167,6 +167,7 @@ char *text_duration(uint64_t ms) must_check; /* "30s", "1m30s", "1500ms" */
 
 /* ---- desired_problem.c: what concerns no single place ---- */
 
+const char *service_lack(const struct run *r); /* "may not be read", "does not exist" */
 char *problem_several_ports(struct run *r) must_check;
 char *problem_all_needs_port(const struct run *r) must_check;
 char *problem_of_place(const struct run *r, const struct place *p) must_check;

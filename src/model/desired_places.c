@@ -160,6 +160,17 @@ static uint16_t lower_port(uint16_t a, uint16_t b)
     return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
+/* Another slice lists it, too: the better one is believed, and of its port whoever says one. */
+static void merge(struct sighting *s, const struct sighting *seen)
+{
+    uint16_t port = seen->rank == s->rank  ? lower_port(s->port, seen->port)
+                    : seen->rank > s->rank ? (seen->port != 0 ? seen->port : s->port)
+                                           : (s->port != 0 ? s->port : seen->port);
+    if (seen->rank > s->rank)
+        *s = *seen;
+    s->port = port;
+}
+
 static void see_endpoint(struct reader *in, const struct sighting *seen)
 {
     struct run *r = in->r;
@@ -169,10 +180,7 @@ static void see_endpoint(struct reader *in, const struct sighting *seen)
         struct sighting *s = &r->sightings[in->sighting_slots[slot] - 1];
         if (s->place != seen->place || strcmp(s->endpoint->address, address) != 0)
             continue;
-        if (seen->rank > s->rank)
-            *s = *seen;
-        else if (seen->rank == s->rank)
-            s->port = lower_port(s->port, seen->port);
+        merge(s, seen);
         return;
     }
     r->sightings[r->sighting_count++] = *seen;

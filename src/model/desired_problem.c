@@ -32,9 +32,14 @@ char *problem_several_ports(struct run *r)
     return buf_take(&b);
 }
 
+const char *service_lack(const struct run *r)
+{
+    return r->in->service_denied ? "may not be read" : "does not exist";
+}
+
 char *problem_all_needs_port(const struct run *r)
 {
-    const char *lack = r->service != NULL ? "has no nodePort for its port" : "is not known";
+    const char *lack = r->service != NULL ? "has no nodePort for its port" : service_lack(r);
     return mem_printf("NODE_MODE is all, which needs a port that every node serves, and Service %s %s: set "
                       "HAPROXY_BACKEND_PORT to the NodePort, or NODE_MODE to endpoints",
                       r->where, lack);
@@ -127,7 +132,7 @@ static const char *no_check_port(const struct run *r)
 {
     const struct service *s = r->service;
     if (s == NULL)
-        return "the Service is not known";
+        return r->in->service_denied ? "the Service may not be read" : "the Service does not exist";
     if (s->type != SERVICE_LOAD_BALANCER)
         return "the Service is not of type LoadBalancer";
     if (!s->local)

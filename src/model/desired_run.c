@@ -128,24 +128,28 @@ static void add_server(const struct run *r, struct desired *d, struct place *p)
     p->server = NULL;
 }
 
+/* What the user chose (or Kubernetes does every day) is worth a warning only where it leaves no server. */
 static bool place_is_ordinary(const struct run *r, const struct place *p, bool empty)
 {
+    if (p->cause == CAUSE_UNSERVED)
+        return !empty || !p->best->endpoint->ready;
+    if (p->cause == CAUSE_NO_ADDRESS && r->all)
+        return false;
+    if (!place_is_usable(r, p))
+        return true;
     switch (p->cause) {
+    case CAUSE_NO_ADDRESS:
     case CAUSE_NOT_IP:
     case CAUSE_NO_PORT:
     case CAUSE_OTHER_FAMILY:
     case CAUSE_NAME_TAKEN:
         return false;
-    case CAUSE_NO_ADDRESS:
-        return !r->all && !place_is_usable(r, p);
     case CAUSE_UNKNOWN_NODE:
-        return (!empty && (r->all || r->rules->node_selector != NULL)) || !place_is_usable(r, p);
+        return !empty && (r->all || r->rules->node_selector != NULL);
     case CAUSE_EXCLUDED:
     case CAUSE_FAMILY:
     case CAUSE_NOT_A_NODE:
-        return !empty || !place_is_usable(r, p);
-    case CAUSE_UNSERVED:
-        return !empty || !p->best->endpoint->ready;
+        return !empty;
     default:
         return true;
     }

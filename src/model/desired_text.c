@@ -93,12 +93,13 @@ char *text_endpoints(const struct run *r, const struct place *p)
 static void add_port(struct buf *b, const struct run *r, const struct place *p)
 {
     buf_add(b, "; ");
+    if (!p->named && r->node_port) {
+        buf_add(b, "the endpoint's own port, as it names no node");
+        return;
+    }
     if (r->port.source == PORT_FIXED)
         buf_add(b, "the port of ");
-    if (p->named || r->port.source != PORT_NODE_PORT)
-        buf_add(b, r->port.reason);
-    else
-        buf_add(b, "the endpoint's own port, as it names no node");
+    buf_add(b, r->port.reason);
 }
 
 static void add_draining(struct buf *b, const struct run *r, const struct place *p)

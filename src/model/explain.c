@@ -109,10 +109,11 @@ static char *address(const struct run *r, const struct place *p)
 static char *policy(const struct run *r)
 {
     const struct service *s = r->service;
-    const char *which = s == NULL      ? "the Service is not known"
-                        : s->local     ? "externalTrafficPolicy is Local"
-                        : r->node_port ? "externalTrafficPolicy is Cluster"
-                                       : "the port is not a nodePort of the Service";
+    cleanup(mem_free_ptr) char *unknown = mem_printf("the Service %s", service_lack(r));
+    const char *which = s == NULL                ? unknown
+                        : s->local               ? "externalTrafficPolicy is Local"
+                        : r->node_port || r->all ? "externalTrafficPolicy is Cluster"
+                                                 : "the port is not a nodePort of the Service";
     return mem_printf("%s: %s (NODE_MODE is %s)", which,
                       r->all ? "every eligible node serves" : "nodes with usable endpoints serve",
                       r->rules->node_mode == NODE_MODE_ALL ? "all" : "endpoints");

@@ -277,6 +277,10 @@ static const struct row rows[] = {
      NULL, NULL},
     {"nodePorts are of nodes: who names none is reached at its own", LOCAL "slice a http/8080 : 10.9.9.9 10.0.0.1@n1",
      "", DESIRED_OK, "10.9.9.9 10.9.9.9 8080; n1 10.0.0.1 30080", "", NULL, NULL},
+    {"a nodePort that is fixed is still one", LOCAL "slice a http/8080 : 10.9.9.9 10.0.0.1@n1", "port=30080",
+     DESIRED_OK, "10.9.9.9 10.9.9.9 8080; n1 10.0.0.1 30080", "", NULL, NULL},
+    {"any other fixed port is the user's word", LOCAL "slice a http/8080 : 10.9.9.9 10.0.0.1@n1", "port=9443",
+     DESIRED_OK, "10.9.9.9 10.9.9.9 9443; n1 10.0.0.1 9443", "", NULL, NULL},
     {"and without one not at all", LOCAL "slice a : 10.9.9.9 10.0.0.1@n1", "", DESIRED_OK, "n1 10.0.0.1 30080",
      "endpoint 10.9.9.9 of slice a: it names no node, and it has no port of its own", NULL, NULL},
     {"a name in DNS has no endpoints", "service web ExternalName\n" NODES, "", DESIRED_UNDECIDED, "", "",
@@ -449,7 +453,7 @@ static const struct row rows[] = {
     {"all: a Service that is not known is the user's word", NODES "slice a http/80 : 10.244.1.1@n1",
      "mode=all port=30080", DESIRED_OK, "n1 10.0.0.1 30080; n2 10.0.0.2 30080; n3 10.0.0.3 30080", "", NULL, NULL},
     {"all: but the port has to be known", NODES "slice a http/80 : 10.0.0.1@n1", "mode=all", DESIRED_UNDECIDED, "", "",
-     "NODE_MODE is all, which needs a port that every node serves, and Service ns/web is not known: set "
+     "NODE_MODE is all, which needs a port that every node serves, and Service ns/web may not be read: set "
      "HAPROXY_BACKEND_PORT to the NodePort, or NODE_MODE to endpoints",
      NULL},
     {"all: also of a Service that is", "service web LoadBalancer http/80\n" NODES "slice a http/80 : 10.0.0.1@n1",
@@ -493,7 +497,7 @@ static const struct row rows[] = {
      NULL, NULL},
     {"of two nodes with one server name the ready one has it",
      "node a#b 10.0.0.1\nnode a/b 10.0.0.2\nslice a http/80 : 10.0.0.1@a#b=leaving 10.0.0.2@a/b", "", DESIRED_OK,
-     "a_b 10.0.0.2 80", "node a#b: the server name a_b of a#b is that of a/b already", NULL, NULL},
+     "a_b 10.0.0.2 80", "~node a#b: the server name a_b of a#b is that of a/b already", NULL, NULL},
 
     /* ---- weights ---- */
     {"weights: equal", LOCAL "slice a http/80 : 10.244.1.1@n1 10.244.1.8@n1 10.244.1.2@n2", "weights=equal", DESIRED_OK,
@@ -541,7 +545,7 @@ static const struct row rows[] = {
     {"check: none yet", "service web LoadBalancer Local http/80/30080\n" NODES "slice a http/80 : 10.244.1.1@n1",
      "check", DESIRED_OK, "n1 10.0.0.1 30080", "", NULL, NO_CHECK "the Service has no healthCheckNodePort"},
     {"check: no Service", NODES "slice a http/80 : 10.244.1.1@n1", "check port=30080", DESIRED_OK, "n1 10.0.0.1 30080",
-     "", NULL, NO_CHECK "the Service is not known"},
+     "", NULL, NO_CHECK "the Service may not be read"},
     {"check: only nodes have it", BALANCED "slice a http/80 : 10.244.1.1@n1 10.9.9.9", "check", DESIRED_OK,
      "10.9.9.9 10.9.9.9 80; n1 10.0.0.1 30080", "", NULL,
      NO_CHECK "an endpoint of the Service names no node, and only nodes have that port"},

@@ -90,19 +90,24 @@ END_TEST
 
 struct oracle {
     const struct mapping_text *m;
-    bool here, ready, leaving, terminating; /* at the place */
-    bool others_ready;                      /* at any place that can have a server */
+    bool ready, leaving, terminating; /* at the place */
+    bool others_ready;                /* at any place that can have a server */
     const char *place;
 };
+
+static bool is_node_port(const struct mapping_text *m)
+{
+    const struct service *s = cache_service(m->cache, "web");
+    return s != NULL && s->ports[0].node_port == m->rules.fixed_port;
+}
 
 static bool can_have_a_server(const struct mapping_text *m, const struct endpoint *e)
 {
     const struct node *n = e->node_name != NULL ? cache_node(m->cache, e->node_name) : NULL;
     if (e->node_name == NULL)
         return true;
-    bool strict = cache_service(m->cache, "web") != NULL && cache_service(m->cache, "web")->ports[0].node_port == 30080;
     return n != NULL && !n->excluded && !n->to_be_deleted && !n->deleting &&
-           node_address_choose(n, &m->rules.nodes, cache_service(m->cache, "web"), strict) != NULL;
+           node_address_choose(n, &m->rules.nodes, cache_service(m->cache, "web"), is_node_port(m)) != NULL;
 }
 
 static bool serves(const struct mapping_text *m, const struct endpoint_group *g)
@@ -113,11 +118,11 @@ static bool serves(const struct mapping_text *m, const struct endpoint_group *g)
     return m->rules.port == NULL || g->port_count == 0;
 }
 
-/* An endpoint that is ready in one slice is ready, whatever another slice says of it. */
+/* What one slice says of an endpoint, ready or a port, holds whatever another says of it. */
 struct same {
     const struct mapping_text *m;
     const struct endpoint *endpoint;
-    bool ready;
+    bool ready, has_port;
 };
 
 static void look_for_same(void *arg, const struct endpoint_set *s)
@@ -125,8 +130,10 @@ static void look_for_same(void *arg, const struct endpoint_set *s)
     struct same *same = arg;
     for (size_t i = 0; i < s->groups[0].endpoint_count; i++) {
         const struct endpoint *e = &s->groups[0].endpoints[i];
-        if (str_eq(e->address, same->endpoint->address) && serves(same->m, &s->groups[0]))
-            same->ready = same->ready || e->ready;
+        if (!str_eq(e->address, same->endpoint->address) || !serves(same->m, &s->groups[0]))
+            continue;
+        same->ready = same->ready || e->ready;
+        same->has_port = same->has_port || s->groups[0].port_count > 0;
     }
 }
 
@@ -138,11 +145,13 @@ static void look(void *arg, const struct endpoint_set *s)
         if (!can_have_a_server(o->m, e))
             continue;
         bool here = strcmp(e->node_name != NULL ? e->node_name : e->address, o->place) == 0;
-        o->here = o->here || here;
         if (!serves(o->m, &s->groups[0]))
             continue;
-        struct same same = {o->m, e, false};
+        struct same same = {.m = o->m, .endpoint = e};
         cache_each_set(o->m->cache, CACHE_SLICES, look_for_same, &same);
+        /* What is on no node is not behind a nodePort, and has to say its own. */
+        if (e->node_name == NULL && is_node_port(o->m) && !same.has_port)
+            continue;
         o->others_ready = o->others_ready || same.ready;
         o->ready = o->ready || (here && same.ready);
         o->leaving = o->leaving || (here && e->serving && e->terminating);

@@ -207,7 +207,7 @@ static const struct {
      {{0, "node a#b 10.0.0.1\nnode a/b 10.0.0.2\nslice a http/80 : 10.0.0.1@a#b 10.0.0.2@a/b=no", "a_b 10.0.0.1 80",
        "~endpoint 10.0.0.2 of slice a: it is not ready (on node a/b)", 0},
       {0, "slice a http/80 : 10.0.0.1@a#b=leaving 10.0.0.2@a/b", "a_b 10.0.0.2 80",
-       "node a#b: the server name a_b of a#b is that of a/b already", 0},
+       "~node a#b: the server name a_b of a#b is that of a/b already", 0},
       {0, "slice a http/80 : 10.0.0.1@a#b=no 10.0.0.2@a/b=no", "",
        "~endpoint 10.0.0.1 of slice a: it is not ready (on node a#b)\n"
        "~endpoint 10.0.0.2 of slice a: it is not ready (on node a/b)",

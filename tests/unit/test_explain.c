@@ -22,7 +22,7 @@ static char *text_of_rules(const struct explanation *e)
 #define AT "+address: InternalIP 10.0.0.1 (asked for: InternalIP, IPv4 or IPv6)\n"
 #define LOCAL_POLICY \
     "+policy: externalTrafficPolicy is Local: nodes with usable endpoints serve (NODE_MODE is endpoints)\n"
-#define NO_SERVICE "+policy: the Service is not known: nodes with usable endpoints serve (NODE_MODE is endpoints)\n"
+#define NO_SERVICE "+policy: the Service may not be read: nodes with usable endpoints serve (NODE_MODE is endpoints)\n"
 #define READY "+endpoints: 1 ready endpoint on node n1 (slice a)\n"
 #define NODE_PORT "+port: 30080: nodePort 30080 of its port http\n"
 #define NAME "+name: its server in HAProxy is n1\n"
