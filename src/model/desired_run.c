@@ -166,11 +166,11 @@ static void add_places(const struct run *r, struct desired *d)
     size_t wanted = 0;
     for (size_t i = 0; i < r->place_count; i++)
         wanted += r->places[i].cause == CAUSE_NONE;
-    bool empty = wanted == 0 || r->problem != NULL;
-    d->servers = mem_array(empty ? 0 : wanted, sizeof(d->servers[0]));
+    bool decided = r->problem == NULL, empty = decided && wanted == 0;
+    d->servers = mem_array(decided ? wanted : 0, sizeof(d->servers[0]));
     for (size_t i = 0; i < r->place_count; i++) {
         struct place *p = r->order[i];
-        if (p->cause == CAUSE_NONE && !empty)
+        if (p->cause == CAUSE_NONE && decided)
             add_server(r, d, p);
         if (!is_told(p->cause))
             continue;
