@@ -145,12 +145,13 @@ void page_end_line(struct page *p)
 
 void page_flow(struct page *p, enum page_ink ink, const char *text)
 {
+    static const char blanks[] = " \t\r\n";
     size_t left = p->column;
     cleanup(buf_fini) struct buf line;
     buf_init(&line, 0);
     size_t columns = 0;
     while (*text != '\0') {
-        size_t len = strcspn(text, " ");
+        size_t len = strcspn(text, blanks);
         cleanup(mem_free_ptr) char *word = mem_strndup(text, len);
         size_t more = page_columns(word);
         if (columns > 0 && left + columns + 1 + more > p->width) {
@@ -163,7 +164,7 @@ void page_flow(struct page *p, enum page_ink ink, const char *text)
         buf_printf(&line, "%s%s", columns > 0 ? " " : "", word);
         columns += more + (columns > 0 ? 1 : 0);
         text += len;
-        text += strspn(text, " ");
+        text += strspn(text, blanks);
     }
     page_put(p, ink, buf_str(&line));
 }

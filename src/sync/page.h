@@ -32,7 +32,7 @@ void page_to(struct page *p, size_t column);
 void page_end_line(struct page *p);
 
 /* Word by word from where we are; what does not fit goes on in the next line, at the column where it began. A word that is
- * too long for any line stays whole. */
+ * too long for any line stays whole; what HAProxy says in several lines becomes one text. */
 void page_flow(struct page *p, enum page_ink ink, const char *text);
 
 /* How many columns a text takes (as page_put shows it). */

@@ -498,6 +498,7 @@ def test_what_kubernetes_says_cannot_drive_the_terminal(rig: Rig) -> None:
     as_json = look(rig, "plan", "-o", "json")
     assert as_json.out.isascii() and not re.search("[\x00-\x09\x0b-\x1f\x7f]", as_json.out)
     assert any("ghost\u202e\x9b31m" in s["reason"] for s in as_json.backend()["left_out"]), "escaped, but not changed"
+    assert look(rig, "explain", "ghost\u202e\x9b31m").said("node ghost.*: out .*is not known")
     run = look(rig, "explain", "ghost\x1b[2J")
     assert run.status == 1 and "ghost\\x1b[2J" in run.err and ESCAPE not in run.out + run.err
 

@@ -117,6 +117,10 @@ START_TEST(words_wrap_under_where_they_began)
                  "\x1b[2mbb cc\x1b[0m");
     page_flow(&p, INK_DIM, "");
     expect(&out, "");
+    page_end_line(&p);
+    buf_clear(&out);
+    page_flow(&p, INK_PLAIN, "[ALERT] in\n\tline 7\r\n");
+    expect(&out, "[ALERT] in line 7");
 }
 END_TEST
 
