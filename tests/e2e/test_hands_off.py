@@ -1,0 +1,173 @@
+"""When nothing is to be written: DRY_RUN, the annotation that pauses, and another writer who undoes our changes."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+
+import pytest
+
+from tests.harness.process import wait_until
+
+from .world import BACKEND, World
+
+PAUSED = "haproxy-k8s-sync/paused"
+
+
+def in_step(world: World, *nodes: str, **settings: str) -> None:
+    world.put_nodes(*nodes)
+    world.put_slice(*nodes)
+    world.start_daemon(**settings)
+    world.expect(*nodes)
+    world.in_step()
+
+
+def traces(world: World) -> tuple[object, ...]:
+    """What any write would change."""
+    transactions = world.dataplane.get("/transactions").json() or []
+    return world.version(), world.dataplane.file(), world.haproxy.worker(), transactions
+
+
+def compared(world: World, times: int = 3) -> None:
+    """Until the daemon has read from HAProxy what it compares (four requests) so often, whatever came of it."""
+    daemon, of = world.daemon, {"target": "dataplane", "method": "GET"}
+    daemon.wait_metric("requests_total", daemon.metrics().sum("requests_total", **of) + 4 * (times + 1), timeout=60, **of)
+
+
+# --- DRY_RUN
+
+
+@pytest.mark.every_combination
+def test_dry_run_writes_nothing_ever(world: World) -> None:
+    world.put_nodes("node-a", "node-b", "node-c")
+    world.put_slice("node-a", "node-b")
+    before = traces(world)
+    daemon = world.start_daemon(DRY_RUN="true", RESYNC_PERIOD="1s", HAPROXY_BALANCE="source")
+    daemon.wait_log('level=warn msg="nothing is written; this would be" backend=ingress because="DRY_RUN=true: nothing is written".*'
+                    'added=node-a.*removed=old.*settings="balance leastconn -> source"')
+    daemon.wait_metric("changes_withheld", 1)
+    world.put_slice("node-c")
+    daemon.wait_log(r'msg="nothing is written; this would be".*added=node-c\(127.0.10.3:')
+    world.put_service(policy="Local")
+    os.kill(daemon.pid, signal.SIGHUP)
+    compared(world)
+    metrics = daemon.metrics()
+    assert [metrics.value(name) for name in ("dry_run", "in_sync", "servers_desired", "servers_actual")] == [1, 0, 1, 1]
+    status, body = daemon.get("/readyz")
+    assert status == 200 and "nothing is written: DRY_RUN=true" in body
+    assert {k for k, v in metrics.by("requests_total", "method").items() if v} == {"GET"}, "something else than GET was sent"
+    daemon.stop()
+    assert traces(world) == before
+
+    world.start_daemon()
+    world.expect("node-c")
+    world.in_step()
+    assert world.version() == before[0] + 1  # type: ignore[operator]
+
+
+# --- the annotation
+
+
+def pause(world: World, value: str | None) -> None:
+    """As `kubectl annotate` does it."""
+    world.patch_service({"metadata": {"annotations": {PAUSED: value}}})
+
+
+def test_paused_service_is_left_alone_until_it_goes_on(world: World) -> None:
+    in_step(world, "node-a", "node-b", RESYNC_PERIOD="1s")
+    daemon = world.daemon
+    pause(world, "true")
+    daemon.wait_metric("paused", 1)
+    world.put_nodes("node-c")
+    world.put_slice("node-b", "node-c")
+    daemon.wait_log('msg="nothing is written; this would be".*because="the Service has the annotation haproxy-k8s-sync/paused')
+    before = traces(world)
+    compared(world)
+    assert traces(world) == before
+    metrics = daemon.metrics()
+    assert (metrics.value("in_sync"), metrics.value("changes_withheld")) == (0, 2)
+    status, body = daemon.get("/readyz")
+    assert status == 200 and re.search("nothing is written: .*paused", body)
+    world.expect("node-a", "node-b")
+
+    pause(world, None)
+    world.expect("node-b", "node-c")
+    world.in_step()
+    assert daemon.metrics().value("paused") == 0
+    assert world.version() == before[0] + 1  # type: ignore[operator]
+
+
+@pytest.mark.one_combination
+def test_hand_edit_stays_while_paused(world: World) -> None:
+    in_step(world, "node-a", "node-b", RESYNC_PERIOD="1s")
+    pause(world, "true")
+    world.daemon.wait_metric("paused", 1)
+    line = f"server node-a {world.ours()['node-a']}"
+    world.hand_edit((line, f"{line} disabled"))
+    world.daemon.wait_metric("changes_withheld", 1)
+    compared(world)
+    assert world.ours()["node-a"].endswith("disabled")
+    pause(world, "false")
+    world.expect("node-a", "node-b")
+    wait_until(lambda: "disabled" not in world.ours()["node-a"], 30, "the edit to be undone")
+
+
+# --- two masters
+
+
+def undo(world: World, name: str) -> int:
+    """Somebody else removes a server by a transaction of the Data Plane API; the version that this made."""
+    dataplane = world.dataplane
+
+    def done() -> bool:
+        transaction = dataplane.begin()
+        assert dataplane.delete(f"/configuration/backends/{BACKEND}/servers/{name}?transaction_id={transaction}").status in (202, 204)
+        answer = dataplane.commit(transaction, "?force_reload=true")
+        if answer.status not in (200, 202):  # our own transaction was quicker
+            dataplane.delete(f"/transactions/{transaction}")
+            return False
+        return True
+
+    wait_until(done, 20, f"the other writer to remove {name}", interval=0.2)
+    return world.version()
+
+
+def test_change_undone_three_times_is_left_to_the_other_writer(world: World) -> None:
+    in_step(world, "node-a", "node-b", RESYNC_PERIOD="1s")
+    daemon = world.daemon
+    for time in (1, 2):
+        undo(world, "node-b")
+        daemon.wait_metric("changes_undone_total", time, timeout=60)
+        world.expect("node-a", "node-b")
+        world.in_step()
+    theirs = undo(world, "node-b")
+    body = daemon.wait_not_ready("somebody else undoes our changes", timeout=60)
+    assert f"version {theirs} has, against what we wrote: server node-b: it is gone; that was the 3. time" in body
+    daemon.wait_log(f"level=error msg=\"somebody else undoes our changes; HAProxy is left to them for now\".*version {theirs} ")
+    before = traces(world)
+    # Nor is anything else written there now.
+    world.put_nodes("node-c")
+    world.put_slice("node-a", "node-b", "node-c")
+    daemon.wait_metric("servers_desired", 3)
+    compared(world)
+    assert traces(world) == before
+    assert daemon.metrics().value("in_sync") == 0
+
+    os.kill(daemon.pid, signal.SIGHUP)
+    world.expect("node-a", "node-b", "node-c")
+    world.in_step()
+
+
+@pytest.mark.one_combination
+def test_other_changes_of_another_writer_are_no_fight(world: World) -> None:
+    """Again and again something changes between our looks, but nothing of ours."""
+    in_step(world, "node-a", "node-b", RESYNC_PERIOD="1s")
+    for port in range(1, 5):
+        before = world.version()
+        answer = world.dataplane.put(f"/configuration/backends/other/servers/a?version={before}&force_reload=true",
+                                     {"name": "a", "address": "127.0.0.1", "port": port})
+        assert answer.status in (200, 202), answer.text
+        compared(world, 1)
+    world.in_step()
+    assert world.daemon.metrics().sum("changes_undone_total") == 0
