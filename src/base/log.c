@@ -8,38 +8,34 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "base/utf8.h"
 
 static const char *const level_names[] = {"debug", "info", "warn", "error"};
 
-/* Length of the well-formed UTF-8 sequence at s (RFC 3629: no overlong forms, no surrogates); 0 where there is none. */
-static size_t utf8_length(const unsigned char *s)
+/* As JSON has it: beyond the first plane a pair of surrogates. */
+static void add_code_point(struct buf *out, uint32_t c)
 {
-    size_t len = s[0] >= 0xc2 && s[0] <= 0xdf ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : s[0] >= 0xf0 && s[0] <= 0xf4 ? 4 : 0;
-    for (size_t i = 1; i < len; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    bool overlong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
-    bool beyond = (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf4 && s[1] > 0x8f);
-    return overlong || beyond ? 0 : len;
+    if (c >= 0x10000)
+        buf_printf(out, "\\u%04x\\u%04x", (unsigned)(0xd7c0 + (c >> 10)), (unsigned)(0xdc00 + (c & 0x3ff)));
+    else
+        buf_printf(out, "\\u%04x", (unsigned)c);
 }
 
 static void add_escaped(struct buf *out, const char *s)
 {
     buf_add(out, "\"");
-    for (; *s != '\0'; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c >= 0x80) {
-            size_t len = utf8_length((const unsigned char *)s);
-            buf_addn(out, len > 0 ? s : "\\ufffd", len > 0 ? len : 6);
-            s += len > 0 ? len - 1 : 0;
-        } else if (c == '"' || c == '\\')
-            buf_printf(out, "\\%c", c);
+    while (*s != '\0') {
+        uint32_t c = 0xfffd;
+        size_t len = utf8_decode(s, &c);
+        if (c == '"' || c == '\\')
+            buf_printf(out, "\\%c", (char)c);
         else if (c == '\n')
             buf_add(out, "\\n");
-        else if (c < 0x20 || c == 0x7f)
-            buf_printf(out, "\\u%04x", c);
+        else if (len == 0 || !utf8_is_shown(c))
+            add_code_point(out, c);
         else
-            buf_addn(out, s, 1);
+            buf_addn(out, s, len);
+        s += len > 0 ? len : 1;
     }
     buf_add(out, "\"");
 }

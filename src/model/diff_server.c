@@ -139,7 +139,7 @@ void diff_remove_server(struct diff *d, const struct backend_server *is, const s
     else if (out != NULL)
         c->reason = mem_printf("%s: %s", out->subject, out->reason);
     else
-        c->reason = mem_strdup("no node and no endpoint of that name is known");
+        c->reason = mem_strdup("no endpoint of the Service is on a node of that name");
     if (c->loss && !c->announced)
         d->loss_count++;
 }

@@ -24,11 +24,10 @@ void nearest_fini(struct nearest *n)
 /* Behind all that are as near. */
 static void move_up(struct nearest *n, size_t at)
 {
-    for (; at > 0 && n->list[at - 1].distance > n->list[at].distance; at--) {
-        struct near_name farther = n->list[at - 1];
-        n->list[at - 1] = n->list[at];
-        n->list[at] = farther;
-    }
+    struct near_name name = n->list[at];
+    for (; at > 0 && n->list[at - 1].distance > name.distance; at--)
+        n->list[at] = n->list[at - 1];
+    n->list[at] = name;
 }
 
 static void consider(struct nearest *n, const char *name, size_t distance)

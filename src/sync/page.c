@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/utf8.h"
 
 #define WIDTH_MIN 60 /* narrower terminals wrap by themselves */
 #define WIDTH_MAX 140
@@ -25,56 +26,21 @@ void page_init(struct page *p, struct buf *out, bool colour, size_t width)
 
 /* ---- what may be shown ---- */
 
-/* The code point at s and its bytes; 0 bytes where it is no well-formed UTF-8 (RFC 3629). */
-static size_t decode(const unsigned char *s, uint32_t *ret)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t len = s[0] < 0x80             ? 1
-                 : (s[0] & 0xe0) == 0xc0 ? 2
-                 : (s[0] & 0xf0) == 0xe0 ? 3
-                 : (s[0] & 0xf8) == 0xf0 ? 4
-                                         : 0;
-    uint32_t c = len == 1 ? s[0] : len == 0 ? 0 : s[0] & (0xffu >> (len + 1));
-    for (size_t i = 1; i < len; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-        c = c << 6 | (s[i] & 0x3f);
-    }
-    if (len == 0 || c < least[len] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
-        return 0;
-    *ret = c;
-    return len;
-}
-
-/* Controls, and what has no shape of its own but changes how the text around it is read. */
-static bool is_shown(uint32_t c)
-{
-    static const struct {
-        uint32_t first, last;
-    } hidden[] = {{0x00, 0x1f},     {0x7f, 0x9f},     {0xad, 0xad},      {0x61c, 0x61c},
-                  {0x180e, 0x180e}, {0x200b, 0x200f}, {0x2028, 0x202e},  {0x2060, 0x206f},
-                  {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe0fff}};
-    for (size_t i = 0; i < array_len(hidden); i++)
-        if (c >= hidden[i].first && c <= hidden[i].last)
-            return false;
-    return true;
-}
-
 /* Adds text as it may be shown (out NULL: only counts) and returns its columns. */
 static size_t add_safe(struct buf *out, const char *text)
 {
     size_t columns = 0;
-    for (const unsigned char *s = (const unsigned char *)text; *s != '\0';) {
+    for (const char *s = text; *s != '\0';) {
         char escaped[16];
         uint32_t c = 0;
-        size_t len = decode(s, &c);
-        bool shown = len > 0 && is_shown(c);
+        size_t len = utf8_decode(s, &c);
+        bool shown = len > 0 && utf8_is_shown(c);
         if (len == 0 || c < 0x80)
-            snprintf(escaped, sizeof(escaped), "\\x%02x", *s);
+            snprintf(escaped, sizeof(escaped), "\\x%02x", (unsigned char)*s);
         else
             snprintf(escaped, sizeof(escaped), "\\u{%x}", (unsigned)c);
         if (out != NULL)
-            buf_addn(out, shown ? (const char *)s : escaped, shown ? len : strlen(escaped));
+            buf_addn(out, shown ? s : escaped, shown ? len : strlen(escaped));
         columns += shown ? 1 : strlen(escaped);
         s += len > 0 ? len : 1;
     }
@@ -97,8 +63,8 @@ char *page_safe(const char *text)
 bool page_is_utf8(const char *text)
 {
     uint32_t c;
-    for (const unsigned char *s = (const unsigned char *)text; *s != '\0';) {
-        size_t len = decode(s, &c);
+    for (const char *s = text; *s != '\0';) {
+        size_t len = utf8_decode(s, &c);
         if (len == 0)
             return false;
         s += len;

@@ -123,7 +123,7 @@ static const struct {
       "- n2 10.0.0.2:80 check weight 100",
       "",
       NULL},
-     "n2 lost: no node and no endpoint of that name is known"},
+     "n2 lost: no endpoint of the Service is on a node of that name"},
     {{"a foreign line keeps its state",
       N1 "\nserver n2 10.0.0.2:80 backup disabled\nserver k 10.0.0.4:80 disabled",
       "n1 10.0.0.1:80; n2 10.0.0.2:80 draining",

@@ -67,6 +67,17 @@ START_TEST(bytes_that_are_no_utf8_are_replaced)
 }
 END_TEST
 
+/* A C1 control drives a terminal as an escape sequence does, and a mark of direction turns a line around. */
+START_TEST(what_has_no_shape_is_escaped)
+{
+    const struct log_field fields[] = {log_str("a", "\xc2\x9b"
+                                                    "31m \xe2\x80\xae \xe2\x80\xa8 \xf3\xa0\x80\x81 \xc2\xa1"),
+                                       {LOG_FIELD_END, 0, 0, 0}};
+    capture(LOG_FORMAT_LOGFMT, LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, "m", fields);
+    ck_assert_ptr_nonnull(strstr(line, "a=\"\\u009b31m \\u202e \\u2028 \\udb40\\udc01 \xc2\xa1\""));
+}
+END_TEST
+
 START_TEST(a_value_cannot_forge_a_line)
 {
     const struct log_field fields[] = {log_str("a", "x\nlevel=error msg=forged"), {LOG_FIELD_END, 0, 0, 0}};
@@ -131,7 +142,8 @@ int main(void)
     TCase *t = tcase_create("log");
     tcase_add_test(t, logfmt_quotes_what_needs_it);
     tcase_add_test(t, json_is_json);
-    tcase_add_test(t, bytes_that_are_no_utf8_are_replaced);
+    tcase_add_test(t, what_has_no_shape_is_escaped);
+    tcase_add_test(t, a_value_cannot_forge_a_line);
     tcase_add_test(t, a_value_cannot_forge_a_line);
     tcase_add_test(t, below_the_threshold_nothing);
     tcase_add_test(t, names_are_parsed);
