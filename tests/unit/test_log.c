@@ -142,8 +142,8 @@ int main(void)
     TCase *t = tcase_create("log");
     tcase_add_test(t, logfmt_quotes_what_needs_it);
     tcase_add_test(t, json_is_json);
+    tcase_add_test(t, bytes_that_are_no_utf8_are_replaced);
     tcase_add_test(t, what_has_no_shape_is_escaped);
-    tcase_add_test(t, a_value_cannot_forge_a_line);
     tcase_add_test(t, a_value_cannot_forge_a_line);
     tcase_add_test(t, below_the_threshold_nothing);
     tcase_add_test(t, names_are_parsed);
