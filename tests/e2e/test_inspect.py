@@ -1,0 +1,171 @@
+"""`plan` and `explain` against the real parts, with the daemon's own settings and rights: what they say is what the daemon does."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from .world import NODES, World
+
+IN_STEP, TROUBLE, CHANGES = 0, 1, 2
+EXCLUDE = "node.kubernetes.io/exclude-from-external-load-balancers"
+
+
+def plan(world: World, status: int, **settings: str) -> dict[str, Any]:
+    """As JSON; the text has to come to the same."""
+    said = world.command("plan", "-o", "json", **settings)
+    assert said.returncode == status, f"plan -o json ended with {said.returncode}:\n{said.stdout}\n{said.stderr}"
+    text = world.command("plan", **settings)
+    assert text.returncode == status, f"plan ended with {text.returncode}:\n{text.stdout}\n{text.stderr}"
+    assert "\033" not in said.stdout + text.stdout, "colours though nobody looks"
+    parsed = json.loads(said.stdout)
+    assert parsed["in_step"] == (status == IN_STEP)
+    return dict(parsed)
+
+
+def only_backend(planned: dict[str, Any]) -> dict[str, Any]:
+    assert len(planned["backends"]) == 1 and not planned["problems"], planned
+    return dict(planned["backends"][0])
+
+
+def changes(backend: dict[str, Any]) -> set[tuple[str, str]]:
+    return {(change["op"], change["server"]) for change in backend["changes"]}
+
+
+def explain(world: World, node: str, status: int = 0, **settings: str) -> str:
+    """With white space as single blanks: lines are wrapped."""
+    said = world.command("explain", node, **settings)
+    assert said.returncode == status, f"explain {node} ended with {said.returncode}:\n{said.stdout}\n{said.stderr}"
+    return " ".join((said.stdout + said.stderr).split())
+
+
+@pytest.mark.every_combination
+def test_plan_says_what_the_daemon_then_does(world: World) -> None:
+    world.put_nodes("node-a", "node-b", "node-c")
+    world.put_node("node-d", labels={EXCLUDE: "true"})
+    world.put_slice("node-a", "node-a", "node-b", "node-d")
+    before = world.version(), world.dataplane.file()
+    backend = only_backend(plan(world, CHANGES))
+    assert backend["verdict"] == "changes"
+    assert changes(backend) == {("add", "node-a"), ("add", "node-b"), ("remove", "old")}
+    assert {(s["name"], s["address"], s["port"], s["state"]) for s in backend["servers"]} == {
+        (name, NODES[name], world.node_port, "live") for name in ("node-a", "node-b")}
+    reasons = {s["name"]: s["reason"] for s in backend["servers"]}
+    assert reasons["node-a"] == f"2 ready endpoints on node node-a (slice ingress-1); nodePort {world.node_port} of its port https"
+    left_out = {skip["server"]: skip["reason"] for skip in backend["left_out"]}
+    assert EXCLUDE in left_out["node-d"]
+    text = world.command("plan").stdout
+    for line in (rf"\+ node-a +127\.0\.10\.1:{world.node_port} ", r"- old +127\.0\.10\.99:9 ", "~ balance leastconn -> roundrobin"):
+        assert re.search(rf"^ *{line}", text, re.M), f"no line {line!r} in:\n{text}"
+    assert (world.version(), world.dataplane.file()) == before, "plan has written something"
+    assert not world.dataplane.get("/transactions").json()
+
+    world.start_daemon()
+    world.expect("node-a", "node-b")
+    world.in_step()
+    backend = only_backend(plan(world, IN_STEP))
+    assert backend["verdict"] == "in_step" and backend["changes"] == []
+
+
+@pytest.mark.one_combination
+def test_plan_beside_a_daemon_that_is_paused(world: World) -> None:
+    """The same difference as the daemon holds back, while both are connected."""
+    world.put_nodes("node-a", "node-b", "node-c")
+    world.put_slice("node-a", "node-b")
+    world.start_daemon()
+    world.expect("node-a", "node-b")
+    world.in_step()
+    world.patch_service({"metadata": {"annotations": {"haproxy-k8s-sync/paused": "true"}}})
+    world.daemon.wait_metric("paused", 1)
+    world.put_slice("node-b", "node-c")
+    world.daemon.wait_metric("changes_withheld", 2)
+    backend = only_backend(plan(world, CHANGES))
+    assert backend["verdict"] == "withheld" and "paused" in backend["why"]
+    assert changes(backend) == {("add", "node-c"), ("remove", "node-a")}
+    assert "withheld: 1 to add, 1 to remove" in world.command("plan").stdout
+    world.daemon.wait_log(r"this would be.*added=node-c\(.*removed=node-a ")
+
+
+@pytest.mark.one_combination
+def test_plan_with_the_brake_on(world: World) -> None:
+    world.put_nodes(*(nodes := ("node-a", "node-b", "node-c", "node-d")))
+    world.put_slice(*nodes)
+    world.start_daemon()
+    world.expect(*nodes)
+    world.daemon.stop()
+    world.put_slice("node-a")
+    assert changes(only_backend(plan(world, CHANGES))) == {("remove", node) for node in nodes[1:]}
+    held = world.command("plan", "-o", "json", MAX_LOSS_PERCENT="")
+    backend = only_backend(json.loads(held.stdout))
+    assert backend["changes"] == [] and set(backend["held"]) == set(nodes[1:]) and backend["held_back"] == 3
+    assert "3 of 4 live servers would go at once" in backend["why"]
+
+
+@pytest.mark.every_combination
+def test_explain_follows_a_node_through_its_states(world: World) -> None:
+    world.put_nodes("node-a", "node-b", "node-c")
+    world.put_slice("node-a", "node-b")
+    assert "node node-b: live" in (said := explain(world, "node-b"))
+    assert "[x] known" in said and f"next + server node-b 127.0.10.2:{world.node_port} check weight 100" in said
+    world.start_daemon(DRAIN_TIMEOUT="1h")
+    world.expect("node-a", "node-b")
+    assert "next nothing: it is as it should be" in explain(world, "node-b", DRAIN_TIMEOUT="1h")
+
+    world.put_slice("node-a", terminating=["node-b"])
+    world.expect_traffic("node-a")
+    said = explain(world, "node-b", DRAIN_TIMEOUT="1h")
+    assert "node node-b: draining" in said and "[x] state draining: nothing is ready on it, others are ready" in said
+    assert "next nothing: it is as it should be" in said
+
+    world.put_slice("node-a")
+    world.expect("node-a")
+    said = explain(world, "node-b")
+    assert "node node-b: out" in said and "[ ] endpoints node node-b: no endpoint of the Service is on it" in said
+
+    world.patch_node("node-a", {"metadata": {"labels": {EXCLUDE: ""}}})
+    said = explain(world, "node-a")
+    assert "node node-a: out" in said and f"[ ] eligible node node-a: it has the label {EXCLUDE}" in said
+
+
+@pytest.mark.one_combination
+def test_explain_of_a_name_that_nobody_knows(world: World) -> None:
+    world.put_nodes("node-a", "node-b")
+    world.put_slice("node-a")
+    said = explain(world, "node-aa", status=TROUBLE)
+    assert "nothing is known by the name node-aa" in said and "did you mean node-a" in said
+
+
+@pytest.mark.one_combination
+def test_port_that_is_to_be_decided(world: World) -> None:
+    world.put_service(node_ports={"https": (443, world.node_port), "http": (80, world.open_port())})
+    world.put_nodes("node-a")
+    world.put_slice("node-a")
+    backend = plan(world, TROUBLE)["backends"][0]
+    assert backend["changes"] == [] and "has 2 ports (https 443, http 80): set INGRESS_SERVICE_PORT" in backend["why"]
+    assert changes(only_backend(plan(world, CHANGES, INGRESS_SERVICE_PORT="443"))) == {("add", "node-a"), ("remove", "old")}
+
+
+@pytest.mark.one_combination
+def test_trouble_with_kubernetes_is_no_difference(world: World) -> None:
+    world.rights.only("slices", "endpoints", "services")
+    world.put_slice("node-a")
+    said = world.command("plan", "-o", "json", "--timeout", "2s")
+    assert said.returncode == TROUBLE, said.stdout
+    problems = json.loads(said.stdout)["problems"]
+    assert any("nodes is forbidden" in problem and "deploy/rbac.yaml grants it" in problem for problem in problems), problems
+
+
+@pytest.mark.one_combination
+def test_trouble_with_the_data_plane_api_is_no_difference(world: World) -> None:
+    world.put_nodes("node-a")
+    world.put_slice("node-a")
+    world.dataplane.stop()
+    said = world.command("plan", "-o", "json", "--timeout", "2s")
+    assert said.returncode == TROUBLE, said.stdout
+    assert any("Connection refused" in problem for problem in json.loads(said.stdout)["problems"])
+    # What Kubernetes says is still to be had.
+    text = explain(world, "node-a")
+    assert "node node-a: live" in text and "HAProxy could not be read" in text
