@@ -98,6 +98,7 @@ void decision_log_withheld(const struct log *log, struct log_limit *limit, uint6
                            const struct plan *p, const char *cause)
 {
     const struct diff *d = &p->diff;
+    bool only_reload = d->change_count == 0 && !d->backend_change && !d->create_backend;
     cleanup(lists_fini) struct lists l;
     unsigned held_back;
     lists_make(&l, d);
@@ -110,7 +111,8 @@ void decision_log_withheld(const struct log *log, struct log_limit *limit, uint6
     log_warn(log, "nothing is written; this would be", log_str("backend", backend), log_str("because", p->why),
              log_str("cause", cause), log_str("added", l.added), log_str("removed", l.removed),
              log_str("changed", l.changed), log_str("settings", d->backend_detail), log_str("why", l.why),
-             log_if(d->create_backend, log_bool("created", true)), log_str("held_back", p->held_names));
+             log_if(d->create_backend, log_bool("created", true)), log_str("held_back", p->held_names),
+             log_if(only_reload, log_bool("reload", true)));
 }
 
 void decision_log_takeover(const struct log *log, const char *backend, const struct diff *d)

@@ -141,8 +141,10 @@ static void arm(struct target *t, uint64_t now)
     for (size_t i = 0; i < array_len(times); i++)
         sooner(&due, times[i], now);
     for (size_t i = 0; i < t->options.backend_count; i++) {
-        sooner(&due, t->slots[i].write_wait_until_ms, now);
-        sooner(&due, slot_due_ms(&t->slots[i]), now);
+        const struct slot *s = &t->slots[i];
+        sooner(&due, s->write_wait_until_ms, now);
+        sooner(&due, s->plan.held_back > 0 ? s->plan.brake_until_ms : 0, now);
+        sooner(&due, s->rivalry.until_ms, now);
     }
     if (due != 0)
         timer_set(&t->timer, due - now);
@@ -200,6 +202,8 @@ static void on_resync(void *arg)
     struct target *t = arg;
     timer_set(&t->resync, t->options.resync_period_ms);
     t->seen = false;
+    if (t->left_dirty)
+        target_ask_history_again(t);
     target_step(t);
 }
 
@@ -223,6 +227,7 @@ static void slot_fini(struct slot *s)
     desired_fini(&s->wish);
     backend_fini(&s->actual);
     free(s->cause);
+    free(s->write_cause);
 }
 
 struct target *target_new(struct event_base *base, const struct target_options *options)

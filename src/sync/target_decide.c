@@ -29,7 +29,8 @@ static void in_step(struct slot *s)
 {
     struct target *t = s->target;
     s->took_over = true;
-    s->committed_version = -1; /* it stuck; what differs from now on is somebody else's doing */
+    s->committed_version = -1;                 /* it stuck; what differs from now on is somebody else's doing */
+    s->committed_wish_number = s->wish_number; /* also where this wish needed no write */
     if (rivalry_pauses(&s->rivalry, clock_mono_ms()))
         rivalry_forget(&s->rivalry); /* the other side came round */
     wish_is_done(s);
@@ -173,7 +174,8 @@ static void measure(struct slot *s)
     struct telemetry *m = s->target->options.telemetry;
     const struct diff *d = &s->plan.diff;
     bool withheld = s->plan.verdict == PLAN_WITHHELD;
-    metric_set(m->servers_actual, (double)d->ours_count, s->name, NULL);
+    if (s->plan.verdict != PLAN_WAIT) /* then nothing was compared */
+        metric_set(m->servers_actual, (double)d->ours_count, s->name, NULL);
     metric_set(m->servers_held, (double)s->plan.held_back, s->name, NULL);
     metric_set(m->changes_withheld,
                withheld ? (double)(d->change_count + (d->backend_change || d->create_backend ? 1 : 0)) : 0, s->name,
@@ -226,21 +228,12 @@ static enum need decide(struct slot *s)
     }
     plan_fini(&s->plan);
     plan_make(&s->actual, &s->wish, &t->options.rules, t->dirty, &s->brake, clock_mono_ms(), &s->plan);
-    if (s->plan.verdict != PLAN_WAIT) {
-        measure(s);
-        decision_log_skips(t->options.log, &s->skip_limit, clock_mono_ms(), s->name, &s->plan.diff,
-                           t->options.rules.diff.proxy_v2 == PROXY_V2_DEFAULT_SERVER);
-    }
+    measure(s);
+    decision_log_skips(t->options.log, &s->skip_limit, clock_mono_ms(), s->name, &s->plan.diff,
+                       t->options.rules.diff.proxy_v2 == PROXY_V2_DEFAULT_SERVER);
     if (!is_stay(s->plan.verdict))
         s->holding = false;
     return act_on_plan(s);
-}
-
-uint64_t slot_due_ms(const struct slot *s)
-{
-    uint64_t brake = s->plan.held_back > 0 ? s->plan.brake_until_ms : 0;
-    uint64_t pause = s->rivalry.until_ms;
-    return brake == 0 || (pause != 0 && pause < brake) ? pause : brake;
 }
 
 /* ---- all of them ---- */
@@ -272,6 +265,7 @@ void target_decide(struct target *t)
         if (need == NEED_WRITE && !(t->one_by_one && write))
             s->writing = write = true;
     }
+    t->left_dirty = t->dirty && !write && !reload && !waits;
     if (write || reload) {
         target_write(t);
         return;

@@ -41,7 +41,8 @@ struct slot {
     struct rivalry rivalry;
     bool took_over; /* it was in step once: what goes from now on goes for a reason that the log has */
 
-    bool writing; /* the transaction in hand carries its plan */
+    bool writing;      /* the transaction in hand carries its plan */
+    char *write_cause; /* of the wish that the transaction in hand is for; another may have come since */
     uint64_t write_event_us, write_wish_number;
     int64_t committed_version; /* of our last commit, until it was seen to stick; -1 */
     uint64_t committed_wish_number;
@@ -73,13 +74,15 @@ struct target {
     uint64_t write_started_us;
     bool one_by_one;    /* several backends in one transaction were refused: which of them is it? */
     bool history_known; /* how the last reload before our start ended */
+    bool history_again; /* it is asked for since then to see whether somebody mended what we left dirty */
     unsigned history_polls, history_failures;
     uint64_t history_next_ms;
     bool dead_deleted;  /* what earlier runs left behind was looked for */
     unsigned conflicts; /* in a row */
 
     struct reload reload;
-    bool dirty; /* HAProxy may run something else than the file says */
+    bool dirty;      /* HAProxy may run something else than the file says */
+    bool left_dirty; /* and we may do nothing about it: a dry run, a pause, a refusal */
 
     struct backoff backoff; /* the API cannot be reached or is busy */
     struct backoff reload_backoff;
@@ -119,8 +122,6 @@ void slot_write_not_before(struct slot *s, uint64_t when_ms);
 
 /* Each backend that has a wish, and then one transaction for all that are to be written. */
 void target_decide(struct target *t);
-/* When the brake or a pause between masters ends; 0: no need to wake up. */
-uint64_t slot_due_ms(const struct slot *s);
 
 /* target_report.c */
 
@@ -136,6 +137,8 @@ void target_count_reconcile(struct target *t, const char *result);
 
 void target_poll_reload(struct target *t); /* t->reload, which is pending */
 void target_ask_history(struct target *t); /* until history_known */
+/* Whether somebody else mended what we left dirty; the step does it. */
+void target_ask_history_again(struct target *t);
 
 /* target_write.c */
 

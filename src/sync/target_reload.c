@@ -61,6 +61,18 @@ void target_poll_reload(struct target *t)
 
 /* ---- what an earlier run left behind ---- */
 
+/* What failed is mended where a later reload went well, and the file is what the API answers. */
+static void judge_again(struct target *t, const struct codec_reload_history *history)
+{
+    bool ended = history->response != NULL && !history->pending;
+    t->history_known = true;
+    if (!ended || history->last_failed || t->split_version >= 0)
+        return;
+    log_info(t->options.log, "somebody else reloaded HAProxy; it runs what its file says",
+             log_str("target", dataplane_client_url(t->options.client)));
+    t->dirty = false;
+}
+
 /* A reload that failed while nobody of us was there: the file (and every GET) says one thing, HAProxy runs another. */
 static void judge_history(struct target *t, const struct codec_reload_history *history)
 {
@@ -79,6 +91,10 @@ static void judge_history(struct target *t, const struct codec_reload_history *h
 static void history_failed(struct target *t, const struct error *err)
 {
     bool may_pass = err->kind == ERROR_RETRY || err->kind == ERROR_AUTH;
+    if (t->history_again) {
+        t->history_known = true; /* until the next resync */
+        return;
+    }
     if (may_pass && ++t->history_failures < HISTORY_FAILURES_MAX) {
         target_problem(t, "cannot read the list of reloads", err);
         t->wait_until_ms = clock_mono_ms() + backoff_next_ms(&t->backoff);
@@ -104,10 +120,19 @@ static void on_history(void *arg, const struct dataplane_answer *a)
         status = codec_read_reloads(a->body, a->body_len, &history, &err);
     if (a->error != NULL || status != 0)
         history_failed(t, &err);
+    else if (t->history_again)
+        judge_again(t, &history);
     else
         judge_history(t, &history);
     codec_reload_history_fini(&history);
     target_step(t);
+}
+
+void target_ask_history_again(struct target *t)
+{
+    t->history_again = t->history_again || t->history_known;
+    t->history_known = false;
+    t->history_next_ms = 0;
 }
 
 void target_ask_history(struct target *t)

@@ -32,21 +32,34 @@ static bool is_carried(const struct slot *s)
     return s->writing || (s->have_wish && s->plan.verdict == PLAN_RELOAD_AGAIN);
 }
 
+/* Not so where the brake keeps something back, or where the empty commit was all that could be done: what is written later
+ * is no sign of a stranger then, nor of a change that does not stick. */
+static bool leaves_as_wished(const struct slot *s)
+{
+    return s->plan.held_back == 0 && (s->writing || s->plan.diff.verdict == DIFF_NOTHING);
+}
+
 static void slot_committed(struct slot *s, uint64_t now_us)
 {
     struct target *t = s->target;
     uint64_t event_us = s->write_event_us != 0 ? now_us - s->write_event_us : 0;
     if (s->writing)
-        decision_log_commit(t->options.log, s->name, &s->plan, s->cause, &t->txn, event_us);
+        decision_log_commit(t->options.log, s->name, &s->plan, s->write_cause, &t->txn, event_us);
     if (event_us != 0)
         metric_observe(t->options.telemetry->event_to_commit, (double)event_us / 1e6, NULL);
-    s->took_over = true;
-    s->committed_version = s->ours_version = t->txn.version;
+    s->took_over = s->took_over || leaves_as_wished(s);
+    s->committed_version = s->ours_version = leaves_as_wished(s) ? t->txn.version : -1;
     s->committed_wish_number = s->write_wish_number;
     s->rejected_version = -1;
     s->write_wait_until_ms = 0;
-    if (s->plan.held_back > 0) /* what the brake lets go later is no stranger's doing */
-        s->committed_version = s->ours_version = -1;
+}
+
+/* What was refused is not cured by what we wrote to another backend: the same again would be a refusal for each of our
+ * own commits. */
+static void slot_passed_by(struct slot *s)
+{
+    if (s->rejected_version >= 0 && s->rejected_version == s->actual.version)
+        s->rejected_version = s->target->txn.version;
 }
 
 static void committed(struct target *t)
@@ -55,6 +68,8 @@ static void committed(struct target *t)
     for (size_t i = 0; i < t->options.backend_count; i++)
         if (is_carried(&t->slots[i]))
             slot_committed(&t->slots[i], now_us);
+        else
+            slot_passed_by(&t->slots[i]);
     if (count_writing(t) == 0)
         decision_log_reload_again(t->options.log, dataplane_client_url(t->options.client), &t->txn);
     t->write_wait_until_ms = 0;
@@ -229,6 +244,8 @@ static void collect(struct target *t, struct txn_step **steps, size_t *count)
         s->write_event_us = 0;
         if (!is_carried(s))
             continue;
+        free(s->write_cause);
+        s->write_cause = mem_strdup(s->cause);
         s->write_event_us = s->event_us;
         s->event_us = 0;
         s->write_wish_number = s->wish_number;

@@ -132,6 +132,28 @@ START_TEST(a_refusal_keeps_no_old_trouble_alive)
 }
 END_TEST
 
+/* Each of our own commits moves the version: that is no cure for what was refused. */
+START_TEST(commits_to_the_other_do_not_ask_the_refused_one_again)
+{
+    begin_with(2, no_brake);
+    w.forbidden = "n9";
+    wish_both("n9", "n2", "event");
+    pass(MINUTES_MS);
+    unsigned transactions = w.transactions;
+    for (int i = 0; i < 20; i++) {
+        wish_of(1, i % 2 == 0 ? "n3" : "n2", "event");
+        target_go(w.target);
+        pass(2000);
+    }
+    assert_settled_two("n2");
+    ck_assert_uint_le(w.transactions, transactions + 20 + 5);
+    w.forbidden = NULL;
+    stranger("n1"); /* but somebody else's may be */
+    pass(RESYNC_MS + 5000);
+    ck_assert(set_eq(w.running.of[0], "n9"));
+}
+END_TEST
+
 START_TEST(a_reload_that_fails_is_repeated_once_for_all)
 {
     begin_with(2, no_brake);
@@ -282,6 +304,41 @@ START_TEST(new_ones_do_not_release_the_brake)
 }
 END_TEST
 
+START_TEST(an_old_pause_does_not_hide_the_end_of_the_brake)
+{
+    struct plan_rules rules = braked();
+    rules.brake_ms = RESYNC_MS / 6;
+    begin_with(1, rules);
+    wish("n1 n2 n3 n4", "event");
+    pass(5000);
+    for (int i = 0; i < 3; i++) {
+        stranger("n1 n2 n3 n7");
+        pass(RESYNC_MS + 5000);
+    }
+    assert_ready(false, "somebody else undoes our changes");
+    pass(12 * MINUTES_MS);
+    assert_settled("n1 n2 n3 n4");
+    buf_clear(&w.trace);
+    until('R'); /* a resync, so that the next one is later than the brake's end */
+    wish("n1", "three are gone");
+    pass(RESYNC_MS / 6 + 3000);
+    assert_settled("n1");
+}
+END_TEST
+
+START_TEST(what_is_undecided_holds_nothing)
+{
+    four_servers();
+    wish("n1", "three are gone");
+    settle();
+    ck_assert_uint_eq(metric_value(w.telemetry.servers_held, "be", NULL), 3);
+    wish("?", "event");
+    settle();
+    ck_assert_uint_eq(metric_value(w.telemetry.servers_held, "be", NULL), 0);
+    ck_assert_uint_eq(metric_value(w.telemetry.servers_actual, "be", NULL), 4);
+}
+END_TEST
+
 START_TEST(a_drain_is_announced)
 {
     four_servers();
@@ -383,7 +440,84 @@ START_TEST(a_dry_run_that_has_nothing_to_do_is_in_step)
 }
 END_TEST
 
+/* There is no write of ours that could mend it; whoever does write here may. */
+START_TEST(a_dry_run_sees_that_a_failed_reload_was_mended)
+{
+    struct plan_rules rules = no_brake;
+    rules.dry_run = true;
+    world_make_with(1, rules);
+    w.history = "[{\"id\":\"r-1\",\"status\":\"failed\",\"response\":\"bad\",\"reload_timestamp\":1}]";
+    target_start(w.target);
+    wish("n1", "event");
+    pass(10 * MINUTES_MS);
+    ck_assert(!in_sync());
+    ck_assert(logged("nothing is written; this would be"));
+    ck_assert(logged("reload=true"));
+    w.history = "[]"; /* the API started again: that tells nothing of HAProxy */
+    pass(10 * MINUTES_MS);
+    ck_assert(!in_sync());
+    fault((struct fault){.step = 'H', .status = 500});
+    pass(10 * MINUTES_MS);
+    ck_assert(!in_sync());
+    assert_ready(true, "nothing is written: DRY_RUN=true");
+    mend();
+    w.history = "[{\"id\":\"r-2\",\"status\":\"succeeded\",\"response\":\"\",\"reload_timestamp\":2}]";
+    pass(RESYNC_MS + 5000);
+    assert_settled("n1");
+    ck_assert_uint_eq(w.transactions, 0);
+}
+END_TEST
+
+/* ---- what a commit tells ---- */
+
+START_TEST(a_commit_names_the_cause_of_its_own_wish)
+{
+    begin_with(1, no_brake);
+    wish("n2", "the first");
+    until('C');
+    wish("n3", "the second");
+    pass(5000);
+    assert_settled("n3");
+    ck_assert(logged("cause=\"the first\" added=n2"));
+    ck_assert(logged("cause=\"the second\" added=n3"));
+}
+END_TEST
+
+/* After a failed reload the file lacks n2, which stands against any write but the empty commit; and another is wished for
+ * already. */
+START_TEST(an_empty_commit_that_could_do_no_more_was_to_stick_nowhere)
+{
+    begin_with(1, no_brake);
+    w.fail_reloads = 1;
+    wish("n1 n2", "event");
+    until('P');
+    pass(1500);
+    w.file_version = w.version;
+    wish_of(0, "n1 n2 n3", "another event");
+    target_compare(w.target);
+    pass(5000);
+    assert_settled("n1 n2 n3");
+    ck_assert(logged("empty commit, to reload HAProxy again"));
+    ck_assert(!logged("does not stick"));
+}
+END_TEST
+
 /* ---- two masters ---- */
+
+START_TEST(what_needed_no_write_is_undone_all_the_same)
+{
+    begin_with(1, no_brake);
+    wish("n2", "event");
+    pass(5000);
+    wish("n2 n3*", "event");
+    pass(5000);
+    ck_assert_uint_eq(w.commits, 1);
+    stranger("n7");
+    pass(RESYNC_MS + 5000);
+    assert_settled("n2");
+    ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", NULL), 1);
+}
+END_TEST
 
 START_TEST(what_is_undone_three_times_is_left_alone)
 {
@@ -600,6 +734,7 @@ int main(void)
     tcase_add_test(tc, one_that_is_missing_keeps_no_other_up);
     tcase_add_loop_test(tc, one_that_is_refused_keeps_no_other_up, 0, 2);
     tcase_add_test(tc, a_refusal_keeps_no_old_trouble_alive);
+    tcase_add_test(tc, commits_to_the_other_do_not_ask_the_refused_one_again);
     tcase_add_test(tc, a_reload_that_fails_is_repeated_once_for_all);
     tcase_add_test(tc, draining_is_maintenance_and_then_removal);
     tcase_add_test(tc, back_from_draining);
@@ -609,6 +744,8 @@ int main(void)
     tcase_add_test(tc, half_of_them_is_not_too_many);
     tcase_add_test(tc, new_ones_do_not_wait_for_the_brake);
     tcase_add_test(tc, new_ones_do_not_release_the_brake);
+    tcase_add_test(tc, an_old_pause_does_not_hide_the_end_of_the_brake);
+    tcase_add_test(tc, what_is_undecided_holds_nothing);
     tcase_add_test(tc, a_drain_is_announced);
     tcase_add_loop_test(tc, nothing_left_is_allow_empty_s_to_decide, 0, 2);
     tcase_add_test(tc, a_pause_holds_what_is_to_be_written);
@@ -616,6 +753,10 @@ int main(void)
     tcase_add_test(tc, a_pause_does_not_stop_the_other_backend);
     tcase_add_test(tc, a_dry_run_writes_nothing_at_all);
     tcase_add_test(tc, a_dry_run_that_has_nothing_to_do_is_in_step);
+    tcase_add_test(tc, a_dry_run_sees_that_a_failed_reload_was_mended);
+    tcase_add_test(tc, a_commit_names_the_cause_of_its_own_wish);
+    tcase_add_test(tc, an_empty_commit_that_could_do_no_more_was_to_stick_nowhere);
+    tcase_add_test(tc, what_needed_no_write_is_undone_all_the_same);
     tcase_add_test(tc, what_is_undone_three_times_is_left_alone);
     tcase_add_test(tc, a_fight_that_goes_on_stays_cheap);
     tcase_add_test(tc, an_operator_says_go_on);
