@@ -28,10 +28,11 @@
 /* One backend on its way from the caches to the target. */
 struct wisher {
     const struct mapping *mapping;
-    struct desired last; /* what the target was told */
-    bool dirty;          /* something changed since */
-    uint64_t event_us;   /* the oldest change that waits */
-    char *cause;         /* of the newest; NULL: time alone */
+    struct desired last;  /* what the target was told */
+    char *last_announced; /* with that; NULL: nothing yet */
+    bool dirty;           /* something changed since */
+    uint64_t event_us;    /* the oldest change that waits */
+    char *cause;          /* of the newest; NULL: time alone */
     struct log_limit skip_limit, wait_limit, note_limit;
 };
 
@@ -94,6 +95,35 @@ static void set_cause(struct wisher *w, const char *cause)
     w->cause = mem_strdup(cause);
 }
 
+/* Names of the servers that are out with notice. It may come after they went: no server differs then, but the brake, which
+ * holds them, has to let them go. */
+static char *announced_names(const struct desired *wish)
+{
+    struct buf b;
+    buf_init(&b, 0);
+    for (size_t i = 0; i < wish->skip_count; i++)
+        if (wish->skips[i].announced && wish->skips[i].server != NULL)
+            buf_printf(&b, "%s ", wish->skips[i].server);
+    return buf_take(&b);
+}
+
+/* Tells the target, unless it was told just that. */
+static bool tell(struct controller *c, size_t which, struct desired *wish, uint64_t event_us)
+{
+    struct wisher *w = &c->wishers[which];
+    cleanup(mem_free_ptr) char *announced = announced_names(wish);
+    if (desired_eq(wish, &w->last) && str_eq(announced, w->last_announced)) {
+        w->last.due_ms = wish->due_ms;
+        return false;
+    }
+    desired_fini(&w->last);
+    desired_copy(&w->last, wish);
+    free(w->last_announced);
+    w->last_announced = mem_strdup(announced);
+    target_wish(c->target, which, wish, w->cause != NULL ? w->cause : "a drain ended", event_us);
+    return true;
+}
+
 /* True where the target was told something new. *due_ms: when it has to be computed again by itself; 0: no need. */
 static bool compute(struct controller *c, size_t which, uint64_t *due_ms)
 {
@@ -106,19 +136,11 @@ static bool compute(struct controller *c, size_t which, uint64_t *due_ms)
     log_note(c, w, &wish);
     if (wish.due_ms != 0 && (*due_ms == 0 || wish.due_ms < *due_ms))
         *due_ms = wish.due_ms;
-    uint64_t event_us = w->event_us;
+    bool told = tell(c, which, &wish, w->event_us);
     w->event_us = 0;
-    if (desired_eq(&wish, &w->last)) {
-        w->last.due_ms = wish.due_ms;
-        desired_fini(&wish);
-        return false;
-    }
-    desired_fini(&w->last);
-    desired_copy(&w->last, &wish);
-    w->last.due_ms = wish.due_ms;
-    target_wish(c->target, which, &wish, w->cause != NULL ? w->cause : "a drain ended", event_us);
     set_cause(w, NULL);
-    return true;
+    desired_fini(&wish);
+    return told;
 }
 
 static void take_up(void *arg)
@@ -152,7 +174,9 @@ static void on_change(void *arg, size_t service, const char *cause, uint64_t rec
     uint64_t now = clock_mono_ms(), free_at = c->taken_up_ms + COALESCE_MS;
     for (size_t i = 0; i < c->mappings.count; i++) {
         struct wisher *w = &c->wishers[i];
-        if (service != SOURCES_ALL && w->mapping->service != service)
+        bool concerned =
+            service == SOURCES_ALL ? sources_synced(c->sources, w->mapping->service) : w->mapping->service == service;
+        if (!concerned)
             continue;
         w->dirty = true;
         set_cause(w, cause);
@@ -305,6 +329,7 @@ struct controller *controller_new(struct event_base *base, struct config *config
 static void wisher_fini(struct wisher *w)
 {
     desired_fini(&w->last);
+    free(w->last_announced);
     free(w->cause);
 }
 

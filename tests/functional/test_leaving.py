@@ -65,6 +65,17 @@ def test_draining_ends_by_itself(rig: Rig) -> None:
     rig.wait_in_sync()
 
 
+def test_end_of_a_drain_is_not_put_down_to_what_changed_nothing(rig: Rig) -> None:
+    rig.pods(1, 2)
+    rig.start(DRAIN_TIMEOUT="3s")
+    rig.wait_servers(1, 2)
+    pods(rig, n1=objects.READY, n2=objects.TERMINATING)
+    wait_resting(rig, "n2")
+    rig.node(1, unschedulable=True)
+    rig.wait_servers(1)
+    rig.daemon.wait_log('cause="a drain ended"')
+
+
 def test_ready_again_is_live_again(rig: Rig) -> None:
     rig.pods(1, 2)
     rig.start()
@@ -172,6 +183,18 @@ def test_what_is_announced_is_not_held(rig: Rig, announcement: str) -> None:
         rig.node(i, **mark)
     rig.wait_servers(1)
     assert "would be lost" not in rig.daemon.log()
+
+
+def test_announced_after_it_went(rig: Rig) -> None:
+    """The endpoints and the nodes come by two watches: which of them is first is chance."""
+    rig.pods(1, 2, 3, 4)
+    rig.start(**BRAKE, RESYNC_PERIOD="10m")
+    rig.wait_servers(1, 2, 3, 4)
+    rig.pods(1)
+    rig.daemon.wait_metric("servers_held", 3)
+    for i in (2, 3, 4):
+        rig.node(i, taints=[("ToBeDeletedByClusterAutoscaler", "NoSchedule")])
+    rig.wait_servers(1)
 
 
 def test_no_endpoint_left_is_not_the_brakes_to_hold(rig: Rig) -> None:
