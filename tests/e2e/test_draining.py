@@ -15,14 +15,6 @@ LONG = "1h"  # so that no clock ends in the midst of a case
 FORCED_MAINTENANCE = 1  # bit of srv_admin_state
 
 
-def in_step(world: World, *nodes: str, **settings: str) -> None:
-    world.put_nodes(*nodes)
-    world.put_slice(*nodes)
-    world.start_daemon(**settings)
-    world.expect(*nodes)
-    world.in_step()
-
-
 def draining(world: World) -> set[str]:
     """The servers in maintenance, where the file and HAProxy agree about them."""
     in_file = {name for name, line in world.ours().items() if " disabled" in f" {line} "}
@@ -64,7 +56,7 @@ def visit_to(world: World, node: str, visits: list[Visit]) -> Visit:
 
 
 def test_node_drains_and_goes_with_its_last_pod(world: World, visit: list[Visit]) -> None:
-    in_step(world, "node-a", "node-b", DRAIN_TIMEOUT=LONG)
+    world.serve("node-a", "node-b", DRAIN_TIMEOUT=LONG)
     stays = visit_to(world, "node-b", visit)
     before = world.version()
     world.put_slice("node-a", terminating=["node-b"])
@@ -87,7 +79,7 @@ def test_node_drains_and_goes_with_its_last_pod(world: World, visit: list[Visit]
 
 @pytest.mark.one_combination
 def test_ready_pod_brings_a_draining_node_back(world: World) -> None:
-    in_step(world, "node-a", "node-b", DRAIN_TIMEOUT=LONG)
+    world.serve("node-a", "node-b", DRAIN_TIMEOUT=LONG)
     world.put_slice("node-a", terminating=["node-b"])
     expect(world, live=["node-a"], leaving=["node-b"])
     # The new pod is there before the old one is gone.
@@ -99,7 +91,7 @@ def test_ready_pod_brings_a_draining_node_back(world: World) -> None:
 
 @pytest.mark.one_combination
 def test_draining_ends_after_its_time(world: World) -> None:
-    in_step(world, "node-a", "node-b", DRAIN_TIMEOUT="3s")
+    world.serve("node-a", "node-b", DRAIN_TIMEOUT="3s")
     before = world.version()
     world.put_slice("node-a", terminating=["node-b"])
     world.expect("node-a")
@@ -118,7 +110,7 @@ def test_draining_ends_after_its_time(world: World) -> None:
 
 @pytest.mark.one_combination
 def test_all_terminating_serve_until_another_is_ready(world: World) -> None:
-    in_step(world, "node-a", "node-b", DRAIN_TIMEOUT=LONG)
+    world.serve("node-a", "node-b", DRAIN_TIMEOUT=LONG)
     before = world.version()
     world.put_slice(terminating=["node-a", "node-b"])
     # A third one, which comes behind them on the same watch: they have been seen by then.
@@ -149,7 +141,7 @@ def test_node_that_leaves_before_it_ever_served_gets_no_line(world: World) -> No
 
 @pytest.mark.one_combination
 def test_restart_in_the_midst_of_a_drain(world: World) -> None:
-    in_step(world, "node-a", "node-b", DRAIN_TIMEOUT=LONG)
+    world.serve("node-a", "node-b", DRAIN_TIMEOUT=LONG)
     world.put_slice("node-a", terminating=["node-b"])
     expect(world, live=["node-a"], leaving=["node-b"])
     world.in_step()
@@ -166,7 +158,7 @@ def test_restart_in_the_midst_of_a_drain(world: World) -> None:
 @pytest.mark.one_combination
 def test_rollout_node_by_node_fails_no_connection(world: World) -> None:
     """Each new pod is ready before an old one terminates, as a Deployment does it."""
-    in_step(world, "node-a", "node-b", DRAIN_TIMEOUT=LONG)
+    world.serve("node-a", "node-b", DRAIN_TIMEOUT=LONG)
     world.put_nodes("node-c", "node-d")
     failed: list[str] = []
 
@@ -174,8 +166,8 @@ def test_rollout_node_by_node_fails_no_connection(world: World) -> None:
         if not world.who_answers():
             failed.append(world.dataplane.file())
 
-    for ready, leaving in ((["node-a", "node-b", "node-c"], []), (["node-b", "node-c"], ["node-a"]), (["node-b", "node-c", "node-d"], []),
-                           (["node-c", "node-d"], ["node-b"]), (["node-c", "node-d"], [])):
+    steps = (("abc", ""), ("bc", "a"), ("bcd", ""), ("cd", "b"), ("cd", ""))
+    for ready, leaving in ([[f"node-{letter}" for letter in letters] for letters in step] for step in steps):
         world.put_slice(*ready, terminating=leaving)
         ask()
         world.expect_servers({node: f"{NODES[node]}:{world.node_port}" for node in (*ready, *leaving)})

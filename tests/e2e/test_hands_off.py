@@ -15,14 +15,6 @@ from .world import BACKEND, World
 PAUSED = "haproxy-k8s-sync/paused"
 
 
-def in_step(world: World, *nodes: str, **settings: str) -> None:
-    world.put_nodes(*nodes)
-    world.put_slice(*nodes)
-    world.start_daemon(**settings)
-    world.expect(*nodes)
-    world.in_step()
-
-
 def traces(world: World) -> tuple[object, ...]:
     """What any write would change."""
     transactions = world.dataplane.get("/transactions").json() or []
@@ -44,8 +36,8 @@ def test_dry_run_writes_nothing_ever(world: World) -> None:
     world.put_slice("node-a", "node-b")
     before = traces(world)
     daemon = world.start_daemon(DRY_RUN="true", RESYNC_PERIOD="1s", HAPROXY_BALANCE="source")
-    daemon.wait_log('level=warn msg="nothing is written; this would be" backend=ingress because="DRY_RUN=true: nothing is written".*'
-                    'added=node-a.*removed=old.*settings="balance leastconn -> source"')
+    daemon.wait_log('level=warn msg="nothing is written; this would be" backend=ingress because="DRY_RUN=true: '
+                    'nothing is written".*added=node-a.*removed=old.*settings="balance leastconn -> source"')
     daemon.wait_metric("changes_withheld", 1)
     world.put_slice("node-c")
     daemon.wait_log(r'msg="nothing is written; this would be".*added=node-c\(127.0.10.3:')
@@ -75,7 +67,7 @@ def pause(world: World, value: str | None) -> None:
 
 
 def test_paused_service_is_left_alone_until_it_goes_on(world: World) -> None:
-    in_step(world, "node-a", "node-b", RESYNC_PERIOD="1s")
+    world.serve("node-a", "node-b", RESYNC_PERIOD="1s")
     daemon = world.daemon
     pause(world, "true")
     daemon.wait_metric("paused", 1)
@@ -100,7 +92,7 @@ def test_paused_service_is_left_alone_until_it_goes_on(world: World) -> None:
 
 @pytest.mark.one_combination
 def test_hand_edit_stays_while_paused(world: World) -> None:
-    in_step(world, "node-a", "node-b", RESYNC_PERIOD="1s")
+    world.serve("node-a", "node-b", RESYNC_PERIOD="1s")
     pause(world, "true")
     world.daemon.wait_metric("paused", 1)
     line = f"server node-a {world.ours()['node-a']}"
@@ -122,7 +114,8 @@ def undo(world: World, name: str) -> int:
 
     def done() -> bool:
         transaction = dataplane.begin()
-        assert dataplane.delete(f"/configuration/backends/{BACKEND}/servers/{name}?transaction_id={transaction}").status in (202, 204)
+        server = f"/configuration/backends/{BACKEND}/servers/{name}"
+        assert dataplane.delete(f"{server}?transaction_id={transaction}").status in (202, 204)
         answer = dataplane.commit(transaction, "?force_reload=true")
         if answer.status not in (200, 202):  # our own transaction was quicker
             dataplane.delete(f"/transactions/{transaction}")
@@ -134,7 +127,7 @@ def undo(world: World, name: str) -> int:
 
 
 def test_change_undone_three_times_is_left_to_the_other_writer(world: World) -> None:
-    in_step(world, "node-a", "node-b", RESYNC_PERIOD="1s")
+    world.serve("node-a", "node-b", RESYNC_PERIOD="1s")
     daemon = world.daemon
     for time in (1, 2):
         undo(world, "node-b")
@@ -162,7 +155,7 @@ def test_change_undone_three_times_is_left_to_the_other_writer(world: World) -> 
 @pytest.mark.one_combination
 def test_other_changes_of_another_writer_are_no_fight(world: World) -> None:
     """Again and again something changes between our looks, but nothing of ours."""
-    in_step(world, "node-a", "node-b", RESYNC_PERIOD="1s")
+    world.serve("node-a", "node-b", RESYNC_PERIOD="1s")
     for port in range(1, 5):
         before = world.version()
         answer = world.dataplane.put(f"/configuration/backends/other/servers/a?version={before}&force_reload=true",

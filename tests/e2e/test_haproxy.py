@@ -14,11 +14,7 @@ from .world import World, section, server_lines, without_ours
 
 
 def in_step(world: World, **settings: str) -> None:
-    world.put_nodes("node-a", "node-b")
-    world.put_slice("node-a", "node-b")
-    world.start_daemon(**settings)
-    world.expect("node-a", "node-b")
-    world.in_step()
+    world.serve("node-a", "node-b", **settings)
 
 
 @pytest.mark.every_combination

@@ -73,11 +73,8 @@ def test_plan_says_what_the_daemon_then_does(world: World) -> None:
 @pytest.mark.one_combination
 def test_plan_beside_a_daemon_that_is_paused(world: World) -> None:
     """The same difference as the daemon holds back, while both are connected."""
-    world.put_nodes("node-a", "node-b", "node-c")
-    world.put_slice("node-a", "node-b")
-    world.start_daemon()
-    world.expect("node-a", "node-b")
-    world.in_step()
+    world.put_nodes("node-c")
+    world.serve("node-a", "node-b")
     world.patch_service({"metadata": {"annotations": {"haproxy-k8s-sync/paused": "true"}}})
     world.daemon.wait_metric("paused", 1)
     world.put_slice("node-b", "node-c")
@@ -91,10 +88,7 @@ def test_plan_beside_a_daemon_that_is_paused(world: World) -> None:
 
 @pytest.mark.one_combination
 def test_plan_with_the_brake_on(world: World) -> None:
-    world.put_nodes(*(nodes := ("node-a", "node-b", "node-c", "node-d")))
-    world.put_slice(*nodes)
-    world.start_daemon()
-    world.expect(*nodes)
+    world.serve(*(nodes := ("node-a", "node-b", "node-c", "node-d")))
     world.daemon.stop()
     world.put_slice("node-a")
     assert changes(only_backend(plan(world, CHANGES))) == {("remove", node) for node in nodes[1:]}

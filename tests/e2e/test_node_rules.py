@@ -6,21 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.harness import objects
 from tests.harness.process import wait_until
 
 from .world import NODES, World
 
 EXCLUDE = "node.kubernetes.io/exclude-from-external-load-balancers"
 DELETION_TAINT = "ToBeDeletedByClusterAutoscaler"
-
-
-def in_step(world: World, *nodes: str, **settings: str) -> None:
-    """A pod on each of these nodes, which are there already or not."""
-    known = {node["metadata"]["name"] for node in world.kube.admin.list("Node")}
-    world.put_nodes(*(set(nodes) - known))
-    world.put_slice(*nodes)
-    world.start_daemon(**settings)
 
 
 def label(world: World, node: str, **labels: str | None) -> None:
@@ -32,8 +23,7 @@ def label(world: World, node: str, **labels: str | None) -> None:
 
 @pytest.mark.one_combination
 def test_exclude_label_is_read_as_a_bool(world: World) -> None:
-    in_step(world, "node-a", "node-b", "node-c")
-    world.expect("node-a", "node-b", "node-c")
+    world.serve("node-a", "node-b", "node-c")
     # What is no bool excludes, too.
     for value, excluded in (("true", True), ("false", False), ("maybe", True), (None, False)):
         label(world, "node-b", **{EXCLUDE: value})
@@ -43,8 +33,7 @@ def test_exclude_label_is_read_as_a_bool(world: World) -> None:
 
 @pytest.mark.one_combination
 def test_node_that_the_autoscaler_will_delete(world: World) -> None:
-    in_step(world, "node-a", "node-b")
-    world.expect("node-a", "node-b")
+    world.serve("node-a", "node-b")
     world.patch_node("node-b", {"spec": {"taints": [{"key": DELETION_TAINT, "value": "1700000000", "effect": "NoSchedule"}]}})
     world.expect("node-a")
     world.daemon.wait_log(f'msg="backend changed".*removed=node-b why="node-b: .*{DELETION_TAINT}')
@@ -55,7 +44,7 @@ def test_node_that_the_autoscaler_will_delete(world: World) -> None:
 @pytest.fixture
 def dying(world: World) -> Iterator[str]:
     """node-b, which somebody's finalizer keeps in existence after its deletion."""
-    world.kube.admin.put(objects.node("node-b", NODES["node-b"]))
+    world.put_nodes("node-b")
     world.patch_node("node-b", {"metadata": {"finalizers": ["example.org/hold"]}})
     yield "node-b"
     world.patch_node("node-b", {"metadata": {"finalizers": None}})
@@ -63,8 +52,7 @@ def dying(world: World) -> Iterator[str]:
 
 @pytest.mark.one_combination
 def test_node_that_is_being_deleted_but_not_gone(world: World, dying: str) -> None:
-    in_step(world, "node-a", dying)
-    world.expect("node-a", dying)
+    world.serve("node-a", dying)
     world.kube.admin.delete("Node", dying)
     assert "deletionTimestamp" in world.kube.admin.get("Node", dying)["metadata"]
     world.expect("node-a")
@@ -73,12 +61,11 @@ def test_node_that_is_being_deleted_but_not_gone(world: World, dying: str) -> No
 
 @pytest.mark.every_combination
 def test_cordon_and_not_ready_change_nothing(world: World) -> None:
-    in_step(world, "node-a", "node-b", "node-c")
-    world.expect("node-a", "node-b", "node-c")
-    world.in_step()
+    world.serve("node-a", "node-b", "node-c")
     before = world.version()
     world.patch_node("node-a", {"spec": {"unschedulable": True}})
-    world.patch_node("node-b", {"status": {"conditions": [{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}]}}, status=True)
+    unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
+    world.patch_node("node-b", {"status": {"conditions": [unknown]}}, status=True)
     # As the node lifecycle controller does for a node that it hears nothing of.
     world.patch_node("node-b", {"spec": {"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]}})
     # This one comes behind them on the same watch: they have been seen by then.
@@ -96,7 +83,7 @@ def test_node_selector_follows_labels(world: World, selector: str, chosen: dict[
     world.put_node("node-a", labels=chosen)
     world.put_node("node-b", labels=chosen)
     world.put_node("node-c", labels=other)
-    in_step(world, "node-a", "node-b", "node-c", NODE_SELECTOR=selector)
+    world.begin("node-a", "node-b", "node-c", NODE_SELECTOR=selector)
     world.expect("node-a", "node-b")
     assert world.daemon.metrics().value("objects", resource="nodes") == 2, "the API server was not asked for these alone"
     label(world, "node-b", **other)
@@ -112,7 +99,7 @@ def test_node_selector_follows_labels(world: World, selector: str, chosen: dict[
 @pytest.mark.one_combination
 def test_external_addresses_come_first_where_they_are_asked_for(world: World) -> None:
     world.put_node("node-a", addresses=[("ExternalIP", NODES["node-a-moved"])])
-    in_step(world, "node-a", "node-b", NODE_ADDRESS_TYPES="ExternalIP,InternalIP")
+    world.begin("node-a", "node-b", NODE_ADDRESS_TYPES="ExternalIP,InternalIP")
     moved = NODES["node-a-moved"]
     world.expect("node-a", "node-b", node_a=moved)
     world.put_node("node-a")
@@ -124,7 +111,7 @@ def test_external_addresses_come_first_where_they_are_asked_for(world: World) ->
 @pytest.mark.one_combination
 def test_node_without_the_wanted_address_is_left_out(world: World) -> None:
     world.put_node("node-a", addresses=[("ExternalIP", NODES["node-a-moved"])])
-    in_step(world, "node-a", "node-b", NODE_ADDRESS_TYPES="ExternalIP")
+    world.begin("node-a", "node-b", NODE_ADDRESS_TYPES="ExternalIP")
     world.expect("node-a", node_a=NODES["node-a-moved"])
     world.daemon.wait_log('level=warn msg="left out".*node-b.*ExternalIP')
 
@@ -163,7 +150,7 @@ DUAL = {"ip_families": ("IPv4", "IPv6")}
 def test_ipv6_addresses_of_dual_stack_nodes(world: World) -> None:
     world.put_service(**DUAL)
     dual_stack(world, "node-a", "node-b")
-    in_step(world, "node-a", "node-b", "node-c", IP_FAMILY="IPv6")
+    world.begin("node-a", "node-b", "node-c", IP_FAMILY="IPv6")
     wait_servers(world, {n: six(world, n) for n in ("node-a", "node-b")})
     # node-c has none.
     world.daemon.wait_log('level=warn msg="left out".*node-c.*IPv6')
@@ -178,7 +165,7 @@ def test_ipv6_addresses_of_dual_stack_nodes(world: World) -> None:
 def test_preferred_family_and_the_other_where_there_is_none(world: World) -> None:
     world.put_service(**DUAL)
     dual_stack(world, "node-a")
-    in_step(world, "node-a", "node-b", IP_FAMILY="IPv6,IPv4")
+    world.begin("node-a", "node-b", IP_FAMILY="IPv6,IPv4")
     wait_servers(world, {"node-a": six(world, "node-a"), "node-b": NODES["node-b"]})
     # The node port of a Service that is IPv4 alone is not open at the nodes' IPv6 addresses.
     world.put_service(ip_families=("IPv4",))
@@ -191,7 +178,7 @@ def test_both_families_begin_with_that_of_the_service(world: World) -> None:
     world.delete_service()
     world.put_service(ip_families=("IPv6", "IPv4"))
     dual_stack(world, "node-a")
-    in_step(world, "node-a", "node-b")
+    world.begin("node-a", "node-b")
     wait_servers(world, {"node-a": six(world, "node-a"), "node-b": NODES["node-b"]})
     world.delete_service()
     world.put_service(**DUAL)

@@ -9,15 +9,6 @@ from tests.harness import objects
 from .world import BACKEND, NODES, SERVICE, World, section, without_ours
 
 
-def in_step_with(world: World, *nodes: str, **settings: str) -> None:
-    """A daemon that is in step with one pod on each of these nodes."""
-    world.put_nodes(*nodes)
-    world.put_slice(*nodes)
-    world.start_daemon(**settings)
-    world.expect(*nodes)
-    world.in_step()
-
-
 @pytest.mark.every_combination
 def test_first_sync(world: World) -> None:
     before = world.version()
@@ -48,7 +39,7 @@ def test_first_sync(world: World) -> None:
 
 @pytest.mark.every_combination
 def test_pod_moves_to_another_node(world: World) -> None:
-    in_step_with(world, "node-a", "node-b")
+    world.serve("node-a", "node-b")
     before = world.version()
     world.put_nodes("node-c")
     world.put_slice("node-a", "node-c")
@@ -57,7 +48,7 @@ def test_pod_moves_to_another_node(world: World) -> None:
 
 
 def test_many_moves_at_once_end_in_the_latest_state(world: World) -> None:
-    in_step_with(world, "node-a", "node-b")
+    world.serve("node-a", "node-b")
     world.put_nodes("node-c", "node-d")
     before = world.version()
     for nodes in (["node-c"], ["node-d", "node-a"], ["node-b"], ["node-a", "node-b", "node-c"], ["node-d"], ["node-c", "node-d"]):
@@ -69,20 +60,20 @@ def test_many_moves_at_once_end_in_the_latest_state(world: World) -> None:
 
 
 def test_node_gets_another_address(world: World) -> None:
-    in_step_with(world, "node-a", "node-b")
+    world.serve("node-a", "node-b")
     world.put_node("node-a", NODES["node-a-moved"])
     world.expect("node-a", "node-b", node_a=NODES["node-a-moved"])
 
 
 def test_node_deleted_while_its_endpoint_stays(world: World) -> None:
-    in_step_with(world, "node-a", "node-b")
+    world.serve("node-a", "node-b")
     world.kube.admin.delete("Node", "node-b")
     world.expect("node-a")
     world.daemon.wait_log("node-b.*(not known|unknown|no longer|no such|gone|does not exist|not exist|no Node|deleted)")
 
 
 def test_node_comes_back(world: World) -> None:
-    in_step_with(world, "node-a", "node-b")
+    world.serve("node-a", "node-b")
     world.kube.admin.delete("Node", "node-b")
     world.expect("node-a")
     world.put_nodes("node-b")
@@ -105,7 +96,7 @@ def test_two_pods_on_a_node_are_one_server(world: World) -> None:
 
 
 def test_slices_split_in_two(world: World) -> None:
-    in_step_with(world, "node-a", "node-b", "node-c")
+    world.serve("node-a", "node-b", "node-c")
     before = world.version()
     world.put_slice("node-c", name="ingress-2")
     world.put_slice("node-a", "node-b", name="ingress-1")
@@ -119,7 +110,7 @@ def test_slices_split_in_two(world: World) -> None:
 
 
 def test_slices_of_other_services_and_namespaces_are_none_of_ours(world: World) -> None:
-    in_step_with(world, "node-a")
+    world.serve("node-a")
     world.put_nodes("node-b", "node-c")
     before = world.version()
     other = objects.slice_("other-1", "other", world.pods(["node-b"]), namespace=world.namespace)
@@ -152,7 +143,7 @@ def test_last_endpoint_leaves(world: World, allow_empty: str) -> None:
 
 
 def test_terminating_endpoints_leave_unless_none_else_is_left(world: World) -> None:
-    in_step_with(world, "node-a", "node-b", DRAIN_TIMEOUT="0")
+    world.serve("node-a", "node-b", DRAIN_TIMEOUT="0")
     world.put_slice("node-a", terminating=["node-b"])
     world.expect("node-a")
     world.put_slice(not_ready=["node-a"], terminating=["node-b"])

@@ -187,11 +187,7 @@ def test_weights_are_kept_with_policy_cluster(world: World) -> None:
 
 @pytest.mark.one_combination
 def test_equal_weights_are_ours(world: World) -> None:
-    world.put_nodes("node-a", "node-b")
-    world.put_slice("node-a", "node-b")
-    world.start_daemon(SERVER_WEIGHTS="equal", RESYNC_PERIOD="1s")
-    world.expect("node-a", "node-b")
-    world.in_step()
+    world.serve("node-a", "node-b", SERVER_WEIGHTS="equal", RESYNC_PERIOD="1s")
     line = f"server node-a {world.ours()['node-a']}"
     world.hand_edit((line, line.replace(" weight 100", " weight 7")))
     world.daemon.wait_log(r"changed=.node-a\(weight 7 -> 100\)")

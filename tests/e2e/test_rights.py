@@ -7,6 +7,7 @@ import pathlib
 import pytest
 
 from tests.harness.certificates import Authority
+from tests.harness.realkube import Client
 
 from .world import World
 
@@ -24,6 +25,34 @@ def test_slices_forbidden_falls_back_to_endpoints(world: World) -> None:
     world.in_step()
     world.put_endpoints("node-b", "node-c")
     world.expect("node-b", "node-c")
+
+
+@pytest.mark.one_combination
+def test_the_manifest_grants_nothing_but_what_is_needed(world: World) -> None:
+    """All cases here run with these rights and no others; that none is missing, they show. None is too much, either."""
+    client = Client(world.kube.port, world.kube.ca, world.rights.token)
+    path = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
+    rules = {}
+    for namespace in (world.namespace, "kube-system"):
+        found = client.request("POST", path, {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview",
+                                              "spec": {"namespace": namespace}})["status"]["resourceRules"]
+        rules[namespace] = {(resource, verb) for rule in found for resource in rule["resources"] for verb in rule["verbs"]
+                            if not resource.startswith("selfsubject")}
+    client.close()
+    reading = ("list", "watch")
+    everywhere = {("nodes", verb) for verb in reading}
+    assert rules["kube-system"] == everywhere
+    own = {(resource, verb) for resource in ("endpointslices", "endpoints", "services") for verb in reading}
+    assert rules[world.namespace] == everywhere | own
+
+
+@pytest.mark.one_combination
+def test_endpoints_are_not_needed_where_slices_are(world: World) -> None:
+    world.rights.only("nodes", "slices", "services")
+    world.serve("node-a", "node-b")
+    assert "watch endpoints:" not in world.daemon.get("/readyz")[1]
+    world.put_slice("node-b")
+    world.expect("node-b")
 
 
 def test_nodes_forbidden_writes_nothing_until_allowed(world: World) -> None:

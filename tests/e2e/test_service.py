@@ -14,14 +14,6 @@ POD_PORTS = [objects.port(8443, "https"), objects.port(8080, "http")]
 UNDECIDED = "nothing is written until the mapping is decided"
 
 
-def in_step(world: World, *nodes: str, **settings: str) -> None:
-    world.put_nodes(*nodes)
-    world.put_slice(*nodes)
-    world.start_daemon(**settings)
-    world.expect(*nodes)
-    world.in_step()
-
-
 def untouched(world: World, text: str) -> None:
     assert world.dataplane.file() == text, "something was written"
 
@@ -31,7 +23,7 @@ def untouched(world: World, text: str) -> None:
 
 @pytest.mark.every_combination
 def test_node_port_is_followed_when_the_service_changes(world: World) -> None:
-    in_step(world, "node-a", "node-b")
+    world.serve("node-a", "node-b")
     before = world.version()
     world.put_service(node_ports={"https": (443, port := world.open_port("!"))})
     world.expect("node-a", "node-b", port=port, mark="!")
@@ -54,7 +46,7 @@ def test_node_port_that_the_api_server_chose(world: World) -> None:
 
 @pytest.mark.one_combination
 def test_service_becomes_internal_and_public_again(world: World) -> None:
-    in_step(world, "node-a", "node-b")
+    world.serve("node-a", "node-b")
     before = world.dataplane.file()
     world.put_service(type_="ClusterIP", node_ports={"https": (443, 0)})
     world.daemon.wait_not_ready(UNDECIDED)
@@ -68,7 +60,7 @@ def test_service_becomes_internal_and_public_again(world: World) -> None:
 
 @pytest.mark.one_combination
 def test_service_deleted_and_made_anew(world: World) -> None:
-    in_step(world, "node-a", "node-b")
+    world.serve("node-a", "node-b")
     before = world.dataplane.file()
     world.delete_service()
     world.daemon.wait_not_ready(UNDECIDED)
@@ -100,9 +92,10 @@ def test_forbidden_service_changes_nothing_and_is_said_once(world: World) -> Non
     world.rights.only("nodes", "slices", "endpoints")
     # Which it cannot know.
     world.put_service(node_ports={"https": (443, world.open_port("!"))})
-    in_step(world, "node-a", "node-b", HAPROXY_BACKEND_PORT=str(world.node_port))
+    world.serve("node-a", "node-b", HAPROXY_BACKEND_PORT=str(world.node_port))
     daemon = world.daemon
-    daemon.wait_log('level=warn msg="the Service may not be read; going on without what it says".*403.*cure="deploy/rbac.yaml grants it"')
+    daemon.wait_log('level=warn msg="the Service may not be read; going on without what it says".*403.*'
+                    'cure="deploy/rbac.yaml grants it"')
     assert "may not be read, going on without what it says" in daemon.get("/readyz")[1]
     refused = daemon.metrics().sum("requests_total", target="kubernetes", code="403")
     world.hurried(lambda: daemon.metrics().sum("requests_total", target="kubernetes", code="403") >= refused + 2, "more refusals")
@@ -130,7 +123,7 @@ def test_forbidden_service_is_taken_up_once_it_is_granted(world: World) -> None:
 
 @pytest.mark.one_combination
 def test_right_taken_away_keeps_what_the_service_said(world: World) -> None:
-    in_step(world, "node-a")
+    world.serve("node-a")
     world.rights.only("nodes", "slices", "endpoints")
     # An open watch outlives its right: only the next one is refused.
     world.kube.stop_apiserver()

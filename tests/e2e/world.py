@@ -129,6 +129,7 @@ class World:
         self.dataplane = self._dataplane(parts)
         self._daemon: Daemon | None = None
         self._ends = contextlib.ExitStack()
+        self._nodes: set[str] = set()
         self.namespaces = [namespace]
         self.put_namespace(namespace)
         self.rights = Rights(kube, namespace)
@@ -185,8 +186,21 @@ class World:
 
     def command(self, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
         """`haproxy-k8s-sync plan` and the like, in the daemon's environment and with its rights."""
-        return subprocess.run([program(), *words], env=clean_env(**self.settings(**settings)), cwd="/", capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL, timeout=90, check=False)
+        env = clean_env(**self.settings(**settings))
+        return subprocess.run([program(), *words], env=env, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=90, check=False)
+
+    def begin(self, *nodes: str, **settings: str) -> None:
+        """The daemon, and one ready pod on each of these nodes, which are made unless the case has made them."""
+        self.put_nodes(*(node for node in nodes if node not in self._nodes))
+        self.put_slice(*nodes)
+        self.start_daemon(**settings)
+
+    def serve(self, *nodes: str, **settings: str) -> None:
+        """The same until all is in step."""
+        self.begin(*nodes, **settings)
+        self.expect(*nodes)
+        self.in_step()
 
     def hurried(self, condition: Callable[[], object], what: str) -> None:
         """Waits for what comes after a retry: SIGHUP ends every wait for one."""
@@ -217,6 +231,7 @@ class World:
 
     def put_node(self, name: str, address: str = "", **more: Any) -> None:
         """more: labels, taints, addresses, ready, unschedulable."""
+        self._nodes.add(name)
         self.kube.admin.put(objects.node(name, address or NODES[name], **more))
 
     def put_nodes(self, *names: str) -> None:
