@@ -31,6 +31,7 @@ def wait_held(world: World, count: int) -> None:
     wait_until(held, 30, f"{count} servers held")
 
 
+@pytest.mark.one_combination
 def test_sudden_loss_is_held_and_then_believed(world: World) -> None:
     in_step(world, RESYNC_PERIOD="5s")
     before = world.version()
@@ -43,7 +44,6 @@ def test_sudden_loss_is_held_and_then_believed(world: World) -> None:
     world.daemon.wait_log('msg="backend changed".*removed=node-b,node-c,node-d why="node-b: ')
 
 
-@pytest.mark.every_combination
 def test_held_servers_serve_on_and_nothing_is_written(world: World) -> None:
     in_step(world, RESYNC_PERIOD="1h")
     before = world.dataplane.file()

@@ -30,7 +30,6 @@ def compared(world: World, times: int = 3) -> None:
 # --- DRY_RUN
 
 
-@pytest.mark.every_combination
 def test_dry_run_writes_nothing_ever(world: World) -> None:
     world.put_nodes("node-a", "node-b", "node-c")
     world.put_slice("node-a", "node-b")

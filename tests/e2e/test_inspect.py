@@ -42,7 +42,6 @@ def explain(world: World, node: str, status: int = 0, **settings: str) -> str:
     return " ".join((said.stdout + said.stderr).split())
 
 
-@pytest.mark.every_combination
 def test_plan_says_what_the_daemon_then_does(world: World) -> None:
     world.put_nodes("node-a", "node-b", "node-c")
     world.put_node("node-d", labels={EXCLUDE: "true"})
@@ -98,7 +97,7 @@ def test_plan_with_the_brake_on(world: World) -> None:
     assert "3 of 4 live servers would go at once" in backend["why"]
 
 
-@pytest.mark.every_combination
+@pytest.mark.one_combination
 def test_explain_follows_a_node_through_its_states(world: World) -> None:
     world.put_nodes("node-a", "node-b", "node-c")
     world.put_slice("node-a", "node-b")

@@ -59,7 +59,7 @@ def test_node_that_is_being_deleted_but_not_gone(world: World, dying: str) -> No
     world.daemon.wait_log('msg="backend changed".*removed=node-b why="node-b: .*delet')
 
 
-@pytest.mark.every_combination
+@pytest.mark.one_combination
 def test_cordon_and_not_ready_change_nothing(world: World) -> None:
     world.serve("node-a", "node-b", "node-c")
     before = world.version()

@@ -18,7 +18,7 @@ UP, DOWN = "2", "0"  # srv_op_state
 # --- NODE_MODE
 
 
-@pytest.mark.every_combination
+@pytest.mark.one_combination
 def test_all_nodes_serve_with_policy_cluster_and_not_with_local(world: World) -> None:
     world.put_nodes("node-a", "node-b", "node-c")
     world.put_slice("node-a")
@@ -155,7 +155,6 @@ def expect_weights(world: World, **weights: int) -> None:
     wait_until(in_haproxy, 30, f"weights {wanted} in HAProxy")
 
 
-@pytest.mark.every_combination
 def test_weights_follow_the_pods_with_policy_local(world: World) -> None:
     world.put_service(policy="Local")
     world.put_nodes("node-a", "node-b", "node-c")

@@ -21,7 +21,6 @@ def untouched(world: World, text: str) -> None:
 # --- one port
 
 
-@pytest.mark.every_combination
 def test_node_port_is_followed_when_the_service_changes(world: World) -> None:
     world.serve("node-a", "node-b")
     before = world.version()

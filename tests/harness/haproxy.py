@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pathlib
 import re
@@ -25,6 +26,7 @@ def haproxy_binary() -> str | None:
     return found or shutil.which("haproxy", path="/usr/sbin:/usr/local/sbin")
 
 
+@functools.cache
 def haproxy_version(binary: str) -> tuple[int, int]:
     said = subprocess.run([binary, "-v"], capture_output=True, text=True, check=True).stdout
     found = re.search(r"version (\d+)\.(\d+)", said)
@@ -38,6 +40,7 @@ def real_dataplane_binary() -> str | None:
     return os.environ.get("DATAPLANEAPI") or shutil.which("dataplaneapi")
 
 
+@functools.cache
 def dataplane_version(binary: str) -> str:
     said = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True).stdout
     found = re.search(r"v(\d+\.\d+\.\d+)", said)
