@@ -10,7 +10,7 @@ import time
 
 from tests.harness.haproxy import AUTH, BASE
 
-from .manifests import SLICE_FILE
+from .manifests import SERVICE_FILE, SLICE_FILE
 from .screen import LogTail, Screen
 from .stage import ADDRESSES, Stage, Unprepared, check_machine
 from .story import Story
@@ -47,14 +47,17 @@ def show_places(stage: Stage, screen: Screen) -> None:
         ["its control port", f"curl {stage.kube.control_url}/requests"],
         ["manifests", str(directory)]], numbers=False)
     screen.say("")
-    screen.say("What would the daemon do now, and why? With its environment (printed by the second line):")
-    screen.say(f"  {stage.daemon.binary} plan")
-    screen.say("  " + " ".join(f"{name}={value}" for name, value in stage.settings().items()))
+    ask = f"  env $(cat {stage.settings_file()}) {stage.daemon.binary}"
+    screen.say("What would the daemon do now, and why? With its own environment:")
+    screen.say(f"{ask} plan")
+    screen.say(f"{ask} explain node-1")
     screen.say("")
     screen.say("Edit a manifest and watch. A node leaves, for example, when its pod is no longer ready:")
     screen.say(f"  sed -i '/nodeName: node-2/,+2 s/ready: true/ready: false/' {directory / SLICE_FILE}")
     screen.say(f"node-5 ({ADDRESSES['node-5']}) and node-6 ({ADDRESSES['node-6']}) would answer, too: copy a node's file,")
     screen.say(f"give the copy that name and address, and add an endpoint with that nodeName to {SLICE_FILE}.")
+    screen.say(f"Without the # before the annotation in {SERVICE_FILE}, the daemon only tells what it would write; with it")
+    screen.say("again, it writes that.")
     screen.line()
 
 
@@ -97,7 +100,8 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="leave everything running until Ctrl-C")
     keep = parser.parse_args().keep
     screen = Screen()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for signum in (signal.SIGINT, signal.SIGTERM):  # SIGINT, too: a shell script's background job starts with it ignored
+        signal.signal(signum, signal.default_int_handler)
     try:
         check_machine()
         return 0 if run(keep, screen) else 1

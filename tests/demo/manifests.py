@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from tests.harness.objects import NAMESPACE, SERVICE
 
+SERVICE_FILE = "service.yaml"
 SLICE_FILE = "endpointslice.yaml"
 
 _NODE = """\
@@ -29,6 +30,7 @@ kind: Service
 metadata:
   name: {SERVICE}
   namespace: {NAMESPACE}
+  # Without the # the daemon writes nothing for this Service and tells what it would write.
   # annotations: {{{{haproxy-k8s-sync/paused: "true"}}}}
 spec:
   type: NodePort
@@ -68,7 +70,7 @@ class Manifests:
         return self._write(f"{name}.yaml", _NODE.format(name=name, address=address, heartbeat=heartbeat))
 
     def service(self, node_port: int) -> pathlib.Path:
-        return self._write("service.yaml", _SERVICE.format(node_port=node_port))
+        return self._write(SERVICE_FILE, _SERVICE.format(node_port=node_port))
 
     def remove_node(self, name: str) -> pathlib.Path:
         path = self.directory / f"{name}.yaml"

@@ -43,8 +43,8 @@ class Screen:
         self.say(self.paint(text, RED))
 
     def quote(self, text: str) -> None:
-        """What another program printed."""
-        self.line("\n".join(f"   {self.paint('>', CYAN)} {line}" for line in text.splitlines()))
+        """What another program printed, not indented: it may be 100 columns wide already."""
+        self.line("\n" + text)
 
     def log(self, who: str, text: str) -> None:
         """A line of somebody else's log: folded on a terminal, whole in a file."""

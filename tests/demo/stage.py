@@ -114,6 +114,12 @@ class Stage:
                 "HAPROXY_DATAPLANE_URL": self.dataplane.url, "HAPROXY_DATAPLANE_USERNAME": user,
                 "HAPROXY_DATAPLANE_PASSWORD": password, "HAPROXY_BACKEND_NAME": BACKEND}
 
+    def settings_file(self) -> pathlib.Path:
+        """The same for `env $(cat ...)`: no value has a space."""
+        path = self.home / "settings.env"
+        path.write_text("".join(f"{name}={value}\n" for name, value in self.settings().items()))
+        return path
+
     def ask_daemon(self, *arguments: str) -> str:
         """What the program prints for a subcommand."""
         asked = subprocess.run([self.daemon.binary, *arguments], env=self.settings(), capture_output=True, text=True, timeout=30)

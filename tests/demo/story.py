@@ -33,7 +33,7 @@ class Outcome:
                                          self.failed))]
 
 
-HEAD = ["what happened", "ms to commit", "ms to traffic", "transactions", "reloads", "requests", "failed"]
+HEAD = ["what happened", "ms to commit", "ms to traffic", "commits", "reloads", "requests", "failed"]
 
 
 def _shown(value: float | None) -> str:
@@ -66,7 +66,7 @@ class Story:
             outcome.commit_ms = _since(started)
         at = moved(started)
         if commit:
-            outcome.traffic_ms = (at - started) * 1000
+            outcome.traffic_ms = (at - started) * 1000 if at > started else None
             stage.daemon.wait_metric("in_sync", 1)  # HAProxy has loaded it
         outcome.transactions, outcome.reloads = stage.file_version() - version, stage.reloads() - reloads
         asked = self.traffic.since(started)
@@ -78,12 +78,13 @@ class Story:
         if outcome.commit_ms is None and not outcome.transactions:
             self.screen.good(f"no transaction, no reload; {outcome.requests} requests meanwhile, {outcome.failed} failed")
         elif outcome.commit_ms is not None:
-            self.screen.good(f"committed after {outcome.commit_ms:.0f} ms, traffic moved after {outcome.traffic_ms:.0f} ms; "
+            moved = "no traffic to move" if outcome.traffic_ms is None else f"traffic moved after {outcome.traffic_ms:.0f} ms"
+            self.screen.good(f"committed after {outcome.commit_ms:.0f} ms, {moved}; "
                              f"{outcome.requests} requests meanwhile, {outcome.failed} failed")
 
     def node_drains(self, node: str) -> None:
         self._ready[node] = False
-        self.act(f"{node} drains: its pod terminates", True, self._write_endpoints, lambda at: self._last_of(node, at))
+        self.act(f"{node} drains: pod terminates", True, self._write_endpoints, lambda at: self._last_of(node, at))
         self.screen.say(f"why? haproxy-k8s-sync explain {node} says:")
         self.screen.quote(self.stage.ask_daemon("explain", node))
 
@@ -92,10 +93,10 @@ class Story:
         def change() -> str:
             del self._ready[node]
             self._write_endpoints()
-            removed = self.stage.manifests.remove_node(node)
-            self.stage.remove_backend(node)
-            return f"removed: its endpoint, {removed.name}, and what served on {ADDRESSES[node]} is stopped"
-        self.act(f"{node} is gone: its line goes, too", True, change, lambda at: self._last_of(node, at))
+            return f"removed: its endpoint and {self.stage.manifests.remove_node(node).name}"
+        self.act(f"{node} is gone: its line, too", True, change, lambda at: self._last_of(node, at))
+        self.stage.remove_backend(node)
+        self.screen.say(f"stopped: what served on {ADDRESSES[node]}")
 
     def node_joins(self, node: str) -> None:
         """The machine comes before its pod."""
@@ -104,7 +105,7 @@ class Story:
         self.screen.say(f"added: {self.stage.manifests.node(node, ADDRESSES[node]).name}, no pod on it yet")
         self._wait_for_events(seen)
         self._ready[node] = True
-        self.act(f"{node} joins: a ready pod on it", True, self._write_endpoints,
+        self.act(f"{node} joins: a ready pod", True, self._write_endpoints,
                  lambda at: wait_until(lambda: self._first_of((node,), at), 15, f"traffic to reach {node}"))
 
     def heartbeat(self, node: str) -> None:
@@ -134,9 +135,9 @@ class Story:
         self.screen.heading("Summary")
         self.screen.table(HEAD, [outcome.row() for outcome in self.outcomes])
         self.screen.say("")
-        self.screen.say(f"ms to commit: from the edit until haproxy.cfg was committed. ms to traffic: until requests followed; "
-                        f"of these up to {RELOAD_DELAY_S * 1000:.0f}")
-        self.screen.say("are the Data Plane API's own reload delay (5 s unless it is configured).")
+        self.screen.say("ms to commit: from the edit until haproxy.cfg was committed. ms to traffic: until requests")
+        self.screen.say(f"followed; of these up to {RELOAD_DELAY_S * 1000:.0f} are the Data Plane API's own reload delay "
+                        "(5 s unless configured).")
         traffic = self.traffic
         if traffic.failed:
             self.screen.bad(f"{traffic.failed} of {traffic.total} requests failed, the first: {traffic.first_error}")
