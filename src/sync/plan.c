@@ -64,14 +64,21 @@ static bool must_brake(const struct diff *d, const struct desired *wish, const s
                                                     rules->brake_ms, now_ms, ret_until_ms);
 }
 
-static void hold_back(struct plan *p, const struct plan_rules *rules, bool dirty)
+/* Of how many: servers that came since the loss began are not among them. */
+static size_t live_before(const struct diff *d, const struct brake *brake)
+{
+    size_t live = brake->live < d->live_count ? brake->live : d->live_count;
+    return live < d->loss_count ? d->loss_count : live;
+}
+
+static void hold_back(struct plan *p, const struct plan_rules *rules, const struct brake *brake, bool dirty)
 {
     struct diff *d = &p->diff;
     p->held_back = d->loss_count;
     p->held_names = names_of_losses(d);
     p->text = mem_printf("%zu of %zu live servers would go at once (%s), more than MAX_LOSS_PERCENT=%u allows without "
                          "an announcement; they stay for one RESYNC_PERIOD, unless they come back before",
-                         d->loss_count, d->live_count, p->held_names, rules->max_loss_percent);
+                         d->loss_count, live_before(d, brake), p->held_names, rules->max_loss_percent);
     p->why = p->text;
     if (!diff_withhold_losses(d))
         p->verdict = dirty ? PLAN_RELOAD_AGAIN : PLAN_BRAKE;
@@ -109,7 +116,7 @@ void plan_make(const struct backend *actual, const struct desired *wish, const s
     ret->verdict = verdict_of(ret->diff.verdict, actual, dirty);
     ret->why = ret->diff.why;
     if (must_brake(&ret->diff, wish, rules, brake, now_ms, &ret->brake_until_ms))
-        hold_back(ret, rules, dirty);
+        hold_back(ret, rules, brake, dirty);
     withhold(ret, wish, rules);
 }
 

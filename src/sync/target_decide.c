@@ -31,6 +31,7 @@ static void in_step(struct slot *s)
     s->took_over = true;
     s->committed_version = -1;                 /* it stuck; what differs from now on is somebody else's doing */
     s->committed_wish_number = s->wish_number; /* also where this wish needed no write */
+    s->committed_held_back = 0;
     if (rivalry_pauses(&s->rivalry, clock_mono_ms()))
         rivalry_forget(&s->rivalry); /* the other side came round */
     wish_is_done(s);
@@ -101,10 +102,17 @@ static void say_difference(const struct slot *s, struct buf *out)
                                       : c->detail);
 }
 
+/* The last commit was all that is wanted now. What the brake held back of it then may be written now: that is no stranger's
+ * doing, and no change that does not stick. */
+static bool is_as_committed(const struct slot *s)
+{
+    return s->wish_number == s->committed_wish_number && s->plan.held_back == s->committed_held_back;
+}
+
 /* The API took our change and answers as if it had not: the same again would be a commit and a reload for nothing. */
 static bool does_not_stick(struct slot *s)
 {
-    if (s->actual.version != s->committed_version || s->wish_number != s->committed_wish_number)
+    if (s->actual.version != s->committed_version || !is_as_committed(s))
         return false;
     cleanup(buf_fini) struct buf text;
     struct error err = {0};
@@ -124,8 +132,7 @@ static bool does_not_stick(struct slot *s)
 static bool is_fought_over(struct slot *s)
 {
     uint64_t now = clock_mono_ms();
-    bool undone =
-        s->ours_version >= 0 && s->wish_number == s->committed_wish_number && s->actual.version != s->ours_version;
+    bool undone = s->ours_version >= 0 && is_as_committed(s) && s->actual.version != s->ours_version;
     if (undone) {
         s->ours_version = -1; /* counted */
         metric_add(s->target->options.telemetry->undone, 1, s->name, NULL);
@@ -222,11 +229,12 @@ static bool is_stay(enum plan_verdict v)
 static enum need decide(struct slot *s)
 {
     struct target *t = s->target;
+    plan_fini(&s->plan);
     if (s->unreadable.kind != ERROR_NONE) {
+        s->holding = false;
         slot_problem(s, "cannot read HAProxy's configuration", &s->unreadable);
         return NEED_NOTHING;
     }
-    plan_fini(&s->plan);
     plan_make(&s->actual, &s->wish, &t->options.rules, t->dirty, &s->brake, clock_mono_ms(), &s->plan);
     measure(s);
     decision_log_skips(t->options.log, &s->skip_limit, clock_mono_ms(), s->name, &s->plan.diff,

@@ -46,7 +46,8 @@ struct slot {
     uint64_t write_event_us, write_wish_number;
     int64_t committed_version; /* of our last commit, until it was seen to stick; -1 */
     uint64_t committed_wish_number;
-    int64_t ours_version; /* of our last commit, until somebody undid it; -1: none that can be compared with */
+    size_t committed_held_back; /* by the brake, from that commit */
+    int64_t ours_version;       /* of our last commit, until somebody undid it; -1: none that can be compared with */
 
     struct backoff reject_backoff; /* the API or HAProxy refuses what we want */
     uint64_t write_wait_until_ms;  /* it is not written before, unless the wish or the version changes */

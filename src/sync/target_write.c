@@ -32,11 +32,11 @@ static bool is_carried(const struct slot *s)
     return s->writing || (s->have_wish && s->plan.verdict == PLAN_RELOAD_AGAIN);
 }
 
-/* Not so where the brake keeps something back, or where the empty commit was all that could be done: what is written later
- * is no sign of a stranger then, nor of a change that does not stick. */
-static bool leaves_as_wished(const struct slot *s)
+/* Not so where an empty commit was all that could be done: what is written next is no sign of a stranger then, nor of a
+ * change that does not stick. */
+static bool leaves_as_planned(const struct slot *s)
 {
-    return s->plan.held_back == 0 && (s->writing || s->plan.diff.verdict == DIFF_NOTHING);
+    return s->writing || s->plan.diff.verdict == DIFF_NOTHING;
 }
 
 static void slot_committed(struct slot *s, uint64_t now_us)
@@ -47,9 +47,10 @@ static void slot_committed(struct slot *s, uint64_t now_us)
         decision_log_commit(t->options.log, s->name, &s->plan, s->write_cause, &t->txn, event_us);
     if (event_us != 0)
         metric_observe(t->options.telemetry->event_to_commit, (double)event_us / 1e6, NULL);
-    s->took_over = s->took_over || leaves_as_wished(s);
-    s->committed_version = s->ours_version = leaves_as_wished(s) ? t->txn.version : -1;
+    s->took_over = s->took_over || (leaves_as_planned(s) && s->plan.held_back == 0);
+    s->committed_version = s->ours_version = leaves_as_planned(s) ? t->txn.version : -1;
     s->committed_wish_number = s->write_wish_number;
+    s->committed_held_back = s->plan.held_back;
     s->rejected_version = -1;
     s->write_wait_until_ms = 0;
 }
