@@ -55,9 +55,8 @@ char *problem_of_place(const struct run *r, const struct place *p)
     const char *cure = r->service != NULL ? "set HAPROXY_BACKEND_PORT to the port that the nodes serve, or give the "
                                             "Service a NodePort (type NodePort or LoadBalancer)"
                        : r->in->service_denied
-                           ? "set HAPROXY_BACKEND_PORT to the NodePort, or grant get, list and watch "
-                             "on services"
-                           : "set HAPROXY_BACKEND_PORT to the NodePort";
+                           ? "set HAPROXY_BACKEND_PORT to the NodePort, or grant list and watch on services"
+                           : "the Service does not exist; create it, or set HAPROXY_BACKEND_PORT to the NodePort";
     return mem_printf("HAPROXY_BACKEND_PORT is not set and endpoint %s with port %u is not at the address of its node "
                       "%s, %s (it is not on host network, so that port is not the node's): %s",
                       t->elsewhere->endpoint->address, t->elsewhere->port, p->name, p->address, cure);

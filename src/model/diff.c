@@ -253,9 +253,10 @@ static char *refusal(const struct backend *actual, const struct desired *wish, c
     if (wish->state == DESIRED_NOT_SYNCED || wish->state == DESIRED_UNDECIDED)
         return mem_strdup(wish->problem != NULL ? wish->problem : "the wanted servers are not known yet");
     if (!actual->exists && !rules->create_backend)
-        return mem_printf("HAProxy has no backend %s: add it to haproxy.cfg, or name another one with "
-                          "HAPROXY_BACKEND_NAME, or let it be made with HAPROXY_CREATE_BACKEND=true",
-                          actual->name);
+        return mem_printf(
+            "HAProxy has no backend %s: add it to haproxy.cfg, or mend its name in "
+            "HAPROXY_BACKEND_NAME or INGRESS_SERVICES, or let it be made with HAPROXY_CREATE_BACKEND=true",
+            actual->name);
     return diff_aliens_problem(actual, wish);
 }
 

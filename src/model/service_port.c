@@ -132,7 +132,7 @@ static void choose_unknown(const char *where, const char *wanted, uint16_t fixed
     if (numeric && fixed_port == 0) {
         ret->problem =
             mem_printf("port %s of Service %s is a number that only the Service can explain, and it does not "
-                       "exist or may not be read: grant get, list and watch on services, or give the port's "
+                       "exist or may not be read: grant list and watch on services, or give the port's "
                        "name in INGRESS_SERVICE_PORT or INGRESS_SERVICES",
                        wanted, where);
         return;

@@ -22,7 +22,7 @@ struct row {
     "NodePort"
 #define NOT_THERE                                                                                                      \
     "(it is not on host network, so that port is not the node's): set HAPROXY_BACKEND_PORT to the NodePort, or grant " \
-    "get, list and watch on services"
+    "list and watch on services"
 #define NO_WEIGHTS                                                                                 \
     "SERVER_WEIGHTS=endpoints is not used: behind any node kube-proxy spreads over all endpoints " \
     "(externalTrafficPolicy is Cluster), so weights are kept as they are"
@@ -237,7 +237,7 @@ static const struct row rows[] = {
      "n1 10.0.0.1 8443", "", NULL, NULL},
     {"a number without a Service", NODES "slice a http/8080 : 10.0.0.1@n1", "want=80", DESIRED_UNDECIDED, "", "",
      "port 80 of Service ns/web is a number that only the Service can explain, and it does not exist or may not be "
-     "read: grant get, list and watch on services, or give the port's name in INGRESS_SERVICE_PORT or INGRESS_SERVICES",
+     "read: grant list and watch on services, or give the port's name in INGRESS_SERVICE_PORT or INGRESS_SERVICES",
      NULL},
     {"the port of the only name", INTERNAL "slice a metrics/9 http/8080 : 10.0.0.1@n1", "", DESIRED_OK,
      "n1 10.0.0.1 8080", "", NULL, NULL},

@@ -278,8 +278,8 @@ static const struct diff_row rows[] = {
      DIFF_REFUSE,
      "",
      "",
-     "HAProxy has no backend web: add it to haproxy.cfg, or name another one with HAPROXY_BACKEND_NAME, or let it be "
-     "made with HAPROXY_CREATE_BACKEND=true"},
+     "HAProxy has no backend web: add it to haproxy.cfg, or mend its name in HAPROXY_BACKEND_NAME or "
+     "INGRESS_SERVICES, or let it be made with HAPROXY_CREATE_BACKEND=true"},
     {"missing, may be made, but there is nothing to put in",
      "missing",
      "",

@@ -116,8 +116,8 @@ START_TEST(no_such_backend)
     world_see(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "missing");
     expect(HEADING LIVE
            "  now in HAProxy  HAProxy has no such backend\n"
-           "  next            nothing is written: HAProxy has no backend be: add it to haproxy.cfg, or name\n"
-           "                  another one with HAPROXY_BACKEND_NAME, or let it be made with\n"
+           "  next            nothing is written: HAProxy has no backend be: add it to haproxy.cfg, or mend its\n"
+           "                  name in HAPROXY_BACKEND_NAME or INGRESS_SERVICES, or let it be made with\n"
            "                  HAPROXY_CREATE_BACKEND=true\n");
 }
 END_TEST

@@ -79,7 +79,7 @@ START_TEST(each_change_with_all_it_has)
         "\"detail\":\"\",\"reason\":\"node n2: it is tainted\",\"loss\":true,\"announced\":true}");
     expect_part(
         "\"server\":\"n7\",\"address\":\"10.0.0.7\",\"port\":30443,\"weight\":null,\"state\":\"out\",\"detail\":\"\","
-        "\"reason\":\"no node and no endpoint of that name is known\",\"loss\":false,\"announced\":false}");
+        "\"reason\":\"no endpoint of the Service is on a node of that name\",\"loss\":false,\"announced\":false}");
     expect_part("{\"in_step\":false,");
 }
 END_TEST

@@ -49,7 +49,7 @@ START_TEST(every_kind_of_change)
                    "  ~ n1   address 10.0.0.1 -> 10.0.0.9  n1 is wanted\n"
                    "  ~ n5   maintenance on (draining)     n5 is wanted\n"
                    "  - n2   10.0.0.2:30443    weight 100  node n2: it is tainted\n"
-                   "  - old  10.0.0.77:30443               no node and no endpoint of that name is known\n"
+                   "  - old  10.0.0.77:30443               no endpoint of the Service is on a node of that name\n"
                    "  = n4   10.0.0.4:30443    weight 100  n4 is wanted\n"
                    "\n"
                    "  . 2 server lines are not ours and left alone\n"
@@ -148,8 +148,9 @@ END_TEST
 START_TEST(refused)
 {
     see("n1 10.0.0.1:30443", "missing");
-    expect(HEADING "  refused: HAProxy has no backend be: add it to haproxy.cfg, or name another one with\n"
-                   "           HAPROXY_BACKEND_NAME, or let it be made with HAPROXY_CREATE_BACKEND=true\n");
+    expect(HEADING "  refused: HAProxy has no backend be: add it to haproxy.cfg, or mend its name in\n"
+                   "           HAPROXY_BACKEND_NAME or INGRESS_SERVICES, or let it be made with\n"
+                   "           HAPROXY_CREATE_BACKEND=true\n");
 }
 END_TEST
 

@@ -109,7 +109,7 @@ static const struct {
     {NULL, NULL, 0, "endpoint -", "the endpoint's own port"},
     {NULL, "", 0, "endpoint -", "the endpoint's own port"},
     {NULL, "https", 0, "endpoint https", "the endpoint's own port https"},
-    {NULL, "443", 0, "undecided", "port 443 of Service ns/web|grant get, list and watch on services|name"},
+    {NULL, "443", 0, "undecided", "port 443 of Service ns/web|grant list and watch on services|name"},
     {NULL, "65536", 0, "endpoint 65536", "the endpoint's own port 65536"}, /* no port number: then it is a name */
     {NULL, NULL, 8080, "fixed 8080 -", "HAPROXY_BACKEND_PORT"},
     {NULL, "https", 8080, "fixed 8080 https", "HAPROXY_BACKEND_PORT"},
