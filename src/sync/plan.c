@@ -77,7 +77,7 @@ static void hold_back(struct plan *p, const struct plan_rules *rules, const stru
     p->held_back = d->loss_count;
     p->held_names = names_of_losses(d);
     p->text = mem_printf("%zu of %zu live servers would go at once (%s), more than MAX_LOSS_PERCENT=%u allows without "
-                         "an announcement; they stay for one RESYNC_PERIOD, unless they come back before",
+                         "an announcement; they stay for one RESYNC_PERIOD and go then, unless they are wanted again",
                          d->loss_count, live_before(d, brake), p->held_names, rules->max_loss_percent);
     p->why = p->text;
     if (!diff_withhold_losses(d))

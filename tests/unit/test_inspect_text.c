@@ -113,8 +113,8 @@ START_TEST(the_brake_alone)
            "  = n1  10.0.0.1:30443  weight 100        n1 is wanted\n"
            "\n"
            "  held by the brake: 1 of 2 live servers would go at once (n2), more than MAX_LOSS_PERCENT=20 allows\n"
-           "                     without an announcement; they stay for one RESYNC_PERIOD, unless they come back\n"
-           "                     before\n");
+           "                     without an announcement; they stay for one RESYNC_PERIOD and go then, unless\n"
+           "                     they are wanted again\n");
 }
 END_TEST
 
@@ -129,8 +129,8 @@ START_TEST(the_brake_holds_a_part)
            "  = n1  10.0.0.1:30443  weight 100        n1 is wanted\n"
            "\n"
            "  1 change: 1 to add; the brake holds the rest: 1 of 2 live servers would go at once (n2), more than\n"
-           "            MAX_LOSS_PERCENT=20 allows without an announcement; they stay for one RESYNC_PERIOD,\n"
-           "            unless they come back before\n");
+           "            MAX_LOSS_PERCENT=20 allows without an announcement; they stay for one RESYNC_PERIOD and\n"
+           "            go then, unless they are wanted again\n");
 }
 END_TEST
 
