@@ -413,6 +413,27 @@ START_TEST(a_paused_one_in_step_is_in_step)
 }
 END_TEST
 
+/* The transaction in hand goes on; nothing else does, whether it is committed or not. */
+START_TEST(a_pause_while_a_transaction_is_in_hand)
+{
+    begin_with(1, no_brake);
+    if (_i == 1)
+        fault((struct fault){.step = 'C', .status = 409, .times = 1});
+    wish("n2", "event");
+    until('C');
+    w.paused = true;
+    wish("n3", "another, and a pause");
+    pass(5 * MINUTES_MS);
+    ck_assert_str_eq(w.have.of[0], _i == 1 ? "n1" : "n2");
+    ck_assert_uint_eq(w.transactions, 1);
+    ck_assert_uint_eq(w.transaction, 0);
+    w.paused = false;
+    wish("n3", "MODIFIED service");
+    pass(5000);
+    assert_settled("n3");
+}
+END_TEST
+
 START_TEST(a_pause_does_not_stop_the_other_backend)
 {
     begin_with(2, no_brake);
@@ -615,6 +636,31 @@ START_TEST(an_operator_says_go_on)
 }
 END_TEST
 
+START_TEST(a_fight_about_one_backend_leaves_the_other_alone)
+{
+    begin_with(2, no_brake);
+    wish_both("n2", "n2", "event");
+    pass(5000);
+    for (int i = 0; i < 3; i++) {
+        stranger("n7");
+        pass(RESYNC_MS + 5000);
+    }
+    for (int i = 0; i < 4; i++) {
+        wish_of(1, i % 2 == 0 ? "n3" : "n2", "event");
+        target_go(w.target);
+        pass(5000);
+        assert_settled_two(i % 2 == 0 ? "n3" : "n2");
+    }
+    ck_assert_str_eq(w.have.of[0], "n7");
+    assert_ready(false, "backend be: somebody else undoes our changes");
+    assert_ready(false, "[+]target http://api backend two: in step");
+    pass(10 * MINUTES_MS);
+    assert_settled("n2");
+    ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", NULL), 3);
+    ck_assert_uint_eq(metric_value(w.telemetry.undone, "two", NULL), 0);
+}
+END_TEST
+
 START_TEST(a_hand_edit_now_and_then_is_repaired)
 {
     begin_with(1, no_brake);
@@ -789,6 +835,7 @@ int main(void)
     tcase_add_loop_test(tc, nothing_left_is_allow_empty_s_to_decide, 0, 2);
     tcase_add_test(tc, a_pause_holds_what_is_to_be_written);
     tcase_add_test(tc, a_paused_one_in_step_is_in_step);
+    tcase_add_loop_test(tc, a_pause_while_a_transaction_is_in_hand, 0, 2);
     tcase_add_test(tc, a_pause_does_not_stop_the_other_backend);
     tcase_add_test(tc, a_dry_run_writes_nothing_at_all);
     tcase_add_test(tc, a_dry_run_that_has_nothing_to_do_is_in_step);
@@ -800,6 +847,7 @@ int main(void)
     tcase_add_test(tc, what_is_undone_three_times_is_left_alone);
     tcase_add_test(tc, a_fight_that_goes_on_stays_cheap);
     tcase_add_test(tc, an_operator_says_go_on);
+    tcase_add_test(tc, a_fight_about_one_backend_leaves_the_other_alone);
     tcase_add_test(tc, a_hand_edit_now_and_then_is_repaired);
     tcase_add_test(tc, our_own_changes_to_another_backend_undo_nothing);
     tcase_add_test(tc, the_other_side_comes_round);
