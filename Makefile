@@ -34,6 +34,9 @@ SAN_OBJ := $(SRC:%.c=$B/san/%.o)
 UNIT := $(patsubst tests/unit/%.c,$B/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 
+# One short line for each command; V=1 shows them whole, -s nothing.
+SAY = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $(1) $@;)
+
 .PHONY: all deps deps-test deps-check demo test unit replay pytest e2e check check-layers bench fuzz install uninstall clean
 .SECONDARY:
 
@@ -45,27 +48,27 @@ deps-test:
 	@scripts/deps build test
 
 $B/haproxy-k8s-sync: $(OBJ)
-	$(CC) $(CFLAGS) -pie -Wl,-z,relro,-z,now,--gc-sections,--as-needed -o $@ $^ $(PKG_LIBS) $(LDFLAGS)
+	$(call SAY,LD)$(CC) $(CFLAGS) -pie -Wl,-z,relro,-z,now,--gc-sections,--as-needed -o $@ $^ $(PKG_LIBS) $(LDFLAGS)
 
 $B/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(STD) $(WARN) $(HARDEN) $(CFLAGS) $(PKG_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call SAY,CC)$(CC) $(STD) $(WARN) $(HARDEN) $(CFLAGS) $(PKG_CFLAGS) -MMD -MP -c -o $@ $<
 
 $B/san/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(STD) $(WARN) $(SAN) $(PKG_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call SAY,CC)$(CC) $(STD) $(WARN) $(SAN) $(PKG_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(SAN_LIB): $(SAN_OBJ)
 	@rm -f $@
-	ar rcs $@ $^
+	$(call SAY,AR)ar rcs $@ $^
 
 # The daemon with sanitizers: what the functional tests run.
 $B/san/haproxy-k8s-sync: $B/san/$(MAIN:%.c=%.o) $(SAN_LIB)
-	$(CC) $(SAN) -o $@ $^ $(PKG_LIBS)
+	$(call SAY,LD)$(CC) $(SAN) -o $@ $^ $(PKG_LIBS)
 
 $B/unit/%: $B/san/tests/unit/%.o $(SAN_LIB)
 	@mkdir -p $(@D)
-	$(CC) $(SAN) -o $@ $^ $(PKG_LIBS) $$(pkg-config --libs check)
+	$(call SAY,LD)$(CC) $(SAN) -o $@ $^ $(PKG_LIBS) $$(pkg-config --libs check)
 
 unit: $(UNIT)
 	@tests/unit/run $(UNIT)
@@ -73,7 +76,7 @@ unit: $(UNIT)
 # Every fuzz target also runs over its stored corpus, without libFuzzer, in `make test`.
 $B/replay/%: $B/san/tests/fuzz/%.o $B/san/tests/fuzz/replay.o $(SAN_LIB)
 	@mkdir -p $(@D)
-	$(CC) $(SAN) -o $@ $^ $(PKG_LIBS)
+	$(call SAY,LD)$(CC) $(SAN) -o $@ $^ $(PKG_LIBS)
 
 replay: $(FUZZ:%=$B/replay/%)
 	@for t in $(FUZZ:fuzz_%=%); do $B/replay/fuzz_$$t tests/fuzz/corpus/$$t || exit 1; done
@@ -110,7 +113,7 @@ e2e:
 # The mapping alone, as it is in the daemon, with many endpoints: model/ needs no library.
 $B/bench/mapping: $B/obj/tests/bench/mapping.o $(patsubst %.c,$B/obj/%.o,$(filter src/base/% src/model/%,$(SRC)))
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -pie -o $@ $^
+	$(call SAY,LD)$(CC) $(CFLAGS) -pie -o $@ $^
 
 bench:
 	@scripts/deps build test e2e

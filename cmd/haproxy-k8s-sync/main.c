@@ -122,7 +122,7 @@ static int run(struct config *config, char **environ_, const struct log *log)
         config_print_mappings(config, &services);
         log_info(log, "started", log_str("version", PROJECT_VERSION), log_str("kubernetes", access.server),
                  log_str("access", access.source), log_str("dataplane", config->dataplane_url),
-                 log_str("services", buf_str(&services)));
+                 log_str("services", buf_str(&services)), log_if(config->dry_run, log_bool("dry_run", true)));
         loop(base, controller);
         log_info(log, "stopped");
     } else {

@@ -196,7 +196,9 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .expected = "keep, equal or endpoints",
             .help = "Weights of the servers. keep: 100 for a new one, and what is there stays. equal: 100 for all. "
                     "endpoints: the number of ready endpoints on the node, at most 256; through a node port with "
-                    "externalTrafficPolicy Cluster, where every node spreads over all endpoints anyway, it is as keep.",
+                    "externalTrafficPolicy Cluster, where every node spreads over all endpoints anyway, it is as "
+                    "equal. Going back to keep leaves the "
+                    "weights that were counted: take equal once.",
             .example = "endpoints",
             .parse = value_server_weights,
         },

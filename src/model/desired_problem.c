@@ -122,7 +122,7 @@ static void note_weights(const struct run *r, struct buf *b)
         buf_printf(
             b,
             "%sSERVER_WEIGHTS=endpoints is not used: behind any node kube-proxy spreads over all endpoints (%s), "
-            "so weights are kept as they are",
+            "so that all weights are equal",
             b->len > 0 ? "; " : "", r->all ? "NODE_MODE=all" : "externalTrafficPolicy is Cluster");
 }
 

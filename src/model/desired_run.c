@@ -108,8 +108,10 @@ static int weight_of(const struct run *r, const struct place *p)
     if (r->rules->weights == WEIGHTS_EQUAL)
         return DESIRED_WEIGHT;
     /* What drains gets no new connections: its weight would only be a write more each time a pod ends. */
-    if (r->rules->weights == WEIGHTS_KEEP || !run_counts_endpoints(r) || p->step.state != SERVER_LIVE)
+    if (r->rules->weights == WEIGHTS_KEEP || p->step.state != SERVER_LIVE)
         return -1;
+    if (!run_counts_endpoints(r))
+        return DESIRED_WEIGHT; /* weights that were counted before would starve the old servers beside a new one */
     uint32_t count = endpoints_behind(p);
     return count < 1 ? 1 : count > DESIRED_WEIGHT_MAX ? DESIRED_WEIGHT_MAX : (int)count;
 }

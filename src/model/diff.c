@@ -266,6 +266,8 @@ static char *hold_reason(const struct desired *wish, const struct diff *d)
     if (why == NULL)
         why = d->skip_count > 0 ? "each server's name clashes with one that is not ours"
                                 : "only servers that drain would be left";
+    if (d->ours_count == 0)
+        return mem_printf("%s; there is no server of ours to keep either", why);
     return mem_printf("%s; ALLOW_EMPTY is false, so the last good servers stay (%zu)", why, d->ours_count);
 }
 

@@ -181,6 +181,17 @@ static void print_unknown_node(const struct inspect_report *r, struct page *p)
                                                   r->node);
     page_flow(p, INK_RED, text);
     page_end_line(p);
+    for (size_t i = 0; i < r->count; i++) {
+        const struct inspect_backend *b = &r->backends[i];
+        if (!b->seen || backend_find(&b->actual, r->node) == NULL)
+            continue;
+        cleanup(mem_free_ptr) char *line =
+            mem_printf("HAProxy has a server of that name in backend %s: haproxy-k8s-sync "
+                       "plan says what becomes of it",
+                       b->name);
+        page_flow(p, INK_PLAIN, line);
+        page_end_line(p);
+    }
     if (r->nearest != NULL) {
         cleanup(mem_free_ptr) char *hint = mem_printf("did you mean %s?", r->nearest);
         page_flow(p, INK_PLAIN, hint);

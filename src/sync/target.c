@@ -227,6 +227,7 @@ static void slot_fini(struct slot *s)
     desired_fini(&s->wish);
     backend_fini(&s->actual);
     free(s->cause);
+    free(s->undone_how);
     free(s->write_cause);
 }
 
@@ -285,6 +286,10 @@ static void count_wished(const struct slot *s)
 void target_wish(struct target *t, size_t backend, struct desired *wish, const char *cause, uint64_t received_us)
 {
     struct slot *s = &t->slots[backend];
+    if (wish->paused != s->wish.paused)
+        log_info(t->options.log,
+                 wish->paused ? "paused by the Service's annotation: nothing is written" : "not paused any more",
+                 log_str("backend", s->name), log_str("cause", cause));
     desired_fini(&s->wish);
     s->wish = *wish;
     desired_init(wish);
@@ -321,6 +326,7 @@ void target_compare(struct target *t)
         rivalry_forget(&s->rivalry);
         log_limit_reset(&s->problem_limit);
         log_limit_reset(&s->hold_limit);
+        log_limit_reset(&s->withheld_limit);
     }
     target_step(t);
 }

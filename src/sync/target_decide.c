@@ -54,7 +54,7 @@ static void stay(struct slot *s, const char *result)
         target_count_reconcile(s->target, result);
     slot_problem_over(s);
     s->holding = true;
-    s->asked = false;
+    s->asked = true; /* its end is worth a line */
     slot_set_in_step(s, false);
 }
 
@@ -127,30 +127,38 @@ static bool does_not_stick(struct slot *s)
     return true;
 }
 
+/* What was written instead is kept as it was then: later wishes have nothing to do with it. */
+static void count_undone(struct slot *s, uint64_t now)
+{
+    cleanup(buf_fini) struct buf text;
+    buf_init(&text, 0);
+    say_difference(s, &text);
+    free(s->undone_how);
+    s->undone_how = mem_printf("version %lld has, against what we wrote as version %lld: %s",
+                               (long long)s->actual.version, (long long)s->ours_version, buf_str(&text));
+    s->ours_version = -1; /* counted */
+    metric_add(s->target->options.telemetry->undone, 1, s->name, NULL);
+    (void)rivalry_undone(&s->rivalry, now);
+    if (s->cause == NULL)
+        s->cause = mem_printf("somebody else wrote version %lld", (long long)s->actual.version);
+}
+
 /* What we wrote for this very wish is not there any more, at a version that is not ours: somebody undid it. True: that was
  * once too often, or not long enough ago. */
 static bool is_fought_over(struct slot *s)
 {
     uint64_t now = clock_mono_ms();
     bool undone = s->ours_version >= 0 && is_as_committed(s) && s->actual.version != s->ours_version;
-    if (undone) {
-        s->ours_version = -1; /* counted */
-        metric_add(s->target->options.telemetry->undone, 1, s->name, NULL);
-        (void)rivalry_undone(&s->rivalry, now);
-    }
+    if (undone)
+        count_undone(s, now);
     if (!rivalry_pauses(&s->rivalry, now))
         return false;
-    cleanup(buf_fini) struct buf text;
     struct error err = {0};
-    buf_init(&text, 0);
-    say_difference(s, &text);
-    error_set(
-        &err, ERROR_CONFLICT,
-        "version %lld has, against what we wrote: %s; that was the %d. time within %d minutes. Stop the other writer "
-        "(another controller on this backend?), then send SIGHUP; otherwise it is tried again %llu minutes from "
-        "the last time",
-        (long long)s->actual.version, buf_str(&text), RIVALRY_TIMES, RIVALRY_WINDOW_MS / 60000,
-        (unsigned long long)RIVALRY_PAUSE_MS / 60000);
+    error_set(&err, ERROR_CONFLICT,
+              "%s, and so it was %d times within %d minutes, or again after a pause. Stop the other writer (another "
+              "controller on "
+              "this backend?), then send SIGHUP; otherwise it is tried again %d minutes from the last time",
+              s->undone_how, RIVALRY_TIMES, RIVALRY_WINDOW_MS / 60000, RIVALRY_PAUSE_MS / 60000);
     slot_problem(s, "somebody else undoes our changes; HAProxy is left to them for now", &err);
     return true;
 }
@@ -195,6 +203,7 @@ static enum need act_on_plan(struct slot *s)
     case PLAN_WAIT:
         slot_problem_over(s); /* what is missing is Kubernetes' or the user's part, and said there */
         wish_is_done(s);
+        s->asked = true;
         slot_set_in_step(s, false);
         return NEED_NOTHING;
     case PLAN_IN_STEP:

@@ -39,6 +39,7 @@ struct slot {
     struct plan plan;
     struct brake brake;
     struct rivalry rivalry;
+    char *undone_how; /* the last time; NULL: never */
     bool took_over; /* it was in step once: what goes from now on goes for a reason that the log has */
 
     bool writing;      /* the transaction in hand carries its plan */

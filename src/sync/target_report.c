@@ -90,15 +90,18 @@ static bool slot_ready(const struct target *t, const struct slot *s, struct buf 
         return false;
     }
     if (s->holding) {
+        /* A name that is not right holds nothing: a rollout with it must not look good. */
+        bool nothing = s->plan.verdict == PLAN_HOLD && s->plan.diff.ours_count == 0;
         buf_printf(text, "%s%s",
-                   s->plan.verdict == PLAN_HOLD       ? "holding the last good servers: "
-                   : s->plan.verdict == PLAN_WITHHELD ? "nothing is written: "
-                                                      : "",
+                   nothing                        ? "no server yet: "
+                   : s->plan.verdict == PLAN_HOLD ? "holding the last good servers: "
+                                                  : "",
                    s->plan.why);
-        return true;
+        return !nothing;
     }
     if (s->in_step) {
-        buf_add(text, "in step");
+        buf_printf(text, "in step%s%s", s->wish.paused ? ", and paused" : "",
+                   t->options.rules.dry_run ? ", and a dry run" : "");
         return true;
     }
     if (t->reload.state == RELOAD_PENDING && s->have_wish) {

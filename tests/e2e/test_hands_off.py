@@ -46,7 +46,7 @@ def test_dry_run_writes_nothing_ever(world: World) -> None:
     metrics = daemon.metrics()
     assert [metrics.value(name) for name in ("dry_run", "in_sync", "servers_desired", "servers_actual")] == [1, 0, 1, 1]
     status, body = daemon.get("/readyz")
-    assert status == 200 and "nothing is written: DRY_RUN=true" in body
+    assert status == 200 and "DRY_RUN=true: nothing is written" in body
     assert {k for k, v in metrics.by("requests_total", "method").items() if v} == {"GET"}, "something else than GET was sent"
     daemon.stop()
     assert traces(world) == before
@@ -79,7 +79,7 @@ def test_paused_service_is_left_alone_until_it_goes_on(world: World) -> None:
     metrics = daemon.metrics()
     assert (metrics.value("in_sync"), metrics.value("changes_withheld")) == (0, 2)
     status, body = daemon.get("/readyz")
-    assert status == 200 and re.search("nothing is written: .*paused", body)
+    assert status == 200 and re.search("paused: nothing is written", body)
     world.expect("node-a", "node-b")
 
     pause(world, None)

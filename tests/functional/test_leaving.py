@@ -275,6 +275,7 @@ def test_weights_follow_the_endpoints(rig: Rig) -> None:
     wait_until(lambda: weights() == {"n1": "2", "n2": "1", "n3": "1"}, 20, "the weights after pods moved")
     rig.service(policy="Cluster")
     rig.daemon.wait_log("a setting has no effect.*SERVER_WEIGHTS=endpoints")
+    wait_until(lambda: set(weights().values()) == {"100"}, 20, "equal weights where counting says nothing")
 
 
 def test_health_check_node_port_is_checked_by_http(rig: Rig) -> None:

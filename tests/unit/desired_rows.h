@@ -25,7 +25,7 @@ struct row {
     "list and watch on services"
 #define NO_WEIGHTS                                                                                 \
     "SERVER_WEIGHTS=endpoints is not used: behind any node kube-proxy spreads over all endpoints " \
-    "(externalTrafficPolicy is Cluster), so weights are kept as they are"
+    "(externalTrafficPolicy is Cluster), so that all weights are equal"
 #define NO_CHECK "HAPROXY_HEALTH_CHECK=node-port is not used: "
 #define CLUSTER "service web NodePort Cluster http/80/30080\n" NODES
 #define LOCAL "service web NodePort Local http/80/30080\n" NODES
@@ -523,17 +523,17 @@ static const struct row rows[] = {
      "10.244.1.2@n1\nslice b http/80 : fd00::1@n1",
      "weights=endpoints", DESIRED_OK, "n1 10.0.0.1 30080 w2", "", NULL, NULL},
     {"weights: through a nodePort of policy Cluster they say nothing",
-     CLUSTER "slice a http/80 : 10.244.1.1@n1 10.244.1.8@n1", "weights=endpoints", DESIRED_OK, "n1 10.0.0.1 30080", "",
-     NULL, NO_WEIGHTS},
+     CLUSTER "slice a http/80 : 10.244.1.1@n1 10.244.1.8@n1", "weights=endpoints", DESIRED_OK, "n1 10.0.0.1 30080 w100",
+     "", NULL, NO_WEIGHTS},
     {"weights: the same by its number", CLUSTER "slice a http/80 : 10.244.1.1@n1 10.244.1.8@n1",
-     "weights=endpoints port=30080", DESIRED_OK, "n1 10.0.0.1 30080", "", NULL, NO_WEIGHTS},
+     "weights=endpoints port=30080", DESIRED_OK, "n1 10.0.0.1 30080 w100", "", NULL, NO_WEIGHTS},
     {"weights: at another port they do", CLUSTER "slice a http/80 : 10.244.1.1@n1 10.244.1.8@n1",
      "weights=endpoints port=9443", DESIRED_OK, "n1 10.0.0.1 9443 w2", "", NULL, NULL},
     {"weights: with mode all they do not", NODES "slice a http/80 : 10.244.1.1@n1",
-     "weights=endpoints port=9443 mode=all", DESIRED_OK, "n1 10.0.0.1 9443; n2 10.0.0.2 9443; n3 10.0.0.3 9443", "",
-     NULL,
+     "weights=endpoints port=9443 mode=all", DESIRED_OK,
+     "n1 10.0.0.1 9443 w100; n2 10.0.0.2 9443 w100; n3 10.0.0.3 9443 w100", "", NULL,
      "SERVER_WEIGHTS=endpoints is not used: behind any node kube-proxy spreads over all endpoints (NODE_MODE=all), so "
-     "weights are kept as they are"},
+     "that all weights are equal"},
     {"weights: without a Service they do", NODES "slice a http/80 : 10.244.1.1@n1 10.244.1.8@n1",
      "weights=endpoints port=30080", DESIRED_OK, "n1 10.0.0.1 30080 w2", "", NULL, NULL},
 
@@ -557,7 +557,8 @@ static const struct row rows[] = {
      "check 32000", "~endpoint 10.244.1.1 of slice a: it is not ready (on node n1)",
      "none of the Service's 1 endpoints is ready", NULL},
     {"several settings without effect", CLUSTER "slice a http/80 : 10.244.1.1@n1", "check weights=endpoints",
-     DESIRED_OK, "n1 10.0.0.1 30080", "", NULL, NO_WEIGHTS "; " NO_CHECK "the Service is not of type LoadBalancer"},
+     DESIRED_OK, "n1 10.0.0.1 30080 w100", "", NULL,
+     NO_WEIGHTS "; " NO_CHECK "the Service is not of type LoadBalancer"},
 
     /* ---- paused, and no server at all ---- */
     {"paused", "service web NodePort Local http/80/30080 paused\n" NODES "slice a http/80 : 10.244.1.1@n1", "",

@@ -288,7 +288,7 @@ static const struct diff_row rows[] = {
      DIFF_HOLD,
      "",
      "",
-     "none of the Service's 2 endpoints is ready; ALLOW_EMPTY is false, so the last good servers stay (0)"},
+     "none of the Service's 2 endpoints is ready; there is no server of ours to keep either"},
     {"missing, may be made and may be empty",
      "missing",
      "",

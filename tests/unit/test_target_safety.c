@@ -390,7 +390,7 @@ START_TEST(a_pause_holds_what_is_to_be_written)
     pass(10 * MINUTES_MS);
     ck_assert_uint_eq(w.transactions, 0);
     ck_assert(!in_sync());
-    assert_ready(true, "nothing is written: the Service has the annotation haproxy-k8s-sync/paused");
+    assert_ready(true, "the Service has the annotation haproxy-k8s-sync/paused: nothing is written");
     ck_assert(logged("nothing is written; this would be"));
     ck_assert(logged("added=n2(10.0.0.2:80),n3(10.0.0.3:80) removed=n1"));
     ck_assert_uint_eq(metric_value(w.telemetry.paused, "be", NULL), 1);
@@ -410,6 +410,55 @@ START_TEST(a_paused_one_in_step_is_in_step)
     wish("n1", "event");
     pass(0);
     assert_settled("n1");
+    assert_ready(true, "in step, and paused");
+    ck_assert(logged("paused by the Service's annotation"));
+    w.paused = false;
+    wish("n1", "event");
+    ck_assert(logged("not paused any more"));
+}
+END_TEST
+
+/* Whoever reads "holding" at night has to find its end, too. */
+START_TEST(the_end_of_a_hold_is_told)
+{
+    begin_with(1, no_brake);
+    forget_log();
+    wish(_i == 0 ? "" : "?", "event");
+    pass(0);
+    ck_assert(!in_sync());
+    ck_assert(!logged("in step"));
+    wish("n1", "it is back");
+    pass(0);
+    ck_assert(logged("HAProxy is in step"));
+}
+END_TEST
+
+/* A Service that nobody made and a backend that is empty: a wrong name must not look good. */
+START_TEST(nothing_to_hold_is_not_ready)
+{
+    world_make_with(1, no_brake);
+    set_copy(w.have.of[0], "");
+    w.file = w.running = w.have;
+    target_start(w.target);
+    wish("", "event");
+    pass(0);
+    assert_ready(false, "no server yet: no usable endpoint; there is no server of ours to keep either");
+    wish("n1", "event");
+    pass(5000);
+    assert_settled("n1");
+}
+END_TEST
+
+START_TEST(sighup_is_answered_while_nothing_is_written)
+{
+    begin_with(1, no_brake);
+    w.paused = true;
+    wish("n2", "event");
+    pass(0);
+    forget_log();
+    target_compare(w.target);
+    pass(0);
+    ck_assert(logged("nothing is written; this would be"));
 }
 END_TEST
 
@@ -461,7 +510,7 @@ START_TEST(a_dry_run_writes_nothing_at_all)
     ck_assert_uint_eq(count('D'), 0);
     ck_assert_uint_eq(count('L'), 0);
     ck_assert(!in_sync());
-    assert_ready(true, "nothing is written: DRY_RUN=true");
+    assert_ready(true, "DRY_RUN=true: nothing is written");
     ck_assert(logged("added=n2(10.0.0.2:80) removed=n1"));
 }
 END_TEST
@@ -495,7 +544,7 @@ START_TEST(a_dry_run_sees_that_a_failed_reload_was_mended)
     fault((struct fault){.step = 'H', .status = 500});
     pass(10 * MINUTES_MS);
     ck_assert(!in_sync());
-    assert_ready(true, "nothing is written: DRY_RUN=true");
+    assert_ready(true, "DRY_RUN=true: nothing is written");
     mend();
     w.history = "[{\"id\":\"r-2\",\"status\":\"succeeded\",\"response\":\"\",\"reload_timestamp\":2}]";
     pass(RESYNC_MS + 5000);
@@ -595,10 +644,12 @@ START_TEST(what_is_undone_three_times_is_left_alone)
     cleanup(mem_free_ptr) char *version = mem_printf("version %lld has", (long long)w.version);
     assert_ready(false, version);
     assert_ready(false, "server n2: it is gone");
+    ck_assert(logged("cause=\"somebody else wrote version"));
     ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", NULL), 3);
     wish("n3", "not now");
     pass(5 * MINUTES_MS);
     ck_assert_uint_eq(w.commits, commits);
+    assert_ready(false, "server n2: it is gone"); /* what was undone, not what is wanted since */
     pass(6 * MINUTES_MS);
     assert_settled("n3");
 }
@@ -835,6 +886,9 @@ int main(void)
     tcase_add_loop_test(tc, nothing_left_is_allow_empty_s_to_decide, 0, 2);
     tcase_add_test(tc, a_pause_holds_what_is_to_be_written);
     tcase_add_test(tc, a_paused_one_in_step_is_in_step);
+    tcase_add_loop_test(tc, the_end_of_a_hold_is_told, 0, 2);
+    tcase_add_test(tc, nothing_to_hold_is_not_ready);
+    tcase_add_test(tc, sighup_is_answered_while_nothing_is_written);
     tcase_add_loop_test(tc, a_pause_while_a_transaction_is_in_hand, 0, 2);
     tcase_add_test(tc, a_pause_does_not_stop_the_other_backend);
     tcase_add_test(tc, a_dry_run_writes_nothing_at_all);
