@@ -172,6 +172,12 @@ class Rig:
         assert self.daemon
         self.daemon.wait_metric("in_sync", backends, timeout)
 
+    def hand_edit(self, text: str) -> None:
+        """haproxy.cfg as an editor saves it: beside it, and renamed over it. In place the API could read it half written."""
+        beside = self.dataplane.config.with_suffix(".edited")
+        beside.write_text(text)
+        os.replace(beside, self.dataplane.config)
+
     def transactions(self) -> list[dict[str, Any]]:
         return list(self.dataplane.get("/transactions").json() or [])
 

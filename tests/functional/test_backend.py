@@ -97,7 +97,7 @@ def test_a_line_that_would_be_damaged_stops_all_writing(with_backend: Make) -> N
     assert rig.dataplane.file() == before
     assert not rig.writes()
     path = rig.dataplane.config
-    path.write_text(path.read_text().replace(" no-check-send-proxy", ""))
+    rig.hand_edit(path.read_text().replace(" no-check-send-proxy", ""))
     rig.daemon.process.signal(1)
     rig.wait_in_sync()
 
@@ -109,7 +109,7 @@ def test_missing_backend_is_said_until_it_is_there(with_backend: Make) -> None:
     assert "HAPROXY_CREATE_BACKEND" in body
     assert not rig.writes()
     path = rig.dataplane.config
-    path.write_text(path.read_text() + "\nbackend late\n  mode tcp\n")
+    rig.hand_edit(path.read_text() + "\nbackend late\n  mode tcp\n")
     rig.wait_in_sync()
     assert "server n1 127.0.11.1:30443" in rig.dataplane.file().split("backend late")[1]
 
@@ -235,6 +235,6 @@ def test_drift_is_repaired(rig: Rig) -> None:
     rig.start(RESYNC_PERIOD="1s")
     rig.wait_in_sync()
     path = rig.dataplane.config
-    path.write_text(path.read_text().replace("server n1 127.0.11.1:30443 check", "server n1 127.0.11.77:1 check\n  server rogue 127.0.11.78:2"))
+    rig.hand_edit(path.read_text().replace("server n1 127.0.11.1:30443 check", "server n1 127.0.11.77:1 check\n  server rogue 127.0.11.78:2"))
     wait_until(lambda: "127.0.11.77" not in rig.dataplane.file() and "rogue" not in rig.dataplane.file(), 10, "the repair")
     rig.daemon.wait_log("n1.address 127.0.11.77 -> 127.0.11.1")

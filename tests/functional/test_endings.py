@@ -160,13 +160,13 @@ def test_validation_error_is_said_and_retried_when_the_file_is_mended(rig: Rig) 
     in_step(rig, RESYNC_PERIOD="1s")
     path = rig.dataplane.config
     good = path.read_text()
-    path.write_text(good.replace("timeout server 77s", "timeout server 77s\n  no-such-keyword 1"))
+    rig.hand_edit(good.replace("timeout server 77s", "timeout server 77s\n  no-such-keyword 1"))
     move(rig)
     body = rig.daemon.wait_not_ready("no-such-keyword")
     assert "refuses the change" in body
     assert rig.servers() == {"n1", "sorry"}
     assert not [t for t in rig.transactions() if t["status"] in ("in_progress", "failed")]
-    path.write_text(good)
+    rig.hand_edit(good)
     settled(rig)
 
 
@@ -217,7 +217,7 @@ def test_hand_edit_in_the_middle(rig: Rig) -> None:
     move(rig)
     wait_until(lambda: [t for t in rig.transactions() if t["status"] == "in_progress"], 10, "a transaction in progress")
     path = rig.dataplane.config
-    path.write_text(path.read_text().replace("timeout server 77s", "timeout server 78s"))
+    rig.hand_edit(path.read_text().replace("timeout server 77s", "timeout server 78s"))
     settled(rig)
     assert "timeout server 78s" in rig.dataplane.file(), "the hand edit was lost"
 
@@ -271,7 +271,7 @@ def test_sigterm_while_the_api_is_silent_ends_in_time(rig: Rig) -> None:
 def test_sighup_compares_now(rig: Rig) -> None:
     in_step(rig, RESYNC_PERIOD="1h")
     path = rig.dataplane.config
-    path.write_text(path.read_text().replace("server n1 127.0.11.1:30443", "server n1 127.0.11.1:30444"))
+    rig.hand_edit(path.read_text().replace("server n1 127.0.11.1:30443", "server n1 127.0.11.1:30444"))
     rig.daemon.process.signal(1)
     wait_until(lambda: "server n1 127.0.11.1:30443" in rig.dataplane.file(), 10, "the hand edit to be repaired")
 
