@@ -133,9 +133,9 @@ def test_change_undone_three_times_is_left_to_the_other_writer(world: World) -> 
         daemon.wait_metric("changes_undone_total", time, timeout=60)
         world.expect("node-a", "node-b")
         world.in_step()
-    theirs = undo(world, "node-b")
+    ours, theirs = world.version(), undo(world, "node-b")
     body = daemon.wait_not_ready("somebody else undoes our changes", timeout=60)
-    assert f"version {theirs} has, against what we wrote as version" in body and "server node-b: it is gone" in body
+    assert f"version {theirs} has, against what we wrote as version {ours}: server node-b: it is gone" in body, body
     daemon.wait_log(f"level=error msg=\"somebody else undoes our changes; HAProxy is left to them for now\".*version {theirs} ")
     before = traces(world)
     # Nor is anything else written there now.
