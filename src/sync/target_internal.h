@@ -40,7 +40,7 @@ struct slot {
     struct brake brake;
     struct rivalry rivalry;
     char *undone_how; /* the last time; NULL: never */
-    bool took_over; /* it was in step once: what goes from now on goes for a reason that the log has */
+    bool took_over;   /* it was in step once: what goes from now on goes for a reason that the log has */
 
     bool writing;      /* the transaction in hand carries its plan */
     char *write_cause; /* of the wish that the transaction in hand is for; another may have come since */
