@@ -90,7 +90,7 @@ class Target:
             "INGRESS_NAMESPACE": namespace, "INGRESS_SERVICE_NAME": SERVICE, "KUBECONFIG": str(kubeconfig),
             "HAPROXY_DATAPLANE_URL": self.dataplane.url, "HAPROXY_DATAPLANE_USERNAME": user,
             "HAPROXY_DATAPLANE_PASSWORD": password, "HAPROXY_BACKEND_NAME": BACKEND, "HAPROXY_BACKEND_PORT": str(NODE_PORT),
-            "RESYNC_PERIOD": "1h", "ALLOW_EMPTY": "true", "HAPROXY_KEEP_SERVERS": KEPT_SERVER, **settings})
+            "RESYNC_PERIOD": "1h", "MAX_LOSS_PERCENT": "100", "ALLOW_EMPTY": "true", "HAPROXY_KEEP_SERVERS": KEPT_SERVER, **settings})
 
 
 def cpu_seconds(pid: int) -> float:
