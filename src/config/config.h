@@ -41,6 +41,18 @@ struct config_mapping {
 
 #define CONFIG_MAPPINGS_MAX 64
 
+/* One HAProxy, by its Data Plane API. */
+struct config_dataplane {
+    /* "http(s)://host:port[/prefix]" or "unix:/path": validated, no userinfo, no query, no trailing slash, so that it can
+     * be shown and that a path can be put behind it. */
+    char *url;
+    char *socket; /* unix path, NULL for TCP */
+    /* Of its line in HAPROXY_DATAPLANE_CREDENTIALS_FILE, else those of the variables, which are the same for all. */
+    struct secret username, password, token;
+};
+
+#define CONFIG_DATAPLANES_MAX 16
+
 struct config {
     /* INGRESS_SERVICES, or the one that the single variables make; at least one, no backend twice, in the order given. */
     struct config_mapping *mappings;
@@ -61,13 +73,10 @@ struct config {
     unsigned max_loss_percent; /* 0 to 100 */
     bool dry_run;
 
-    /* "http(s)://host:port[/prefix]" or "unix:/path": validated, no userinfo, no query, no trailing slash, so that it can
-     * be shown and that a path can be put behind it. */
-    char *dataplane_url;
-    char *dataplane_socket; /* unix path, NULL for TCP */
-    struct secret dataplane_username;
-    struct secret dataplane_password;
-    struct secret dataplane_token;
+    /* HAPROXY_DATAPLANE_URL: at least one, none twice, in the order given. */
+    struct config_dataplane *dataplanes;
+    size_t dataplane_count;
+    char *dataplane_credentials_file; /* NULL: none */
 
     char *backend_name;    /* the single variable, or its default */
     uint16_t backend_port; /* 0: the Service's nodePort, or else the endpoint's own */
@@ -79,6 +88,8 @@ struct config {
     size_t keep_server_count;
     bool create_backend;
     bool allow_empty;
+    uint64_t park_ttl_ms; /* 0: servers that are out are removed at once */
+    bool park_nodes;
     uint64_t resync_period_ms;
 
     char *kubeconfig; /* colon-separated list of files; NULL: in-cluster */

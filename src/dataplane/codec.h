@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "model/backend.h"
+#include "model/runtime.h"
 
 struct diff;
 struct diff_rules;
@@ -59,6 +60,18 @@ struct codec_reload_history {
 };
 int codec_read_reloads(const char *json, size_t len, struct codec_reload_history *ret, struct error *err) must_check;
 void codec_reload_history_fini(struct codec_reload_history *h);
+
+/* GET .../runtime/backends/B/servers: fills servers, sorted, and sets readable. An address in brackets loses them. */
+int codec_read_runtime(const char *json, size_t len, struct runtime *ret, struct error *err) must_check;
+/* GET or PUT .../runtime/backends/B/servers/S */
+int codec_read_runtime_server(const char *json, size_t len, struct runtime_server *ret, struct error *err) must_check;
+
+/* GET .../runtime/info: which process answered. */
+struct codec_worker {
+    int64_t pid;
+    int64_t uptime_s; /* -1: not told */
+};
+int codec_read_worker(const char *json, size_t len, struct codec_worker *ret, struct error *err) must_check;
 
 /* {"code","message"}: the message, or the start of whatever it is, made safe for a log line. */
 void codec_error_message(const char *body, size_t len, char *ret, size_t max);

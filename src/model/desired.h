@@ -56,6 +56,7 @@ struct mapping_rules {
     bool node_port_check; /* check the healthCheckNodePort where the Service has one */
     uint64_t drain_timeout_ms;
     const char *node_selector; /* that the Nodes are watched with, for messages; NULL: none */
+    bool park_nodes;           /* fill spares */
 };
 
 /* All borrowed. */
@@ -94,10 +95,16 @@ enum desired_state {
     DESIRED_UNDECIDED,  /* a rule needs a decision by the user: `problem` says which */
 };
 
+#define DESIRED_SPARES_MAX 64
+
 struct desired {
     enum desired_state state;
     struct desired_server *servers; /* ordered by name */
     size_t server_count;
+    /* With park_nodes and state OK: eligible nodes without a server, the first by name, for lines in maintenance that are
+     * ready for a first endpoint. state is OUT; the port is that of the node, or of the first server where none is known. */
+    struct desired_server *spares;
+    size_t spare_count;
     struct desired_skip *skips;
     size_t skip_count;
     size_t endpoint_count; /* all endpoints seen, usable or not; one that is in two slices counts twice */
@@ -112,7 +119,8 @@ struct desired {
 void desired_compute(const struct desired_input *in, struct desired *ret);
 void desired_init(struct desired *d);
 void desired_fini(struct desired *d);
-void desired_copy(struct desired *to, const struct desired *from); /* deep; not the skips; `to` is initialised */
+void desired_copy(struct desired *to, const struct desired *from);  /* deep; not the skips; `to` is initialised */
+void desired_clone(struct desired *to, const struct desired *from); /* the same with the skips */
 /* The same for HAProxy: all but skips, reasons, note and due_ms. */
 bool desired_eq(const struct desired *a, const struct desired *b);
 

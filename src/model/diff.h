@@ -8,6 +8,12 @@
  * server-template is skipped, and both are named. Where a name stands on several lines (HAProxy refuses to start with
  * that) a write could hit any of them: the first is looked after, unless one of them is not ours.
  *
+ * Parking (rules.parking): a line that is not wished for is put into maintenance and kept, and its removal waits for a
+ * transaction that is made anyway, or for room (model/parking). Spares of the wish get a line in maintenance.
+ *
+ * Without a reload (rules.runtime): a draining server keeps its line as it is, since the running HAProxy is told instead
+ * (model/lane). Otherwise it is put into maintenance.
+ *
  * A check port of the wish is checked by HTTP: adv_check is to be "httpchk" whatever the rules say, and one that does not
  * say what to ask for gets GET /healthz. Without a check port it is what the rules say.
  */
@@ -20,6 +26,8 @@
 #include "model/backend.h"
 #include "model/desired.h"
 
+struct parking;
+
 enum proxy_v2 { PROXY_V2_OFF, PROXY_V2_DEFAULT_SERVER, PROXY_V2_SERVER };
 
 struct diff_rules {
@@ -31,12 +39,28 @@ struct diff_rules {
     bool allow_empty;
     bool create_backend;
     bool own_check_port; /* the check's port is ours: that of the wish, or none; otherwise both are left alone */
+    const struct parking *parking; /* borrowed; NULL: what is not wished for is removed at once */
+    bool runtime;                  /* changes are made without a reload where that is possible */
 };
 
 enum diff_op { DIFF_ADD, DIFF_CHANGE, DIFF_REMOVE };
 
+/* What differs of a server line. */
+enum diff_field {
+    DIFF_ADDRESS = 1,
+    DIFF_PORT = 2,
+    DIFF_WEIGHT = 4,
+    DIFF_MAINTENANCE = 8,
+    DIFF_CHECK = 16,
+    DIFF_CHECK_PORT = 32,
+    DIFF_PROXY_V2 = 64,
+};
+
 struct diff_change {
     enum diff_op op;
+    unsigned fields;              /* CHANGE: bits of diff_field */
+    bool parks;                   /* ADD or CHANGE: to a line in maintenance that nothing wishes for yet, or any more */
+    bool lazy;                    /* REMOVE of a parked one that may wait for another transaction */
     struct backend_server server; /* ADD, CHANGE: as it should be (json: the old object for CHANGE); REMOVE: as it is */
     char *detail;                 /* "address 10.0.0.1 -> 10.0.0.2, check on"; "" for ADD and REMOVE */
     char *reason;                 /* why it is wanted, drains, or is out; NULL where the wish gives none */
@@ -72,6 +96,7 @@ struct diff {
     size_t foreign_inherit_count; /* of these, how many will inherit the send-proxy-v2 that backend_change adds */
     size_t ours_count;            /* lines that are ours, before the change */
     size_t live_count;            /* of these, not in maintenance */
+    size_t parked_count;          /* of these, in maintenance and not wished for */
     size_t loss_count;            /* changes that are a loss and not announced */
 };
 
@@ -80,6 +105,11 @@ struct diff {
 void diff_compute(const struct backend *actual, const struct desired *desired, const struct diff_rules *rules,
                   struct diff *ret);
 void diff_fini(struct diff *d); /* a zeroed one is allowed */
+
+/* It cannot be had without a transaction, and so without a reload: a line that appears or goes, a field that the running
+ * HAProxy cannot be told, an address that is a name. For backend settings see backend_change and create_backend. With
+ * rules.runtime, lazy changes are among d->changes only where something else needs a transaction. */
+bool diff_needs_transaction(const struct backend *actual, const struct diff_change *c);
 
 /* Takes the losses that were not announced out of d, for the brake; true where there is something left to write, else
  * a verdict of DIFF_WRITE becomes DIFF_NOTHING. After it loss_count is 0 and change_count says what is left; the other

@@ -1,6 +1,11 @@
-/* The connections of one run: one libcurl multi, Kubernetes and the Data Plane API on it. */
+/*
+ * The connections of one run: one libcurl multi, Kubernetes and the Data Plane APIs on it. Each of these has two connections:
+ * one writes and reads the file, one step at a time; the other tells the running HAProxy, which must not wait for that.
+ */
 #ifndef SYNC_CLIENTS_H
 #define SYNC_CLIENTS_H
+
+#include <stddef.h>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -12,13 +17,20 @@ struct http;
 struct kube_access;
 struct kube_client;
 
+struct clients_dataplane {
+    struct dataplane_client *file;
+    struct dataplane_client *runtime;
+};
+
 struct clients {
     struct http *http;
     struct kube_client *kube;
-    struct dataplane_client *dataplane;
+    struct clients_dataplane *dataplanes; /* as in config, and in its order */
+    size_t dataplane_count;
 };
 
-/* config and log outlive them. ERROR_FATAL: certificates unreadable, no memory for libcurl. -1: *ret is to be freed still. */
+/* config and log outlive them. requested gets the client's URL as its target. ERROR_FATAL: certificates unreadable, no memory
+ * for libcurl. -1: *ret is to be freed still. */
 int clients_make(struct event_base *base, struct config *config, const struct kube_access *access, const char *version,
                  const struct dataplane_client_events *events, const struct log *log, struct clients *ret,
                  struct error *err) must_check;

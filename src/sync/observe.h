@@ -1,6 +1,7 @@
 /*
  * Reads backends from the Data Plane API: base fields, servers and server-templates of each, and the file itself, all at
- * the same configuration version. Reads only.
+ * the same configuration version; and what the running HAProxy has of them, where that is asked for and can be read. Reads
+ * only.
  */
 #ifndef SYNC_OBSERVE_H
 #define SYNC_OBSERVE_H
@@ -10,14 +11,24 @@
 
 #include "base/error.h"
 #include "model/backend.h"
+#include "model/runtime.h"
 
 struct dataplane_answer;
 struct dataplane_client;
 
-enum observe_step { OBSERVE_IDLE, OBSERVE_BACKEND, OBSERVE_SERVERS, OBSERVE_TEMPLATES, OBSERVE_RAW };
+enum observe_step {
+    OBSERVE_IDLE,
+    OBSERVE_BACKEND,
+    OBSERVE_SERVERS,
+    OBSERVE_TEMPLATES,
+    OBSERVE_RAW,
+    OBSERVE_WORKER,  /* of the running HAProxy; */
+    OBSERVE_RUNTIME, /* each backend of it */
+};
 
 struct observed {
     struct backend backend;
+    struct runtime runtime; /* not readable: why says so */
     struct error
         unreadable; /* kind NONE, or what about this one cannot be understood, and backend is not to be believed */
 };
@@ -27,7 +38,10 @@ struct observe {
     const char *const *names; /* borrowed */
     size_t count;
     enum observe_step step;
-    size_t at;              /* the backend that is being read */
+    size_t at;          /* the backend that is being read */
+    bool with_runtime;  /* set it after observe_init: the running HAProxy is read, too */
+    int64_t worker_pid; /* of the HAProxy that answered; -1: not known */
+    int64_t worker_uptime_s;
     unsigned restarts;      /* the version moved while we read */
     struct observed *found; /* `count` of them */
     /* err NULL: found is complete, and each may be moved out. Otherwise its kind says how to go on. */

@@ -23,10 +23,17 @@ struct telemetry;
 
 struct target_options {
     struct dataplane_client *client; /* borrowed */
-    const char *const *backends;     /* names, each once; borrowed, as are the strings in rules */
+    /* Borrowed; a second connection, for what overtakes the writing of the file. NULL: the running HAProxy is neither read nor
+     * told anything, all goes by transactions. */
+    struct dataplane_client *runtime;
+    const char *const *backends; /* names, each once; borrowed, as are the strings in rules */
     size_t backend_count;
     struct plan_rules rules; /* for all of them */
     uint64_t resync_period_ms;
+    uint64_t park_ttl_ms; /* 0: what is out is removed at once */
+    /* Whether Kubernetes has a node for the server of that name; NULL: all have one. */
+    bool (*node_exists)(const void *arg, const char *server);
+    const void *node_arg;
     struct telemetry *telemetry;
     const struct log *log;
 };

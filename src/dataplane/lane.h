@@ -1,0 +1,63 @@
+/*
+ * The machine of one write without a reload: PUT server?version= -> the running HAProxy read back and compared, as
+ * (state, event) -> action over plain structs. It sends nothing itself (sync/target does).
+ */
+#ifndef DATAPLANE_LANE_H
+#define DATAPLANE_LANE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "dataplane/txn.h"
+#include "model/backend.h"
+
+struct dataplane_answer;
+struct diff_change;
+
+enum lane_state { LANE_IDLE, LANE_WRITE, LANE_READ, LANE_DONE };
+
+/* How it ended: the label of fast_writes_total{result}. */
+enum lane_result {
+    LANE_WRITTEN,      /* the file has it (version), and the running HAProxy shows it */
+    LANE_RELOADS,      /* 202: the file has it, and the API reloads by itself (reload_id) */
+    LANE_UNPROVEN,     /* the file has it, but the running HAProxy shows something else, or cannot be read: commit */
+    LANE_CONFLICT,     /* 409, 404: the version or the server is not what it was: read again */
+    LANE_REJECTED,     /* 400, 422, ...: the same again will fail */
+    LANE_UNAUTHORIZED, /* 401, 403 */
+    LANE_UNAVAILABLE,  /* 5xx, 429, no connection: nothing was written */
+    LANE_UNKNOWN,      /* sent, and the answer lost: read again to know */
+};
+
+struct lane {
+    enum lane_state state;
+    struct buf path;
+    char *body, *read_path;
+    struct backend_server wanted;
+    int64_t version; /* to write at; with WRITTEN, RELOADS, UNPROVEN the new one */
+    char *reload_id; /* with RELOADS */
+    enum lane_result result;
+    struct error error;     /* why; kind NONE where written */
+    int64_t retry_after_ms; /* -1 */
+    uint64_t write_us, read_us;
+};
+
+void lane_init(struct lane *l);
+void lane_fini(struct lane *l);
+
+/* change is of op CHANGE. keep_maintenance: the old line's maintenance stays as it is. -1: it cannot be put into words.
+ * *ret is TXN_SEND or, when done, TXN_FINISHED; its path and body are valid until the next call. */
+int lane_start(struct lane *l, int64_t version, const char *backend, const struct diff_change *change,
+               bool keep_maintenance, struct txn_action *ret, struct error *err) must_check;
+struct txn_action lane_answer(struct lane *l, const struct dataplane_answer *a);
+
+/* SIGTERM or a cancelled request: it ends here; what was sent is UNKNOWN. */
+const char *lane_result_name(enum lane_result r);
+
+/* PUT .../runtime/backends/B/servers/S {"admin_state":"drain"}; allocated. */
+char *lane_call_path(const char *backend, const char *server) must_check;
+/* The answer to it: 0 where the server is in that state now. ERROR_GONE: not there; else as the answer is. */
+int lane_call_answer(const struct dataplane_answer *a, enum runtime_admin wanted, struct error *err) must_check;
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * Parked servers: lines of ours in maintenance that nothing wishes for (any more), kept so that the return of an endpoint
+ * needs no reload. Remembers since when each is parked (as far as we saw it), and says which may go. Pure.
+ */
+#ifndef MODEL_PARKING_H
+#define MODEL_PARKING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+#define PARKING_MAX 64
+
+struct backend;
+struct desired;
+struct diff_rules;
+struct parking;
+
+enum parking_verdict {
+    PARKING_STAY, /* it is parked, or may be */
+    PARKING_LAZY, /* parked for longer than the time to live, or its node does not exist: it goes with the next transaction */
+    PARKING_NOW, /* more than PARKING_MAX are parked: the longest parked ones go */
+};
+
+struct parking *parking_new(uint64_t ttl_ms) must_check;
+void parking_free(struct parking *p); /* NULL is allowed */
+
+/* Looks at what is parked now: lines of actual that are ours by rules, in maintenance, and neither wished for nor spare.
+ * node_exists (NULL: all do) tells whether Kubernetes has a node for the server of that name. A wish whose state is neither OK
+ * nor EMPTY changes nothing. */
+void parking_look(struct parking *p, const struct backend *actual, const struct desired *wish,
+                  const struct diff_rules *rules, bool (*node_exists)(const void *arg, const char *server),
+                  const void *arg, uint64_t now_ms);
+
+/* Of any name; one that is not parked may be. */
+enum parking_verdict parking_verdict(const struct parking *p, const char *server);
+size_t parking_count(const struct parking *p);
+/* How many more may be parked, spares among them. */
+size_t parking_room(const struct parking *p);
+
+#endif
