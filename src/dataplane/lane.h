@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "dataplane/txn.h"
 #include "model/backend.h"
+#include "model/runtime.h"
 
 struct dataplane_answer;
 struct diff_change;
@@ -35,6 +36,7 @@ struct lane {
     struct buf path;
     char *body, *read_path;
     struct backend_server wanted;
+    unsigned fields; /* that were written: bits of diff_field */
     int64_t version; /* to write at; with WRITTEN, RELOADS, UNPROVEN the new one */
     char *reload_id; /* with RELOADS */
     enum lane_result result;
@@ -46,18 +48,21 @@ struct lane {
 void lane_init(struct lane *l);
 void lane_fini(struct lane *l);
 
-/* change is of op CHANGE. keep_maintenance: the old line's maintenance stays as it is. -1: it cannot be put into words.
- * *ret is TXN_SEND or, when done, TXN_FINISHED; its path and body are valid until the next call. */
+/* change is of op CHANGE. keep_maintenance: the old line's maintenance stays as it is. -1: it cannot be put into words, and l
+ * is as it was. The action's path and body are valid until the next call. The same struct serves one write after the other.
+ *
+ * HAProxy has obeyed when the write is answered, so it is read once: what it shows then, it will show. To be given up amid a
+ * request needs no call; what was sent is LANE_UNKNOWN then. */
 int lane_start(struct lane *l, int64_t version, const char *backend, const struct diff_change *change,
                bool keep_maintenance, struct txn_action *ret, struct error *err) must_check;
 struct txn_action lane_answer(struct lane *l, const struct dataplane_answer *a);
 
-/* SIGTERM or a cancelled request: it ends here; what was sent is UNKNOWN. */
 const char *lane_result_name(enum lane_result r);
 
 /* PUT .../runtime/backends/B/servers/S {"admin_state":"drain"}; allocated. */
 char *lane_call_path(const char *backend, const char *server) must_check;
-/* The answer to it: 0 where the server is in that state now. ERROR_GONE: not there; else as the answer is. */
+/* The answer to it: 0 where the server is in that state now. ERROR_GONE: not there (or, with HAProxy 2.6 behind a master
+ * socket, not to be seen; Data Plane API 3.0 answers both with 500: ERROR_RETRY); ERROR_INVALID: it did not obey. */
 int lane_call_answer(const struct dataplane_answer *a, enum runtime_admin wanted, struct error *err) must_check;
 
 #endif
