@@ -76,6 +76,33 @@ static void read_status(const char *json, size_t size)
         codec_reload_fini(&reload);
 }
 
+/* Sorted, each with a name, none in brackets; a single one is read as it is in a list. */
+static void read_runtime(const char *json, size_t size)
+{
+    struct runtime r;
+    struct runtime_server one;
+    struct codec_worker worker;
+    struct error err = {0};
+    runtime_init(&r);
+    if (codec_read_runtime(json, size, &r, &err) == 0) {
+        check(r.readable);
+        for (size_t i = 0; i < r.count; i++) {
+            check(!str_empty(r.servers[i].name) && r.servers[i].address != NULL && r.servers[i].weight >= -1);
+            check(runtime_find(&r, r.servers[i].name) != NULL);
+            check(i == 0 || strcmp(r.servers[i - 1].name, r.servers[i].name) <= 0);
+        }
+    } else {
+        check(!r.readable && r.count == 0 && err.kind == ERROR_INVALID);
+    }
+    runtime_fini(&r);
+    if (codec_read_runtime_server(json, size, &one, &err) == 0) {
+        check(!str_empty(one.name) && (size_t)one.admin <= RUNTIME_MAINT);
+        runtime_server_fini(&one);
+    }
+    if (codec_read_worker(json, size, &worker, &err) == 0)
+        check(worker.pid > 0 && worker.uptime_s >= -1);
+}
+
 static void read_message(const char *json, size_t size)
 {
     for (size_t max = 8; max <= 512; max *= 4) {
@@ -108,6 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             check(b.templates[i].first <= b.templates[i].last && !str_empty(b.templates[i].prefix));
     backend_fini(&b);
     read_status(json, size);
+    read_runtime(json, size);
     read_message(json, size);
     return 0;
 }
