@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "config/credentials.h"
+#include "config/dataplanes.h"
 #include "config/environment.h"
 #include "config/fields.h"
 #include "config/report.h"
@@ -91,10 +92,12 @@ int config_parse(char *const *env, struct config *ret, struct config_report *rep
 
 void config_fini(struct config *c)
 {
-    char *const strings[] = {c->ingress_namespace, c->ingress_service, c->ingress_port,     c->ingress_services,
-                             c->node_selector,     c->dataplane_url,   c->dataplane_socket, c->backend_name,
-                             c->balance,           c->adv_check,       c->kubeconfig,       c->listen_host};
+    char *const strings[] = {c->ingress_namespace, c->ingress_service, c->ingress_port,
+                             c->ingress_services,  c->node_selector,   c->dataplane_credentials_file,
+                             c->backend_name,      c->balance,         c->adv_check,
+                             c->kubeconfig,        c->listen_host};
     services_fini(c);
+    dataplanes_fini(c);
     for (size_t i = 0; i < array_len(strings); i++)
         free(strings[i]);
     for (size_t i = 0; i < c->keep_server_count; i++)

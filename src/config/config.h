@@ -47,7 +47,8 @@ struct config_dataplane {
      * be shown and that a path can be put behind it. */
     char *url;
     char *socket; /* unix path, NULL for TCP */
-    /* Of its line in HAPROXY_DATAPLANE_CREDENTIALS_FILE, else those of the variables, which are the same for all. */
+    /* Of its line in HAPROXY_DATAPLANE_CREDENTIALS_FILE (which may turn from user name and password to a token, and back, when it
+     * is read again), else copies of those of the variables. */
     struct secret username, password, token;
 };
 
@@ -77,6 +78,8 @@ struct config {
     struct config_dataplane *dataplanes;
     size_t dataplane_count;
     char *dataplane_credentials_file; /* NULL: none */
+    /* What the variables give; in use by the dataplanes that have no line in that file. */
+    struct secret dataplane_username, dataplane_password, dataplane_token;
 
     char *backend_name;    /* the single variable, or its default */
     uint16_t backend_port; /* 0: the Service's nodePort, or else the endpoint's own */
@@ -124,11 +127,15 @@ void config_fini(struct config *c);
 void config_report_fini(struct config_report *r);
 
 /* The effective settings, one NAME=value a line and where it comes from behind "  # ", secrets masked; then a line of remark
- * for each backend, "# backend web: Service ns/web, port https". What check-config prints. */
+ * for each HAProxy and each backend, "# HAProxy http://a:5555: user name admin, password *** by its line in FILE",
+ * "# backend web: Service ns/web, port https". What check-config prints. */
 void config_print(const struct config *c, struct buf *out);
 
 /* The mappings as INGRESS_SERVICES would have them: "ns/web:https=be_https, ns/api=api". For the log. */
 void config_print_mappings(const struct config *c, struct buf *out);
+
+/* The URLs as HAPROXY_DATAPLANE_URL would have them: "http://a:5555,unix:/run/b.sock". For the log. */
+void config_print_dataplanes(const struct config *c, struct buf *out);
 
 /* The text of --help, of config.example.env, and of README's table (Markdown). */
 void config_print_help(struct buf *out);

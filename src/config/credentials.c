@@ -6,12 +6,19 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "config/config.h"
+#include "config/credentials_file.h"
+#include "config/dataplanes.h"
 #include "config/environment.h"
 #include "config/fields.h"
 #include "config/report.h"
+#include "config/url.h"
+
+#define BAD_LINES_SHOWN 5
+#define URL_EDITS_MAX 3
 
 /* What the environment has of one of them. */
 struct given {
+    enum secret_part part;
     const struct config_field *field;
     struct secret *secret;
     char *file_name;   /* NAME_FILE */
@@ -34,31 +41,17 @@ static const char *take(char *const *env, const char *name, bool *empty)
     return NULL;
 }
 
-static void look_up(char *const *env, enum config_field_id id, struct secret *secret, struct given *ret)
+static void look_up(char *const *env, enum config_field_id id, enum secret_part part, struct secret *secret,
+                    struct given *ret)
 {
-    *ret = (struct given){.field = config_field(id), .secret = secret};
+    *ret = (struct given){.part = part, .field = config_field(id), .secret = secret};
     ret->file_name = mem_printf("%s_FILE", ret->field->name);
     ret->value = take(env, ret->field->name, &ret->empty);
     ret->path = take(env, ret->file_name, &ret->empty);
 }
 
-/* Why the secret's text cannot be used, or NULL. Never shows any of it. */
-static const char *refuse_text(enum config_field_id id, const char *text)
-{
-    for (const char *p = text; *p != '\0'; p++) {
-        unsigned char c = (unsigned char)*p;
-        if (c < 0x20 || c == 0x7f)
-            return "it holds a control character, such as a line break";
-        if (id == CONFIG_DATAPLANE_USERNAME && c == ':')
-            return "it holds a ':', which basic authentication cannot carry";
-        if (id == CONFIG_DATAPLANE_TOKEN && (c == ' ' || c >= 0x80))
-            return str_has_prefix(text, "Bearer ") ? "leave out the word Bearer" : "it holds a space or is not ASCII";
-    }
-    return NULL;
-}
-
 /* A Secret that was made with `echo` ends in a line break, which nobody means. */
-static void parse_value(enum config_field_id id, const struct given *g, struct config_report *report)
+static void parse_value(const struct given *g, struct config_report *report)
 {
     size_t len = strlen(g->value);
     char *text = mem_strdup(g->value);
@@ -68,7 +61,7 @@ static void parse_value(enum config_field_id id, const struct given *g, struct c
             text[--len] = '\0';
         report_warning(report, "%s: ends with a line break, which is left out", g->field->name);
     }
-    const char *why = len == 0 ? "it is empty but for that" : refuse_text(id, text);
+    const char *why = len == 0 ? "it is empty but for that" : credentials_refuse(g->part, text);
     if (why != NULL)
         report_error(report, "%s: expected %s; %s", g->field->name, g->field->expected, why);
     else
@@ -76,10 +69,15 @@ static void parse_value(enum config_field_id id, const struct given *g, struct c
     mem_wipe_free(text);
 }
 
-static void parse_path(enum config_field_id id, const struct given *g, struct config_report *report)
+/* Whether it is meant as a path. Anything else may be the secret itself, put into the wrong variable: so it is not shown. */
+static bool is_path(const char *value)
 {
-    /* Anything else may be the secret itself, put into the wrong variable: so it is not shown. */
-    if (g->path[0] != '/' && !str_has_prefix(g->path, "./") && !str_has_prefix(g->path, "../")) {
+    return value[0] == '/' || str_has_prefix(value, "./") || str_has_prefix(value, "../");
+}
+
+static void parse_path(const struct given *g, struct config_report *report)
+{
+    if (!is_path(g->path)) {
         report_error(report,
                      "%s: expected the path of a file, beginning with '/' or './' (the value is not shown: it may "
                      "be the secret itself, which would belong into %s)",
@@ -92,21 +90,21 @@ static void parse_path(enum config_field_id id, const struct given *g, struct co
         report_error(report, "%s: expected a readable file that holds it; %s", g->file_name, err.message);
         return;
     }
-    const char *why = refuse_text(id, g->secret->value);
+    const char *why = credentials_refuse(g->part, g->secret->value);
     if (why == NULL)
         return;
     cleanup(mem_free_ptr) char *shown = report_name_value(g->file_name, g->path);
     report_error(report, "%s: expected the file to hold %s; %s", shown, g->field->expected, why);
 }
 
-static void parse_one(enum config_field_id id, const struct given *g, struct config_report *report)
+static void parse_one(const struct given *g, struct config_report *report)
 {
     if (g->value != NULL && g->path != NULL)
         report_error(report, "%s and %s are both set: expected one of them", g->field->name, g->file_name);
     else if (g->value != NULL)
-        parse_value(id, g, report);
+        parse_value(g, report);
     else if (g->path != NULL)
-        parse_path(id, g, report);
+        parse_path(g, report);
 }
 
 static void check_half(const struct given *has, const struct given *lacks, struct config_report *report)
@@ -116,29 +114,171 @@ static void check_half(const struct given *has, const struct given *lacks, struc
                      lacks->field->name, lacks->file_name, lacks->empty ? "empty" : "not");
 }
 
-void credentials_parse(char *const *env, struct config *c, struct config_report *report)
+/* Those of the variables; whether there are any. */
+static bool parse_variables(char *const *env, struct config *c, struct config_report *report)
 {
-    enum { USER, PASSWORD, TOKEN, COUNT };
-    static const enum config_field_id ids[COUNT] = {CONFIG_DATAPLANE_USERNAME, CONFIG_DATAPLANE_PASSWORD,
-                                                    CONFIG_DATAPLANE_TOKEN};
+    enum { COUNT = 3 };
+    static const enum config_field_id ids[COUNT] = {[SECRET_USER] = CONFIG_DATAPLANE_USERNAME,
+                                                    [SECRET_PASSWORD] = CONFIG_DATAPLANE_PASSWORD,
+                                                    [SECRET_TOKEN] = CONFIG_DATAPLANE_TOKEN};
     struct secret *secrets[COUNT] = {&c->dataplane_username, &c->dataplane_password, &c->dataplane_token};
     struct given g[COUNT];
     for (size_t i = 0; i < COUNT; i++) {
-        look_up(env, ids[i], secrets[i], &g[i]);
-        parse_one(ids[i], &g[i], report);
+        look_up(env, ids[i], (enum secret_part)i, secrets[i], &g[i]);
+        parse_one(&g[i], report);
         c->given |= is_given(&g[i]) ? (uint64_t)1 << ids[i] : 0;
     }
-    if (is_given(&g[TOKEN]) && (is_given(&g[USER]) || is_given(&g[PASSWORD]))) {
+    if (is_given(&g[SECRET_TOKEN]) && (is_given(&g[SECRET_USER]) || is_given(&g[SECRET_PASSWORD]))) {
         report_error(report, "HAPROXY_DATAPLANE_TOKEN is set beside HAPROXY_DATAPLANE_USERNAME or _PASSWORD: expected "
                              "either the token or user name and password");
     } else {
-        check_half(&g[USER], &g[PASSWORD], report);
-        check_half(&g[PASSWORD], &g[USER], report);
+        check_half(&g[SECRET_USER], &g[SECRET_PASSWORD], report);
+        check_half(&g[SECRET_PASSWORD], &g[SECRET_USER], report);
     }
-    if (!is_given(&g[TOKEN]) && !is_given(&g[USER]) && !is_given(&g[PASSWORD]))
-        report_warning(report, "neither HAPROXY_DATAPLANE_USERNAME and HAPROXY_DATAPLANE_PASSWORD nor "
-                               "HAPROXY_DATAPLANE_TOKEN is set: the Data Plane API is asked without credentials, which "
-                               "it refuses unless something in front of it adds them");
     for (size_t i = 0; i < COUNT; i++)
         free(g[i].file_name);
+    return is_given(&g[SECRET_TOKEN]) || is_given(&g[SECRET_USER]) || is_given(&g[SECRET_PASSWORD]);
+}
+
+/* ---- the file with a line for each URL ---- */
+
+static void refuse_lines(const char *shown, const struct credentials_file *f, struct config_report *report)
+{
+    size_t bad = 0;
+    for (size_t i = 0; i < f->count; i++)
+        if (f->lines[i].why != NULL && ++bad <= BAD_LINES_SHOWN)
+            report_error(report, "%s, line %zu: expected " CREDENTIALS_LINE_EXPECTED "; %s", shown, f->lines[i].number,
+                         f->lines[i].why);
+    if (bad > BAD_LINES_SHOWN)
+        report_error(report, "%s: expected lines " CREDENTIALS_LINE_EXPECTED "; %zu more are none", shown,
+                     bad - BAD_LINES_SHOWN);
+}
+
+/* The URL without a line that may be meant by this one; NULL: none. */
+static const char *meant_url(const struct config *c, const struct credentials_file *f, const char *url)
+{
+    const char *best = NULL;
+    size_t fewest = URL_EDITS_MAX + 1;
+    for (size_t i = 0; i < c->dataplane_count; i++) {
+        size_t edits = str_distance(url, c->dataplanes[i].url, URL_EDITS_MAX);
+        if (edits < fewest && credentials_file_find(f, c->dataplanes[i].url) == NULL) {
+            fewest = edits;
+            best = c->dataplanes[i].url;
+        }
+    }
+    return best;
+}
+
+static bool is_of_a_dataplane(const struct config *c, const char *url)
+{
+    for (size_t i = 0; i < c->dataplane_count; i++)
+        if (dataplane_url_same(c->dataplanes[i].url, url))
+            return true;
+    return false;
+}
+
+/* What is odd about a line that can be used. */
+static void warn_of_line(const char *shown, const struct config *c, const struct credentials_file *f,
+                         const struct credentials_line *line, struct config_report *report)
+{
+    if (line->blank_around)
+        report_warning(report,
+                       "%s, line %zu: the password begins or ends with white space, which is taken as a part of it",
+                       shown, line->number);
+    /* Where no URL could be used, an error says so already. */
+    if (c->dataplane_count == 0 || is_of_a_dataplane(c, line->url))
+        return;
+    cleanup(mem_free_ptr) char *masked = url_masked(line->url);
+    cleanup(mem_free_ptr) char *quoted = report_quoted(masked);
+    const char *meant = meant_url(c, f, line->url);
+    cleanup(mem_free_ptr) char *meant_masked = meant != NULL ? url_masked(meant) : NULL;
+    cleanup(mem_free_ptr) char *meant_quoted = meant != NULL ? report_quoted(meant_masked) : NULL;
+    report_warning(report, "%s, line %zu: the line is not used, since its URL %s is not in HAPROXY_DATAPLANE_URL%s%s%s",
+                   shown, line->number, quoted, meant != NULL ? "; did you mean " : "",
+                   meant != NULL ? meant_quoted : "", meant != NULL ? "?" : "");
+}
+
+/* -1: reported. The lines point into *ret_file. */
+static int read_lines(const struct config *c, struct secret_file *ret_file, struct credentials_file *ret,
+                      struct config_report *report)
+{
+    const char *name = config_field(CONFIG_DATAPLANE_CREDENTIALS_FILE)->name, *path = c->dataplane_credentials_file;
+    struct error err;
+    if (!is_path(path)) {
+        report_error(report,
+                     "%s: expected the path of a file, beginning with '/' or './' (the value is not shown: it may be "
+                     "what belongs into that file)",
+                     name);
+        return -1;
+    }
+    if (secret_file_read(path, ret_file, &err) != 0) {
+        report_error(report, "%s: expected a readable file with lines " CREDENTIALS_LINE_EXPECTED "; %s", name,
+                     err.message);
+        return -1;
+    }
+    cleanup(mem_free_ptr) char *shown = report_name_value(name, path);
+    credentials_file_parse(ret_file->text, ret_file->len, ret);
+    refuse_lines(shown, ret, report);
+    for (size_t i = 0; i < ret->count; i++)
+        if (ret->lines[i].why == NULL)
+            warn_of_line(shown, c, ret, &ret->lines[i], report);
+    if (ret->count == 0)
+        report_warning(report, "%s: the file has no line with credentials, so it is of no effect", shown);
+    return credentials_file_first_bad(ret) == NULL ? 0 : -1;
+}
+
+static void set_line(const char *path, struct config_dataplane *d, struct config_report *report)
+{
+    struct secret *const secrets[] = {
+        [SECRET_USER] = &d->username, [SECRET_PASSWORD] = &d->password, [SECRET_TOKEN] = &d->token};
+    for (size_t i = 0; i < array_len(secrets); i++) {
+        struct error err;
+        secret_set_line(secrets[i], path, d->url, (enum secret_part)i);
+        if (secret_refresh(secrets[i], true, NULL, &err) == 0)
+            continue;
+        report_error(report, "%s: %s", config_field(CONFIG_DATAPLANE_CREDENTIALS_FILE)->name, err.message);
+        return;
+    }
+}
+
+static void warn_of_none(const struct config *c, const struct config_dataplane *d, struct config_report *report)
+{
+    cleanup(mem_free_ptr) char *masked = d != NULL ? url_masked(d->url) : NULL;
+    cleanup(mem_free_ptr) char *quoted = d != NULL ? report_quoted(masked) : NULL;
+    cleanup(mem_free_ptr) char *shown =
+        d != NULL
+            ? report_name_value(config_field(CONFIG_DATAPLANE_CREDENTIALS_FILE)->name, c->dataplane_credentials_file)
+            : NULL;
+    report_warning(
+        report,
+        "%s%s%s%sneither HAPROXY_DATAPLANE_USERNAME and HAPROXY_DATAPLANE_PASSWORD nor "
+        "HAPROXY_DATAPLANE_TOKEN is set: the Data Plane API%s is asked without credentials, which it refuses "
+        "unless something in front of it adds them",
+        d != NULL ? shown : "", d != NULL ? " has no line for " : "", d != NULL ? quoted : "",
+        d != NULL ? ", and " : "", d != NULL ? " there" : "");
+}
+
+void credentials_parse(char *const *env, struct config *c, struct config_report *report)
+{
+    bool variables = parse_variables(env, c, report);
+    cleanup(secret_file_fini) struct secret_file file = {0};
+    cleanup(credentials_file_fini) struct credentials_file lines = {0};
+    if (c->dataplane_credentials_file == NULL) {
+        if (!variables)
+            warn_of_none(c, NULL, report);
+    } else if (read_lines(c, &file, &lines, report) != 0) {
+        return;
+    }
+    for (size_t i = 0; i < c->dataplane_count; i++) {
+        struct config_dataplane *d = &c->dataplanes[i];
+        if (credentials_file_find(&lines, d->url) != NULL) {
+            set_line(c->dataplane_credentials_file, d, report);
+            continue;
+        }
+        secret_copy(&d->username, &c->dataplane_username);
+        secret_copy(&d->password, &c->dataplane_password);
+        secret_copy(&d->token, &c->dataplane_token);
+        if (!variables && c->dataplane_credentials_file != NULL)
+            warn_of_none(c, d, report);
+    }
 }

@@ -1,6 +1,7 @@
 #include "config/fields.h"
 
 #include "config/config.h"
+#include "config/credentials_file.h"
 #include "config/values.h"
 
 #define NAME_OF "name (lower-case letters, digits and '-', at most 63 characters)"
@@ -103,12 +104,15 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
         {
             .name = "HAPROXY_DATAPLANE_URL",
             .fallback = "http://haproxy:5555",
-            .expected = "http://host:port, https://host:port, or a unix socket as unix:/path",
+            .expected = "http://host:port, https://host:port, or a unix socket as unix:/path; or up to 16 of them, "
+                        "separated by commas, none twice",
             .help =
-                "Where HAProxy's Data Plane API (version 3) listens. IPv6 addresses in brackets; a path only where a "
-                "proxy in front of the API wants one. User name and password have variables of their own. With https, "
-                "its certificate must be of a CA that this machine (or image) trusts.",
-            .example = "https://[2001:db8::5]:5555",
+                "Where HAProxy's Data Plane API (version 3) listens; where there are several HAProxies, those of all: "
+                "each is kept in step by itself, and one that is down delays no other. IPv6 addresses in brackets; a "
+                "path only where a proxy in front of the API wants one. User name and password have variables of their "
+                "own. With https, its certificate must be of a CA that this machine (or image) trusts.",
+            .example = "http://haproxy-a:5555,https://[2001:db8::5]:5555",
+            .is_list = true,
             .parse = value_dataplane_url,
         },
     [CONFIG_DATAPLANE_USERNAME] =
@@ -143,6 +147,18 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "change-me",
             .or_file = true,
             .masked = true,
+        },
+    [CONFIG_DATAPLANE_CREDENTIALS_FILE] =
+        {
+            .name = "HAPROXY_DATAPLANE_CREDENTIALS_FILE",
+            .unset = "the variables above, for each URL",
+            .expected = "the path of a file with lines " CREDENTIALS_LINE_EXPECTED ", at most one for a URL",
+            .help =
+                "Credentials for each URL: its line in this file goes before the variables above, and URLs without a "
+                "line use those. Empty lines and those that begin with # are skipped. The file is read again when it "
+                "changes; which URLs have a line is settled at the start.",
+            .example = "/etc/haproxy-k8s-sync/credentials",
+            .parse = value_credentials_file,
         },
     [CONFIG_BACKEND_NAME] =
         {
@@ -253,11 +269,34 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .fallback = "30s",
             .expected = "a duration from 0 to 24h, such as 30s or 2m",
             .help = "How long a server drains at most: when the endpoints of a node are all terminating but still "
-                    "serve, and another node has ready ones, the server is put into maintenance (no new connections, "
-                    "the open ones live on) and removed after that time, or as soon as the endpoints are gone. With a "
-                    "ready one it is back. 0: removed at once.",
+                    "serve, and another node has ready ones, the running HAProxy is told to drain the server (no new "
+                    "connections, the open ones live on), or it is put into maintenance where that cannot be done "
+                    "without a reload. After that time, or as soon as the endpoints are gone, it is out: see PARK_TTL. "
+                    "With a ready one it is back. 0: out at once.",
             .example = "2m",
             .parse = value_drain_timeout,
+        },
+    [CONFIG_PARK_TTL] =
+        {
+            .name = "PARK_TTL",
+            .fallback = "1h",
+            .expected = "a duration from 0 to 720h, such as 30m or 12h",
+            .help =
+                "How long a server that is out stays in HAProxy's configuration, in maintenance, so that its return "
+                "needs no reload. After that it is removed with the next change that needs a reload anyway; so it "
+                "is when its node is gone. At most 64 are kept. 0: removed at once, with a reload.",
+            .example = "12h",
+            .parse = value_park_ttl,
+        },
+    [CONFIG_PARK_NODES] =
+        {
+            .name = "PARK_NODES",
+            .fallback = "false",
+            .expected = YES_NO,
+            .help = "Whether the other nodes that could get a server (at most 64) have one in maintenance from the "
+                    "start, so that even the first pod on a node needs no reload.",
+            .example = "true",
+            .parse = value_park_nodes,
         },
     [CONFIG_ALLOW_EMPTY] =
         {
@@ -265,8 +304,8 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .fallback = "false",
             .expected = YES_NO,
             .help =
-                "Whether the last server is removed when no usable endpoint is left. Otherwise the last good servers "
-                "stay until there is one again.",
+                "Whether the last server is taken out when no usable endpoint is left. Otherwise the last good servers "
+                "stay in use until there is one again.",
             .example = "true",
             .parse = value_allow_empty,
         },
@@ -276,9 +315,10 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .fallback = "50",
             .expected = "a whole number from 0 to 100",
             .help =
-                "How many percent of the servers in use may go at once without notice. More is more often a fault of "
-                "the control plane than a wish: what would go stays for one RESYNC_PERIOD, while additions and changes "
-                "are written. Notice is an endpoint that terminates, or a node that is being deleted, tainted for it, "
+                "How many percent of the servers in use may be taken out at once without notice. More is more often a "
+                "fault of the control plane than a wish: what would go stays in use for one RESYNC_PERIOD, while "
+                "additions and changes are written. Parked servers are not in use and do not count. Notice is an "
+                "endpoint that terminates, or a node that is being deleted, tainted for it, "
                 "or excluded by its label. 100: never held back. The last servers are a matter of ALLOW_EMPTY.",
             .example = "25",
             .parse = value_max_loss_percent,
@@ -298,9 +338,9 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .name = "RESYNC_PERIOD",
             .fallback = "30s",
             .expected = "a duration from 1s to 24h, such as 30s, 1m30s or 2h",
-            .help = "How often the real state of HAProxy is compared with what it should be, and drift repaired. "
-                    "Changes in "
-                    "Kubernetes do not wait for it.",
+            .help =
+                "How often the real state of HAProxy, its configuration file and what runs, is compared with what it "
+                "should be, and drift repaired. Changes in Kubernetes do not wait for it.",
             .example = "1m",
             .parse = value_resync_period,
         },

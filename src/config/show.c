@@ -103,6 +103,12 @@ void config_print_mappings(const struct config *c, struct buf *out)
     }
 }
 
+void config_print_dataplanes(const struct config *c, struct buf *out)
+{
+    for (size_t i = 0; i < c->dataplane_count; i++)
+        buf_printf(out, "%s%s", i > 0 ? "," : "", c->dataplanes[i].url);
+}
+
 static const char *or_else(const char *s, const char *otherwise)
 {
     return s != NULL ? s : otherwise;
@@ -142,14 +148,14 @@ static const char *string_value(const struct config *c, enum config_field_id id)
         return or_else(c->node_selector, "");
     case CONFIG_IP_FAMILY:
         return ip_family_name(c->ip_family);
-    case CONFIG_DATAPLANE_URL:
-        return c->dataplane_url;
     case CONFIG_DATAPLANE_USERNAME:
         return secret_shown(&c->dataplane_username, false);
     case CONFIG_DATAPLANE_PASSWORD:
         return secret_shown(&c->dataplane_password, true);
     case CONFIG_DATAPLANE_TOKEN:
         return secret_shown(&c->dataplane_token, true);
+    case CONFIG_DATAPLANE_CREDENTIALS_FILE:
+        return or_else(c->dataplane_credentials_file, "");
     case CONFIG_BACKEND_NAME:
         return c->backend_name;
     case CONFIG_SEND_PROXY_V2:
@@ -164,6 +170,8 @@ static const char *string_value(const struct config *c, enum config_field_id id)
         return c->health_check == CONFIG_HEALTH_CHECK_NODE_PORT ? "node-port" : "backend";
     case CONFIG_CREATE_BACKEND:
         return true_false(c->create_backend);
+    case CONFIG_PARK_NODES:
+        return true_false(c->park_nodes);
     case CONFIG_ALLOW_EMPTY:
         return true_false(c->allow_empty);
     case CONFIG_DRY_RUN:
@@ -189,6 +197,8 @@ static void add_value(struct buf *out, const struct config *c, enum config_field
         buf_add(out, string);
     else if (id == CONFIG_INGRESS_SERVICES && c->ingress_services != NULL)
         config_print_mappings(c, out);
+    else if (id == CONFIG_DATAPLANE_URL)
+        config_print_dataplanes(c, out);
     else if (id == CONFIG_NODE_ADDRESS_TYPES)
         add_address_types(out, c);
     else if (id == CONFIG_BACKEND_PORT && c->backend_port != 0)
@@ -197,6 +207,8 @@ static void add_value(struct buf *out, const struct config *c, enum config_field
         add_keep_servers(out, c);
     else if (id == CONFIG_DRAIN_TIMEOUT)
         add_duration(out, c->drain_timeout_ms);
+    else if (id == CONFIG_PARK_TTL)
+        add_duration(out, c->park_ttl_ms);
     else if (id == CONFIG_MAX_LOSS_PERCENT)
         buf_printf(out, "%u", c->max_loss_percent);
     else if (id == CONFIG_RESYNC_PERIOD)
@@ -213,12 +225,30 @@ static const char *secret_path(const struct config *c, enum config_field_id id)
                                              : NULL;
 }
 
+static bool has_line(const struct config_dataplane *d)
+{
+    return d->token.url != NULL;
+}
+
+/* Whether each URL has credentials of its own. */
+static bool is_unused(const struct config *c, enum config_field_id id)
+{
+    if (id != CONFIG_DATAPLANE_USERNAME && id != CONFIG_DATAPLANE_PASSWORD && id != CONFIG_DATAPLANE_TOKEN)
+        return false;
+    for (size_t i = 0; i < c->dataplane_count; i++)
+        if (!has_line(&c->dataplanes[i]))
+            return false;
+    return c->dataplane_count > 0 && config_is_given(c, id);
+}
+
 /* Where the value comes from. */
 static void add_remark(struct buf *out, const struct config *c, enum config_field_id id)
 {
     const struct config_field *f = config_field(id);
     const char *path = secret_path(c, id);
-    if (path != NULL)
+    if (is_unused(c, id))
+        buf_add(out, "not used: each URL has its line in the credentials file");
+    else if (path != NULL)
         buf_printf(out, "from the file %s", path);
     else if (is_replaced(c, id))
         buf_add(out, "not used beside INGRESS_SERVICES");
@@ -226,6 +256,27 @@ static void add_remark(struct buf *out, const struct config *c, enum config_fiel
         buf_add(out, "from the environment");
     else
         buf_printf(out, "default%s%s", f->fallback == NULL ? ": " : "", f->fallback == NULL ? f->unset : "");
+}
+
+static void add_dataplanes(struct buf *out, const struct config *c)
+{
+    for (size_t i = 0; i < c->dataplane_count; i++) {
+        const struct config_dataplane *d = &c->dataplanes[i];
+        buf_printf(out, "# HAProxy %s: ", d->url);
+        if (secret_is_set(&d->token))
+            buf_add(out, "token " NOT_SHOWN);
+        else if (secret_is_set(&d->username))
+            buf_printf(out, "user name %s, password " NOT_SHOWN, secret_shown(&d->username, false));
+        else
+            buf_add(out, "no credentials");
+        if (has_line(d))
+            buf_printf(out, " by its line in %s", d->token.path);
+        else if (secret_is_set(&d->token) || secret_is_set(&d->username))
+            buf_printf(out, " by %s",
+                       secret_is_set(&d->token) ? "HAPROXY_DATAPLANE_TOKEN"
+                                                : "HAPROXY_DATAPLANE_USERNAME and _PASSWORD");
+        buf_add(out, "\n");
+    }
 }
 
 static void add_backends(struct buf *out, const struct config *c)
@@ -253,5 +304,6 @@ void config_print(const struct config *c, struct buf *out)
         add_remark(out, c, id);
         buf_add(out, "\n");
     }
+    add_dataplanes(out, c);
     add_backends(out, c);
 }

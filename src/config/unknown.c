@@ -43,7 +43,8 @@ static bool is_known(const struct known *k, const char *name)
 /* Nobody else uses these prefixes, but for HAProxy itself (for the programs that it starts, and in its image). */
 static bool has_our_prefix(const char *name)
 {
-    static const char *const prefixes[] = {"HAPROXY_", "INGRESS_", "DATAPLANE_", "RESYNC_", "DRAIN_", "MAX_LOSS"};
+    static const char *const prefixes[] = {"HAPROXY_", "INGRESS_", "DATAPLANE_", "RESYNC_",
+                                           "DRAIN_",   "MAX_LOSS", "PARK_"};
     static const char *const foreign[] = {"HAPROXY_VERSION",
                                           "HAPROXY_SHA256",
                                           "HAPROXY_BRANCH",

@@ -7,11 +7,9 @@
 #include "base/str.h"
 #include "config/config.h"
 #include "config/names.h"
-#include "config/url.h"
 
 #define KEEP_MAX 256
 #define GLOB_MAX 255
-#define SOCKET_MAX 107 /* bytes of sockaddr_un.sun_path, without its NUL */
 #define PERIOD_MIN_MS 1000u
 #define PERIOD_MAX_MS (24u * 3600u * 1000u)
 
@@ -56,73 +54,6 @@ int value_service_port(const char *value, struct config *c, struct buf *note)
     if (name_check_port(value, note) != 0)
         return -1;
     replace(&c->ingress_port, value);
-    return 0;
-}
-
-static int parse_socket(const char *path, struct config *c, struct buf *note)
-{
-    if (path[0] != '/') {
-        buf_add(note, "the path of a unix socket begins with '/'");
-        return -1;
-    }
-    while (path[1] == '/')
-        path++;
-    if (refuse_control(path, note) != 0)
-        return -1;
-    if (path[strlen(path) - 1] == '/') {
-        buf_add(note, "that is a directory, not a socket");
-        return -1;
-    }
-    if (strlen(path) > SOCKET_MAX) {
-        buf_printf(note, "the path of a unix socket has at most %d bytes", SOCKET_MAX);
-        return -1;
-    }
-    replace(&c->dataplane_socket, path);
-    free(c->dataplane_url);
-    c->dataplane_url = mem_printf("unix:%s", path);
-    return 0;
-}
-
-/* A path that says which version of the API: we add that ourselves, so it would be there twice. */
-static int check_prefix(const char *url, struct buf *note)
-{
-    const char *path = strchr(strstr(url, "://") + 3, '/');
-    if (path == NULL)
-        return 0;
-    if (strstr(path, "/v2") != NULL) {
-        buf_add(note, "version 2 of the API is not supported; leave out the path, and have Data Plane API 3 there");
-        return -1;
-    }
-    if (str_has_suffix(path, "/v3") || strstr(path, "/v3/") != NULL) {
-        buf_add(note, "leave out /v3 and what follows: it is added");
-        return -1;
-    }
-    return 0;
-}
-
-int value_dataplane_url(const char *value, struct config *c, struct buf *note)
-{
-    if (value[0] == '/')
-        return parse_socket(value, c, note);
-    if (str_has_prefix(value, "unix:///"))
-        return parse_socket(value + strlen("unix://"), c, note);
-    if (str_has_prefix(value, "unix://")) {
-        buf_add(note, "a unix socket has no host: unix:/path or unix:///path");
-        return -1;
-    }
-    if (str_has_prefix(value, "unix:") || str_has_prefix(value, "unix@"))
-        return parse_socket(value + strlen("unix:"), c, note);
-    cleanup(mem_free_ptr) char *url = NULL;
-    const char *why;
-    if (url_check(value, URL_NEED_PORT, &url, &why) != 0) {
-        buf_add(note, why);
-        if (strchr(value, '@') != NULL)
-            buf_add(note, "; put them into HAPROXY_DATAPLANE_USERNAME and HAPROXY_DATAPLANE_PASSWORD");
-        return -1;
-    }
-    if (check_prefix(url, note) != 0)
-        return -1;
-    replace(&c->dataplane_url, url);
     return 0;
 }
 
@@ -293,6 +224,14 @@ int value_resync_period(const char *value, struct config *c, struct buf *note)
     if (str_parse_duration_ms(value, PERIOD_MAX_MS, &ms) != 0 || ms < PERIOD_MIN_MS)
         return -1;
     c->resync_period_ms = ms;
+    return 0;
+}
+
+/* Which of its values can be used, and whether it may be shown, is for config/credentials.c to say. */
+int value_credentials_file(const char *value, struct config *c, struct buf *note)
+{
+    (void)note;
+    replace(&c->dataplane_credentials_file, value);
     return 0;
 }
 

@@ -11,7 +11,8 @@ int value_namespace(const char *value, struct config *c, struct buf *note) must_
 int value_service(const char *value, struct config *c, struct buf *note) must_check;
 int value_service_port(const char *value, struct config *c, struct buf *note) must_check;
 int value_services(const char *value, struct config *c, struct buf *note) must_check; /* config/services.c goes on */
-int value_dataplane_url(const char *value, struct config *c, struct buf *note) must_check;
+int value_dataplane_url(const char *value, struct config *c, struct buf *note) must_check; /* config/dataplanes.c */
+int value_credentials_file(const char *value, struct config *c, struct buf *note) must_check;
 int value_backend_name(const char *value, struct config *c, struct buf *note) must_check;
 int value_backend_port(const char *value, struct config *c, struct buf *note) must_check;
 int value_proxy_v2(const char *value, struct config *c, struct buf *note) must_check;
@@ -34,6 +35,8 @@ int value_ip_family(const char *value, struct config *c, struct buf *note) must_
 int value_server_weights(const char *value, struct config *c, struct buf *note) must_check;
 int value_health_check(const char *value, struct config *c, struct buf *note) must_check;
 int value_drain_timeout(const char *value, struct config *c, struct buf *note) must_check;
+int value_park_ttl(const char *value, struct config *c, struct buf *note) must_check;
+int value_park_nodes(const char *value, struct config *c, struct buf *note) must_check;
 int value_max_loss_percent(const char *value, struct config *c, struct buf *note) must_check;
 int value_dry_run(const char *value, struct config *c, struct buf *note) must_check;
 

@@ -11,7 +11,9 @@
 #include "config/selector.h"
 #include "config/values.h"
 
-#define DRAIN_MAX_MS (24u * 3600u * 1000u)
+#define HOUR_MS (3600u * 1000u)
+#define DRAIN_MAX_MS (24u * HOUR_MS)
+#define PARK_MAX_MS (720u * HOUR_MS)
 #define SELECTOR_MAX 4096 /* it goes into the URL of each request, and servers in between take 8 KB of one */
 #define WHITE " \t\r\n"
 
@@ -165,13 +167,30 @@ int value_health_check(const char *value, struct config *c, struct buf *note)
     return i >= 0 ? 0 : -1;
 }
 
-int value_drain_timeout(const char *value, struct config *c, struct buf *note)
+/* From 0 to max_ms. */
+static int parse_time(const char *value, uint64_t max_ms, uint64_t *ret_ms, struct buf *note)
 {
     if (name_is_short_number(value) && value[strspn(value, "0")] != '\0') {
         buf_printf(note, "the unit is missing: %ss?", value);
         return -1;
     }
-    return str_parse_duration_ms(value, DRAIN_MAX_MS, &c->drain_timeout_ms);
+    return str_parse_duration_ms(value, max_ms, ret_ms);
+}
+
+int value_drain_timeout(const char *value, struct config *c, struct buf *note)
+{
+    return parse_time(value, DRAIN_MAX_MS, &c->drain_timeout_ms, note);
+}
+
+int value_park_ttl(const char *value, struct config *c, struct buf *note)
+{
+    return parse_time(value, PARK_MAX_MS, &c->park_ttl_ms, note);
+}
+
+int value_park_nodes(const char *value, struct config *c, struct buf *note)
+{
+    (void)note;
+    return str_parse_bool(value, &c->park_nodes);
 }
 
 int value_max_loss_percent(const char *value, struct config *c, struct buf *note)

@@ -1,0 +1,22 @@
+/* HAPROXY_DATAPLANE_URL: where the Data Plane APIs are. */
+#ifndef CONFIG_DATAPLANES_H
+#define CONFIG_DATAPLANES_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+
+struct config;
+
+/* One URL, without white space around it. *ret_url is its checked form (struct config_dataplane of config/config.h), *ret_socket
+ * (may be NULL) the path in it or NULL; both allocated. -1: note may say why, and holds no part of the text. */
+int dataplane_url_check(const char *text, char **ret_url, char **ret_socket, struct buf *note) must_check;
+
+/* Whether two checked forms are of the same place: names of hosts are the same in any case. */
+bool dataplane_url_same(const char *a, const char *b);
+
+/* Of c's dataplanes, and what they hold. */
+void dataplanes_fini(struct config *c);
+
+#endif
