@@ -11,23 +11,41 @@ void desired_init(struct desired *d)
     *d = (struct desired){.state = DESIRED_NOT_SYNCED};
 }
 
+static void servers_free(struct desired_server *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(list[i].name);
+        free(list[i].address);
+        free(list[i].reason);
+    }
+    free(list);
+}
+
 void desired_fini(struct desired *d)
 {
-    for (size_t i = 0; i < d->server_count; i++) {
-        free(d->servers[i].name);
-        free(d->servers[i].address);
-        free(d->servers[i].reason);
-    }
+    servers_free(d->servers, d->server_count);
+    servers_free(d->spares, d->spare_count);
     for (size_t i = 0; i < d->skip_count; i++) {
         free(d->skips[i].subject);
         free(d->skips[i].reason);
         free(d->skips[i].server);
     }
-    free(d->servers);
     free(d->skips);
     free(d->problem);
     free(d->note);
     desired_init(d);
+}
+
+static struct desired_server *servers_copy(const struct desired_server *list, size_t count)
+{
+    struct desired_server *copy = mem_array(count, sizeof(copy[0]));
+    for (size_t i = 0; i < count; i++) {
+        copy[i] = list[i];
+        copy[i].name = mem_strdup(list[i].name);
+        copy[i].address = mem_strdup(list[i].address);
+        copy[i].reason = mem_strdup(list[i].reason);
+    }
+    return copy;
 }
 
 void desired_copy(struct desired *to, const struct desired *from)
@@ -37,31 +55,37 @@ void desired_copy(struct desired *to, const struct desired *from)
     to->skip_count = 0;
     to->problem = mem_strdup(from->problem);
     to->note = mem_strdup(from->note);
-    to->servers = mem_array(from->server_count, sizeof(to->servers[0]));
-    for (size_t i = 0; i < from->server_count; i++) {
-        struct desired_server *s = &to->servers[i];
-        *s = from->servers[i];
-        s->name = mem_strdup(s->name);
-        s->address = mem_strdup(s->address);
+    to->servers = servers_copy(from->servers, from->server_count);
+    to->spares = servers_copy(from->spares, from->spare_count);
+}
+
+void desired_clone(struct desired *to, const struct desired *from)
+{
+    desired_copy(to, from);
+    to->skips = mem_array(from->skip_count, sizeof(to->skips[0]));
+    for (; to->skip_count < from->skip_count; to->skip_count++) {
+        struct desired_skip *s = &to->skips[to->skip_count];
+        *s = from->skips[to->skip_count];
+        s->subject = mem_strdup(s->subject);
         s->reason = mem_strdup(s->reason);
+        s->server = mem_strdup(s->server);
     }
 }
 
-static bool server_eq(const struct desired_server *a, const struct desired_server *b)
+static bool servers_eq(const struct desired_server *a, const struct desired_server *b, size_t count)
 {
-    return a->port == b->port && a->state == b->state && a->weight == b->weight && str_eq(a->name, b->name) &&
-           str_eq(a->address, b->address);
+    for (size_t i = 0; i < count; i++)
+        if (a[i].port != b[i].port || a[i].state != b[i].state || a[i].weight != b[i].weight ||
+            !str_eq(a[i].name, b[i].name) || !str_eq(a[i].address, b[i].address))
+            return false;
+    return true;
 }
 
 bool desired_eq(const struct desired *a, const struct desired *b)
 {
-    if (a->state != b->state || a->server_count != b->server_count || a->check_port != b->check_port ||
-        a->paused != b->paused || !str_eq(a->problem, b->problem))
-        return false;
-    for (size_t i = 0; i < a->server_count; i++)
-        if (!server_eq(&a->servers[i], &b->servers[i]))
-            return false;
-    return true;
+    return a->state == b->state && a->server_count == b->server_count && a->spare_count == b->spare_count &&
+           a->check_port == b->check_port && a->paused == b->paused && str_eq(a->problem, b->problem) &&
+           servers_eq(a->servers, b->servers, a->server_count) && servers_eq(a->spares, b->spares, a->spare_count);
 }
 
 static int compare_name(const void *name, const void *server)
@@ -69,10 +93,19 @@ static int compare_name(const void *name, const void *server)
     return strcmp(name, ((const struct desired_server *)server)->name);
 }
 
+static const struct desired_server *find_name(const struct desired_server *list, size_t count, const char *name)
+{
+    return count > 0 ? bsearch(name, list, count, sizeof(list[0]), compare_name) : NULL;
+}
+
 const struct desired_server *desired_find(const struct desired *d, const char *server_name)
 {
-    return d->server_count > 0 ? bsearch(server_name, d->servers, d->server_count, sizeof(d->servers[0]), compare_name)
-                               : NULL;
+    return find_name(d->servers, d->server_count, server_name);
+}
+
+const struct desired_server *desired_find_spare(const struct desired *d, const char *server_name)
+{
+    return find_name(d->spares, d->spare_count, server_name);
 }
 
 const struct desired_skip *desired_why_out(const struct desired *d, const char *server_name)

@@ -16,7 +16,8 @@
  *
  * State: model/server_state. A node that has no ready endpoint left but a serving, terminating one, while another has ready
  * ones, drains; never the last one. With NODE_MODE all nothing drains for its endpoints. While nothing can be decided (not
- * synced, undecided), no clock is looked at.
+ * synced, undecided), no clock is looked at. A server that is out (its line removed, or parked) is back with a ready
+ * endpoint; with a terminating one only where no endpoint is ready on any node, since then it is that or nothing.
  *
  * Names: of two nodes whose names become one server's (desired_server_name), the usable one has it, then the first by name.
  */
@@ -101,8 +102,10 @@ struct desired {
     enum desired_state state;
     struct desired_server *servers; /* ordered by name */
     size_t server_count;
-    /* With park_nodes and state OK: eligible nodes without a server, the first by name, for lines in maintenance that are
-     * ready for a first endpoint. state is OUT; the port is that of the node, or of the first server where none is known. */
+    /* With park_nodes, state OK, and where not every node is a server anyway (NODE_MODE all): eligible nodes with an address
+     * and without a server, the first DESIRED_SPARES_MAX by server name, for lines in maintenance that are ready for an
+     * endpoint to come. state is OUT; the port is the one of all nodes, or that of the first server where each has its
+     * own; weight is DESIRED_WEIGHT with WEIGHTS_EQUAL, else -1. */
     struct desired_server *spares;
     size_t spare_count;
     struct desired_skip *skips;
@@ -127,6 +130,7 @@ bool desired_eq(const struct desired *a, const struct desired *b);
 /* Why the server of that name is not wished for; NULL: nothing is known of it, or it is. */
 const struct desired_skip *desired_why_out(const struct desired *d, const char *server_name);
 const struct desired_server *desired_find(const struct desired *d, const char *server_name); /* NULL: not wished for */
+const struct desired_server *desired_find_spare(const struct desired *d, const char *server_name); /* NULL: none */
 
 /* Node name -> server name: HAProxy takes letters, digits and "_.:-" ("character 'x' is not permitted in server name");
  * everything else becomes '_'. "" becomes "_". Allocates. */

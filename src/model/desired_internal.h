@@ -129,6 +129,7 @@ struct run {
 /* -1: not synced; *ret_problem says what (free() it), and there is nothing to close. */
 int run_open(struct run *r, const struct desired_input *in, char **ret_problem) must_check;
 void run_close(struct run *r);
+char *text_address(const char *address) must_check; /* in its usual spelling */
 
 /* ---- desired_places.c ---- */
 
@@ -155,6 +156,11 @@ void run_decide(struct run *r);
 bool cause_is_undecided(enum cause c);
 /* It has endpoints that would be used if nothing else were in the way. */
 bool place_is_usable(const struct run *r, const struct place *p);
+
+/* ---- desired_spares.c ---- */
+
+/* Fills d->spares where they are asked for; d->servers is there. */
+void run_spares(const struct run *r, struct desired *d);
 
 /* ---- desired_text.c: allocated sentences ---- */
 

@@ -116,13 +116,18 @@ static int weight_of(const struct run *r, const struct place *p)
     return count < 1 ? 1 : count > DESIRED_WEIGHT_MAX ? DESIRED_WEIGHT_MAX : (int)count;
 }
 
+char *text_address(const char *address)
+{
+    char usual[ADDRESS_TEXT_BYTES];
+    /* An IPv4 address has one spelling only, and a name is nobody's. */
+    bool respelled = strchr(address, ':') != NULL && address_canonical(address, usual) == 0;
+    return mem_strdup(respelled ? usual : address);
+}
+
 static void add_server(const struct run *r, struct desired *d, struct place *p)
 {
-    char address[ADDRESS_TEXT_BYTES];
-    /* An IPv4 address has one spelling only, and a name is nobody's. */
-    bool respelled = strchr(p->address, ':') != NULL && address_canonical(p->address, address) == 0;
     d->servers[d->server_count++] = (struct desired_server){.name = p->server,
-                                                            .address = mem_strdup(respelled ? address : p->address),
+                                                            .address = text_address(p->address),
                                                             .port = p->port,
                                                             .state = p->step.state,
                                                             .weight = weight_of(r, p),
@@ -249,10 +254,12 @@ void desired_compute(const struct desired_input *in, struct desired *ret)
         set_state(ret, DESIRED_UNDECIDED, mem_strdup(r.problem));
     } else {
         end_pass(&r, ret);
-        if (ret->server_count > 0)
+        if (ret->server_count > 0) {
             set_state(ret, DESIRED_OK, NULL);
-        else
+            run_spares(&r, ret);
+        } else {
             set_state(ret, DESIRED_EMPTY, problem_empty(&r, ret));
+        }
     }
     run_close(&r);
 }

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "model/diff_internal.h"
+#include "model/parking.h"
 
 /* The glob that a name matches; NULL: none. */
 static const char *keep_glob(const char *name, const struct diff_rules *rules)
@@ -63,6 +64,7 @@ static void add_skip(struct diff *d, const char *name, char *reason)
 struct line {
     const struct backend_server *server;
     bool foreign;
+    bool doubled; /* others have its name */
 };
 
 struct lines {
@@ -93,9 +95,12 @@ static void lines_read(struct lines *l, const struct backend *actual, const stru
     l->count = actual->server_count;
     l->list = mem_array(l->count, sizeof(l->list[0]));
     for (size_t i = 0; i < l->count; i++)
-        l->list[i] = (struct line){&actual->servers[i], diff_server_is_foreign(&actual->servers[i], rules)};
+        l->list[i] = (struct line){&actual->servers[i], diff_server_is_foreign(&actual->servers[i], rules), false};
     if (l->count > 1)
         qsort(l->list, l->count, sizeof(l->list[0]), line_order);
+    for (size_t i = 1; i < l->count; i++)
+        if (same_name(l, i - 1, i))
+            l->list[i - 1].doubled = l->list[i].doubled = true;
 }
 
 /* The first line of a name, or the one that is not ours: it decides for all of them. *i moves behind the last. */
@@ -109,15 +114,29 @@ static const struct line *lines_next(const struct lines *l, size_t *i)
     return decides;
 }
 
-static void count_lines(const struct lines *l, const struct backend *actual, struct diff *d)
+static int line_by_name(const void *name, const void *line)
 {
-    for (size_t i = 0; i < l->count; i++)
+    return strcmp(name, ((const struct line *)line)->server->name);
+}
+
+static bool lines_have(const struct lines *l, const char *name)
+{
+    return l->count > 0 && bsearch(name, l->list, l->count, sizeof(l->list[0]), line_by_name) != NULL;
+}
+
+static void count_lines(const struct lines *l, const struct backend *actual, const struct desired *wish, struct diff *d)
+{
+    bool known = wish->state == DESIRED_OK || wish->state == DESIRED_EMPTY;
+    for (size_t i = 0; i < l->count; i++) {
+        const struct backend_server *s = l->list[i].server;
         if (l->list[i].foreign) {
             d->foreign_count++;
-        } else {
-            d->ours_count++;
-            d->live_count += !l->list[i].server->maintenance;
+            continue;
         }
+        d->ours_count++;
+        d->live_count += !s->maintenance;
+        d->parked_count += s->maintenance && known && desired_find(wish, s->name) == NULL;
+    }
     d->foreign_count += actual->template_count;
 }
 
@@ -135,16 +154,22 @@ static bool template_makes(const struct backend_template *t, const char *name)
     return str_parse_uint(number, UINT32_MAX, &n) == 0 && n >= t->first && n <= t->last;
 }
 
+static const struct backend_template *template_of(const struct backend *actual, const char *name)
+{
+    for (size_t i = 0; i < actual->template_count; i++)
+        if (template_makes(&actual->templates[i], name))
+            return &actual->templates[i];
+    return NULL;
+}
+
 /* Why this name cannot be ours; NULL: it can. */
 static char *clash(const struct backend *actual, const struct line *line, const char *name,
                    const struct diff_rules *rules)
 {
-    for (size_t i = 0; i < actual->template_count; i++) {
-        const struct backend_template *t = &actual->templates[i];
-        if (template_makes(t, name))
-            return mem_printf("the line \"server-template %s %u-%u\" of the backend makes a server of that name",
-                              t->prefix, t->first, t->last);
-    }
+    const struct backend_template *t = template_of(actual, name);
+    if (t != NULL)
+        return mem_printf("the line \"server-template %s %u-%u\" of the backend makes a server of that name", t->prefix,
+                          t->first, t->last);
     const char *glob = keep_glob(name, rules);
     if (glob != NULL)
         return mem_printf("the name matches %s in HAPROXY_KEEP_SERVERS, so that it would never be changed or removed",
@@ -155,8 +180,6 @@ static char *clash(const struct backend *actual, const struct line *line, const 
     return NULL;
 }
 
-/* ---- the whole list ---- */
-
 struct merge {
     const struct backend *actual;
     const struct lines *lines;
@@ -164,25 +187,114 @@ struct merge {
     const struct diff_rules *rules;
     struct diff *d;
     size_t live; /* wishes that can be had and are to serve */
+    size_t room; /* with rules.parking: so many live lines may be parked */
+    size_t stay; /* so many lines will be parked */
 };
+
+/* ---- parking ---- */
+
+static bool can_be_parked(const struct merge *m, const struct line *line)
+{
+    return m->rules->parking != NULL && !line->doubled && template_of(m->actual, line->server->name) == NULL;
+}
+
+/* What is to become of a line in maintenance that is not wished for. */
+static enum parking_verdict parked_verdict(const struct merge *m, const struct line *line)
+{
+    if (!can_be_parked(m, line))
+        return PARKING_NOW;
+    if (desired_find_spare(m->wish, line->server->name) != NULL)
+        return PARKING_STAY;
+    return parking_verdict(m->rules->parking, line->server->name);
+}
+
+/* What goes makes room, be it lazy: wherever that matters, there is a transaction that takes it along. */
+static void find_room(struct merge *m)
+{
+    for (size_t i = 0; i < m->lines->count; i++) {
+        const struct line *l = &m->lines->list[i];
+        if (!l->foreign && l->server->maintenance && desired_find(m->wish, l->server->name) == NULL)
+            m->stay += parked_verdict(m, l) == PARKING_STAY;
+    }
+    m->room = m->rules->runtime ? PARKING_MAX : m->stay < PARKING_MAX ? PARKING_MAX - m->stay : 0;
+}
+
+/* A line of ours that is not wished for; clash: why it cannot be had though it is. */
+static void leave(struct merge *m, const struct line *line, const char *clash_reason)
+{
+    const struct backend_server *is = line->server;
+    bool may_stay = clash_reason == NULL && can_be_parked(m, line);
+    if (may_stay && !is->maintenance && m->room > 0) {
+        diff_park_server(m->d, is, m->wish);
+        m->room--;
+        m->stay++;
+        return;
+    }
+    enum parking_verdict verdict = may_stay && is->maintenance ? parked_verdict(m, line) : PARKING_NOW;
+    if (verdict == PARKING_STAY)
+        return;
+    diff_remove_server(m->d, is, m->wish, clash_reason);
+    m->d->changes[m->d->change_count - 1].lazy = verdict == PARKING_LAZY;
+}
+
+static void add_spares(struct merge *m)
+{
+    for (size_t i = 0; i < m->wish->spare_count && m->stay < PARKING_MAX; i++) {
+        const struct desired_server *spare = &m->wish->spares[i];
+        cleanup(mem_free_ptr) char *why = clash(m->actual, NULL, spare->name, m->rules);
+        if (why != NULL || lines_have(m->lines, spare->name))
+            continue;
+        diff_add_server(m->d, spare, m->wish, m->rules);
+        m->d->changes[m->d->change_count - 1].structural = true;
+        m->stay++;
+    }
+}
+
+/* Without anything else that goes by a transaction the lazy ones wait. */
+static void drop_idle(struct diff *d)
+{
+    size_t left = 0;
+    bool carried = d->backend_change || d->create_backend;
+    for (size_t i = 0; i < d->change_count; i++)
+        carried = carried || (d->changes[i].structural && !d->changes[i].lazy);
+    for (size_t i = 0; i < d->change_count; i++)
+        if (d->changes[i].lazy && !carried)
+            change_fini(&d->changes[i]);
+        else
+            d->changes[left++] = d->changes[i];
+    d->change_count = left;
+}
+
+/* ---- the whole list ---- */
+
+/* The change that was made last, if it was made since there were `before` of them. */
+static void note_lane(const struct merge *m, size_t before, const struct line *line)
+{
+    if (m->d->change_count == before)
+        return;
+    struct diff_change *c = &m->d->changes[before];
+    c->structural = !m->rules->runtime || line == NULL || line->doubled || diff_line_needs_transaction(line->server, c);
+}
 
 /* One name: what is there (line, or NULL), what is wished (want, or NULL), or both. */
 static void merge_one(struct merge *m, const struct line *line, const struct desired_server *want)
 {
     char *why = want != NULL ? clash(m->actual, line, want->name, m->rules) : NULL;
     bool ours = line != NULL && !line->foreign;
+    size_t before = m->d->change_count;
     if (why != NULL)
         add_skip(m->d, want->name, why);
     if (want == NULL || why != NULL) {
         if (ours)
-            diff_remove_server(m->d, line->server, m->wish, why);
-        return;
+            leave(m, line, why);
+    } else {
+        m->live += want->state == SERVER_LIVE;
+        if (line != NULL)
+            diff_change_server(m->d, line->server, want, m->wish, m->rules);
+        else if (want->state == SERVER_LIVE)
+            diff_add_server(m->d, want, m->wish, m->rules);
     }
-    m->live += want->state == SERVER_LIVE;
-    if (line != NULL)
-        diff_change_server(m->d, line->server, want, m->wish, m->rules);
-    else if (want->state == SERVER_LIVE)
-        diff_add_server(m->d, want, m->wish, m->rules);
+    note_lane(m, before, line);
 }
 
 /* Both sides in the order of their names, one step each. */
@@ -190,6 +302,8 @@ static void diff_servers(struct merge *m)
 {
     const struct lines *lines = m->lines;
     size_t i = 0, w = 0;
+    if (m->rules->parking != NULL)
+        find_room(m);
     while (i < lines->count || w < m->wish->server_count) {
         const struct desired_server *want = w < m->wish->server_count ? &m->wish->servers[w] : NULL;
         int order = want == NULL ? -1 : i == lines->count ? 1 : strcmp(lines->list[i].server->name, want->name);
@@ -198,6 +312,8 @@ static void diff_servers(struct merge *m)
             w++;
         merge_one(m, line, order >= 0 ? want : NULL);
     }
+    if (m->rules->parking != NULL)
+        add_spares(m);
 }
 
 static int change_order(const void *a, const void *b)
@@ -257,18 +373,19 @@ static char *refusal(const struct backend *actual, const struct desired *wish, c
             "HAProxy has no backend %s: add it to haproxy.cfg, or mend its name in "
             "HAPROXY_BACKEND_NAME or INGRESS_SERVICES, or let it be made with HAPROXY_CREATE_BACKEND=true",
             actual->name);
-    return diff_aliens_problem(actual, wish);
+    return diff_aliens_problem(actual, wish, rules);
 }
 
-static char *hold_reason(const struct desired *wish, const struct diff *d)
+static char *hold_reason(const struct desired *wish, const struct diff_rules *rules, const struct diff *d)
 {
     const char *why = wish->problem;
+    size_t kept = rules->parking != NULL ? d->ours_count - d->parked_count : d->ours_count;
     if (why == NULL)
         why = d->skip_count > 0 ? "each server's name clashes with one that is not ours"
                                 : "only servers that drain would be left";
-    if (d->ours_count == 0)
+    if (kept == 0)
         return mem_printf("%s; there is no server of ours to keep either", why);
-    return mem_printf("%s; ALLOW_EMPTY is false, so the last good servers stay (%zu)", why, d->ours_count);
+    return mem_printf("%s; ALLOW_EMPTY is false, so the last good servers stay (%zu)", why, kept);
 }
 
 void diff_compute(const struct backend *actual, const struct desired *desired, const struct diff_rules *rules,
@@ -277,18 +394,18 @@ void diff_compute(const struct backend *actual, const struct desired *desired, c
     cleanup(lines_fini) struct lines lines;
     *ret = (struct diff){.verdict = DIFF_NOTHING};
     lines_read(&lines, actual, rules);
-    count_lines(&lines, actual, ret);
+    count_lines(&lines, actual, desired, ret);
     ret->why = refusal(actual, desired, rules);
     if (ret->why != NULL) {
         ret->verdict = DIFF_REFUSE;
         return;
     }
-    struct merge m = {actual, &lines, desired, rules, ret, 0};
+    struct merge m = {.actual = actual, .lines = &lines, .wish = desired, .rules = rules, .d = ret};
     diff_servers(&m);
     if (m.live == 0 && !rules->allow_empty) {
         drop_changes(ret);
         ret->verdict = DIFF_HOLD;
-        ret->why = hold_reason(desired, ret);
+        ret->why = hold_reason(desired, rules, ret);
         return;
     }
     if (ret->change_count > 1)
@@ -299,6 +416,7 @@ void diff_compute(const struct backend *actual, const struct desired *desired, c
         diff_settings(actual, &lines, rules, ret);
     else
         ret->create_backend = true;
+    drop_idle(ret);
     if (ret->change_count > 0 || ret->backend_change || ret->create_backend)
         ret->verdict = DIFF_WRITE;
 }
@@ -313,7 +431,8 @@ bool diff_withhold_losses(struct diff *d)
             d->changes[left++] = d->changes[i];
     d->change_count = left;
     d->loss_count = 0;
-    bool any = left > 0 || d->backend_change || d->create_backend;
+    drop_idle(d);
+    bool any = d->change_count > 0 || d->backend_change || d->create_backend;
     if (d->verdict == DIFF_WRITE && !any)
         d->verdict = DIFF_NOTHING;
     return any;

@@ -8,8 +8,12 @@
  * server-template is skipped, and both are named. Where a name stands on several lines (HAProxy refuses to start with
  * that) a write could hit any of them: the first is looked after, unless one of them is not ours.
  *
- * Parking (rules.parking): a line that is not wished for is put into maintenance and kept, and its removal waits for a
- * transaction that is made anyway, or for room (model/parking). Spares of the wish get a line in maintenance.
+ * Parking (rules.parking): a line that is not wished for is put into maintenance and kept as it is otherwise, and its
+ * removal waits for a transaction that is made anyway, or for room (model/parking). Spares of the wish without a line get
+ * one in maintenance, as long as no more than PARKING_MAX stay parked. Removed at once, as without parking: a line of ours
+ * that cannot stay (a server-template makes its name, or several lines have it: HAProxy would not start with that), and a
+ * live one that finds no room. Room, with rules.runtime: PARKING_MAX in one difference; the longest parked go after that,
+ * and nobody waits for it. Without: what no other parked line takes, as the removal of another would be a second reload.
  *
  * Without a reload (rules.runtime): a draining server keeps its line as it is, since the running HAProxy is told instead
  * (model/lane). Otherwise it is put into maintenance.
@@ -58,9 +62,10 @@ enum diff_field {
 
 struct diff_change {
     enum diff_op op;
-    unsigned fields;              /* CHANGE: bits of diff_field */
-    bool parks;                   /* ADD or CHANGE: to a line in maintenance that nothing wishes for yet, or any more */
-    bool lazy;                    /* REMOVE of a parked one that may wait for another transaction */
+    unsigned fields; /* CHANGE: bits of diff_field */
+    bool parks;      /* ADD or CHANGE: to a line in maintenance that nothing wishes for yet, or any more */
+    bool lazy;       /* REMOVE of a parked one that may wait for another transaction */
+    bool structural; /* there is a transaction for it anyway: diff_needs_transaction, or any without rules.runtime */
     struct backend_server server; /* ADD, CHANGE: as it should be (json: the old object for CHANGE); REMOVE: as it is */
     char *detail;                 /* "address 10.0.0.1 -> 10.0.0.2, check on"; "" for ADD and REMOVE */
     char *reason;                 /* why it is wanted, drains, or is out; NULL where the wish gives none */
@@ -96,7 +101,7 @@ struct diff {
     size_t foreign_inherit_count; /* of these, how many will inherit the send-proxy-v2 that backend_change adds */
     size_t ours_count;            /* lines that are ours, before the change */
     size_t live_count;            /* of these, not in maintenance */
-    size_t parked_count;          /* of these, in maintenance and not wished for */
+    size_t parked_count;          /* of these, in maintenance and not wished for, spares too; 0 with no known wish */
     size_t loss_count;            /* changes that are a loss and not announced */
 };
 
@@ -107,11 +112,13 @@ void diff_compute(const struct backend *actual, const struct desired *desired, c
 void diff_fini(struct diff *d); /* a zeroed one is allowed */
 
 /* It cannot be had without a transaction, and so without a reload: a line that appears or goes, a field that the running
- * HAProxy cannot be told, an address that is a name. For backend settings see backend_change and create_backend. With
- * rules.runtime, lazy changes are among d->changes only where something else needs a transaction. */
+ * HAProxy cannot be told, an address that is or was a name, a line that had no port (the client's port was used), a check
+ * port that goes, a name that stands on several lines. For backend settings see backend_change and create_backend. Lazy
+ * changes are among d->changes only where something else is structural, or the settings change. */
 bool diff_needs_transaction(const struct backend *actual, const struct diff_change *c);
 
-/* Takes the losses that were not announced out of d, for the brake; true where there is something left to write, else
+/* Takes the losses that were not announced out of d, for the brake, and the lazy changes that nothing else carries then;
+ * true where there is something left to write, else
  * a verdict of DIFF_WRITE becomes DIFF_NOTHING. After it loss_count is 0 and change_count says what is left; the other
  * counts go on telling of the lines as they are. */
 bool diff_withhold_losses(struct diff *d);

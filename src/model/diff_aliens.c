@@ -34,10 +34,11 @@ static bool only_our_words(const char *words)
 }
 
 /* A line that is just what we want, word for word, and that the API has not read (yet): our write makes it again. */
-static bool alien_is_wished(const struct backend *b, const struct backend_alien_line *a, const struct desired *wish)
+static bool alien_is_among(const struct backend *b, const struct backend_alien_line *a,
+                           const struct desired_server *list, size_t count)
 {
-    for (size_t i = 0; i < wish->server_count; i++) {
-        const struct desired_server *w = &wish->servers[i];
+    for (size_t i = 0; i < count; i++) {
+        const struct desired_server *w = &list[i];
         bool v6 = strchr(w->address, ':') != NULL;
         cleanup(mem_free_ptr) char *line =
             mem_printf("server %s %s%s%s:%u", w->name, v6 ? "[" : "", w->address, v6 ? "]" : "", w->port);
@@ -47,10 +48,12 @@ static bool alien_is_wished(const struct backend *b, const struct backend_alien_
     return false;
 }
 
-static bool has_aliens(const struct backend *b, const struct desired *wish)
+static bool has_aliens(const struct backend *b, const struct desired *wish, const struct diff_rules *rules)
 {
+    size_t spares = rules->parking != NULL ? wish->spare_count : 0;
     for (size_t i = 0; i < b->alien_count; i++)
-        if (!alien_is_wished(b, &b->aliens[i], wish))
+        if (!alien_is_among(b, &b->aliens[i], wish->servers, wish->server_count) &&
+            !alien_is_among(b, &b->aliens[i], wish->spares, spares))
             return true;
     return false;
 }
@@ -68,7 +71,7 @@ static char *aliens_text(const struct backend *b)
     return buf_take(&text);
 }
 
-char *diff_aliens_problem(const struct backend *actual, const struct desired *wish)
+char *diff_aliens_problem(const struct backend *actual, const struct desired *wish, const struct diff_rules *rules)
 {
-    return has_aliens(actual, wish) ? aliens_text(actual) : NULL;
+    return has_aliens(actual, wish, rules) ? aliens_text(actual) : NULL;
 }

@@ -17,12 +17,18 @@ void diff_change_server(struct diff *d, const struct backend_server *is, const s
 /* reason NULL: what the wish says of it. */
 void diff_remove_server(struct diff *d, const struct backend_server *is, const struct desired *wish,
                         const char *reason);
+/* A live line of ours that is not wished for: into maintenance. */
+void diff_park_server(struct diff *d, const struct backend_server *is, const struct desired *wish);
+
+/* Whether a line needs a transaction to become what c says. */
+bool diff_line_needs_transaction(const struct backend_server *is, const struct diff_change *c);
 
 /* The port that each server of ours is to be checked at by HTTP; 0: none. */
 uint16_t diff_check_port(const struct desired *wish, const struct diff_rules *rules);
 
 /* The lines that a write would damage, in one sentence; NULL: none stands in the way. */
-char *diff_aliens_problem(const struct backend *actual, const struct desired *wish) must_check;
+char *diff_aliens_problem(const struct backend *actual, const struct desired *wish,
+                          const struct diff_rules *rules) must_check;
 
 /* Room for one more at the powers of two; the count itself says when. */
 void *diff_grow(void *list, size_t count, size_t bytes) must_check;

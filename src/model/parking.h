@@ -1,6 +1,9 @@
 /*
  * Parked servers: lines of ours in maintenance that nothing wishes for (any more), kept so that the return of an endpoint
  * needs no reload. Remembers since when each is parked (as far as we saw it), and says which may go. Pure.
+ *
+ * Spares of the wish (PARK_NODES) never go: their lines take room, but neither count as parked nor grow old. While the wish
+ * is empty it has no spares, and those of the look before stay what they were.
  */
 #ifndef MODEL_PARKING_H
 #define MODEL_PARKING_H
@@ -20,8 +23,8 @@ struct parking;
 
 enum parking_verdict {
     PARKING_STAY, /* it is parked, or may be */
-    PARKING_LAZY, /* parked for longer than the time to live, or its node does not exist: it goes with the next transaction */
-    PARKING_NOW, /* more than PARKING_MAX are parked: the longest parked ones go */
+    PARKING_LAZY, /* parked for the time to live, or its node does not exist: it goes with the next transaction */
+    PARKING_NOW,  /* more than PARKING_MAX are parked: the longest parked ones go, of these first the lazy ones */
 };
 
 struct parking *parking_new(uint64_t ttl_ms) must_check;
@@ -29,7 +32,7 @@ void parking_free(struct parking *p); /* NULL is allowed */
 
 /* Looks at what is parked now: lines of actual that are ours by rules, in maintenance, and neither wished for nor spare.
  * node_exists (NULL: all do) tells whether Kubernetes has a node for the server of that name. A wish whose state is neither OK
- * nor EMPTY changes nothing. */
+ * nor EMPTY changes nothing. Of rules only what says which lines are ours is looked at. */
 void parking_look(struct parking *p, const struct backend *actual, const struct desired *wish,
                   const struct diff_rules *rules, bool (*node_exists)(const void *arg, const char *server),
                   const void *arg, uint64_t now_ms);

@@ -8,6 +8,10 @@
  *   EXCLUDED        out (announced)        out (announced)                   out
  *   gone (not seen) out                    out (announced)                   forgotten after STATES_REMEMBER_MS
  *
+ * What is out comes back only where it is to be used. For ENDING too: it is said only where no endpoint is ready anywhere
+ * (desired), and then a server that serves until its end is better than none, though it may go down soon after HAProxy took
+ * it up again.
+ *
  * A pass sees each server once; what it does not see is gone. What was seen ENDING or LEAVING before it went, or was
  * excluded, was announced: the brake does not count it.
  */
