@@ -48,7 +48,8 @@ static bool refresh(struct dataplane_client *c, struct secret *s, bool force)
     struct error err = {0};
     unsigned held_back = 0;
     bool changed = false;
-    if (s == NULL || !secret_is_set(s) || secret_refresh(s, force, &changed, &err) == 0)
+    /* Also one that is not set: a line of a file may turn from user name and password to a token. */
+    if (s == NULL || secret_refresh(s, force, &changed, &err) == 0)
         return changed;
     if (log_limit_pass(&c->secret_warning, clock_mono_ms(), err.message, &held_back))
         log_warn(c->log, "Data Plane API credentials cannot be read again, the old ones stay in use",
@@ -185,7 +186,7 @@ static void answer(struct dataplane_client *c, struct dataplane_answer *a)
               log_str("error", a->error != NULL ? a->error->message : NULL),
               log_str("answer", a->excerpt[0] != '\0' ? a->excerpt : NULL));
     if (c->events.requested != NULL)
-        c->events.requested(c->events.arg, c->method, a->status);
+        c->events.requested(c->events.arg, c->url, c->method, a->status);
     forget_request(c);
     on_answer(arg, a);
 }

@@ -31,7 +31,7 @@ struct dataplane_answer {
 };
 
 struct dataplane_client_events {
-    void (*requested)(void *arg, const char *method, int status); /* metrics; may be NULL */
+    void (*requested)(void *arg, const char *url, const char *method, int status); /* metrics; may be NULL */
     void *arg;
 };
 

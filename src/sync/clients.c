@@ -1,9 +1,25 @@
 #include "sync/clients.h"
 
+#include <stdlib.h>
+
 #include "base/mem.h"
 #include "config/config.h"
 #include "kube/client.h"
 #include "net/http.h"
+
+static struct dataplane_client *make_one(struct event_base *base, struct http *http, struct config_dataplane *d,
+                                         const struct dataplane_client_events *events, const struct log *log,
+                                         struct error *err)
+{
+    const struct dataplane_client_options options = {.url = d->url,
+                                                     .unix_socket = d->socket,
+                                                     .username = &d->username,
+                                                     .password = &d->password,
+                                                     .token = &d->token,
+                                                     .log = log,
+                                                     .events = *events};
+    return dataplane_client_new(base, http, &options, err);
+}
 
 int clients_make(struct event_base *base, struct config *config, const struct kube_access *access, const char *version,
                  const struct dataplane_client_events *events, const struct log *log, struct clients *ret,
@@ -17,20 +33,26 @@ int clients_make(struct event_base *base, struct config *config, const struct ku
     ret->kube = kube_client_new(ret->http, access, log, err);
     if (ret->kube == NULL)
         return -1;
-    const struct dataplane_client_options dataplane = {.url = config->dataplane_url,
-                                                       .unix_socket = config->dataplane_socket,
-                                                       .username = &config->dataplane_username,
-                                                       .password = &config->dataplane_password,
-                                                       .token = &config->dataplane_token,
-                                                       .log = log,
-                                                       .events = *events};
-    ret->dataplane = dataplane_client_new(base, ret->http, &dataplane, err);
-    return ret->dataplane != NULL ? 0 : -1;
+    ret->dataplanes = mem_array(config->dataplane_count, sizeof(ret->dataplanes[0]));
+    for (size_t i = 0; i < config->dataplane_count; i++) {
+        struct clients_dataplane *d = &ret->dataplanes[ret->dataplane_count++];
+        d->file = make_one(base, ret->http, &config->dataplanes[i], events, log, err);
+        if (d->file == NULL)
+            return -1;
+        d->runtime = make_one(base, ret->http, &config->dataplanes[i], events, log, err);
+        if (d->runtime == NULL)
+            return -1;
+    }
+    return 0;
 }
 
 void clients_free(struct clients *c)
 {
-    dataplane_client_free(c->dataplane);
+    for (size_t i = 0; i < c->dataplane_count; i++) {
+        dataplane_client_free(c->dataplanes[i].file);
+        dataplane_client_free(c->dataplanes[i].runtime);
+    }
+    free(c->dataplanes);
     kube_client_free(c->kube);
     http_free(c->http);
     *c = (struct clients){0};

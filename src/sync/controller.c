@@ -8,13 +8,14 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "config/config.h"
+#include "model/cache.h"
 #include "net/timer.h"
 #include "serve/server.h"
 #include "sync/clients.h"
 #include "sync/mappings.h"
 #include "sync/rules.h"
 #include "sync/sources.h"
-#include "sync/target.h"
+#include "sync/targets.h"
 #include "sync/telemetry.h"
 
 #define COALESCE_MS 100   /* after a change was taken up, the next one is no sooner */
@@ -46,7 +47,7 @@ struct controller {
     struct mappings mappings;
     struct wisher *wishers; /* mappings.count */
     struct sources *sources;
-    struct target *target;
+    struct targets *targets;
 
     struct timer coalesce, drain, heartbeat, deadline;
     uint64_t taken_up_ms; /* when a change was last taken up; 0: never */
@@ -120,7 +121,7 @@ static bool tell(struct controller *c, size_t which, struct desired *wish, uint6
     desired_copy(&w->last, wish);
     free(w->last_announced);
     w->last_announced = mem_strdup(announced);
-    target_wish(c->target, which, wish, w->cause != NULL ? w->cause : "a drain ended", event_us);
+    targets_wish(c->targets, which, wish, w->cause != NULL ? w->cause : "a drain ended", event_us);
     return true;
 }
 
@@ -164,7 +165,7 @@ static void take_up(void *arg)
     else
         timer_cancel(&c->drain);
     if (any)
-        target_go(c->target); /* all that changed at once goes into one transaction */
+        targets_go(c->targets); /* all that changed at once goes into one transaction */
 }
 
 /* The first change is taken up at once, further ones at most every COALESCE_MS; the latest state wins. */
@@ -199,7 +200,7 @@ static bool ready(void *arg, struct buf *body)
         buf_printf(body, "[-]mapping of backend %s: %s\n", w->mapping->backend, w->last.problem);
         all = false;
     }
-    if (!target_ready(c->target, body))
+    if (!targets_ready(c->targets, body))
         all = false;
     if (c->stopping) {
         buf_add(body, "[-]stopping\n");
@@ -232,28 +233,36 @@ static void on_scrape(void *arg)
     sources_measure(c->sources, &c->telemetry);
 }
 
-static void on_dataplane_request(void *arg, const char *method, int status)
+static void on_dataplane_request(void *arg, const char *url, const char *method, int status)
 {
     struct controller *c = arg;
     char code[12];
     snprintf(code, sizeof(code), "%d", status);
-    metric_add(c->telemetry.requests, 1, "dataplane", method, code, NULL);
+    metric_add(c->telemetry.requests, 1, url, method, code, NULL);
 }
 
 /* ---- life ---- */
 
-static void make_target(struct controller *c)
+static bool node_exists(const void *arg, const char *server)
+{
+    const struct controller *c = arg;
+    return cache_node(sources_nodes(c->sources), server) != NULL;
+}
+
+static void make_targets(struct controller *c)
 {
     struct target_options options = {
-        .client = c->clients.dataplane,
         .backends = c->mappings.backends,
         .backend_count = c->mappings.count,
         .rules = rules_for_plan(c->config),
         .resync_period_ms = c->config->resync_period_ms,
+        .park_ttl_ms = c->config->park_ttl_ms,
+        .node_exists = node_exists,
+        .node_arg = c,
         .telemetry = &c->telemetry,
         .log = c->log,
     };
-    c->target = target_new(c->base, &options);
+    c->targets = targets_new(c->base, &options, c->clients.dataplanes, c->clients.dataplane_count);
 }
 
 static void make_sources(struct controller *c)
@@ -317,8 +326,8 @@ struct controller *controller_new(struct event_base *base, struct config *config
         controller_free(c);
         return NULL;
     }
-    make_target(c);
     make_sources(c);
+    make_targets(c);
     if (make_server(c, err) != 0) {
         controller_free(c);
         return NULL;
@@ -339,7 +348,7 @@ void controller_free(struct controller *c)
         return;
     server_free(c->server);
     sources_free(c->sources);
-    target_free(c->target);
+    targets_free(c->targets);
     clients_free(&c->clients);
     telemetry_fini(&c->telemetry);
     timer_fini(&c->coalesce);
@@ -357,7 +366,7 @@ void controller_start(struct controller *c)
 {
     beat(c);
     sources_start(c->sources);
-    target_start(c->target);
+    targets_start(c->targets);
 }
 
 void controller_compare(struct controller *c)
@@ -368,10 +377,10 @@ void controller_compare(struct controller *c)
     for (size_t i = 0; i < c->mappings.count; i++)
         log_limit_reset(&c->wishers[i].wait_limit);
     sources_poke(c->sources);
-    target_compare(c->target);
+    targets_compare(c->targets);
 }
 
-static void on_target_stopped(void *arg)
+static void on_targets_stopped(void *arg)
 {
     struct controller *c = arg;
     event_base_loopbreak(c->base);
@@ -385,5 +394,5 @@ void controller_stop(struct controller *c)
     log_info(c->log, "stopping; HAProxy stays as it is");
     timer_set(&c->deadline, STOP_DEADLINE_MS);
     sources_stop(c->sources);
-    target_stop(c->target, on_target_stopped, c);
+    targets_stop(c->targets, on_targets_stopped, c);
 }

@@ -8,11 +8,16 @@
 #include "base/log.h"
 #include "sync/plan.h"
 
+struct lane;
 struct txn;
 
 /* One line for a committed change to a backend. event_us: from the watch event to the commit; 0: no event caused it. */
 void decision_log_commit(const struct log *log, const char *backend, const struct plan *p, const char *cause,
                          const struct txn *t, uint64_t event_us);
+
+/* One line for a server that was changed in the file and in the running HAProxy at once. */
+void decision_log_fast(const struct log *log, const char *target, const char *backend, const struct diff_change *c,
+                       const char *cause, const struct lane *l, uint64_t event_us);
 
 /* The empty commit that repeats a reload. */
 void decision_log_reload_again(const struct log *log, const char *target, const struct txn *t);

@@ -197,7 +197,7 @@ static void begin(struct inspect *i, struct config *config, const struct log *lo
     i->sources = sources_new(i->base, i->clients.kube, &options, on_changed, i);
     timer_init(&i->synced, i->base, on_synced, i);
     timer_init(&i->deadline, i->base, on_deadline, i);
-    inspect_haproxy_init(&i->haproxy, i->base, i->clients.dataplane, i->mappings.backends, i->mappings.count,
+    inspect_haproxy_init(&i->haproxy, i->base, i->clients.dataplanes[0].file, i->mappings.backends, i->mappings.count,
                          on_haproxy, i);
     sources_start(i->sources);
     timer_set(&i->deadline, i->options->timeout_ms);

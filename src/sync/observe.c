@@ -18,14 +18,18 @@ void observe_init(struct observe *o, struct dataplane_client *client, const char
 {
     *o = (struct observe){.client = client, .names = names, .count = count, .done = done, .arg = arg};
     o->found = mem_array(count, sizeof(o->found[0]));
-    for (size_t i = 0; i < count; i++)
+    o->worker_pid = -1;
+    for (size_t i = 0; i < count; i++) {
         backend_init(&o->found[i].backend);
+        runtime_init(&o->found[i].runtime);
+    }
 }
 
 static void forget(struct observe *o)
 {
     for (size_t i = 0; i < o->count; i++) {
         backend_fini(&o->found[i].backend);
+        runtime_fini(&o->found[i].runtime);
         error_clear(&o->found[i].unreadable);
     }
 }
@@ -40,15 +44,21 @@ void observe_fini(struct observe *o)
 
 static void ask(struct observe *o, enum observe_step step)
 {
-    static const char *const suffix[] = {
-        [OBSERVE_BACKEND] = "", [OBSERVE_SERVERS] = "/servers", [OBSERVE_TEMPLATES] = "/server_templates"};
+    static const char *const parts[][2] = {
+        [OBSERVE_BACKEND] = {"/configuration/backends/", ""},
+        [OBSERVE_SERVERS] = {"/configuration/backends/", "/servers"},
+        [OBSERVE_TEMPLATES] = {"/configuration/backends/", "/server_templates"},
+        [OBSERVE_RAW] = {"/configuration/raw", NULL},
+        [OBSERVE_WORKER] = {"/runtime/info", NULL},
+        [OBSERVE_RUNTIME] = {"/runtime/backends/", "/servers"},
+    };
     o->step = step;
-    if (step == OBSERVE_RAW) {
-        dataplane_send(o->client, "GET", "/configuration/raw", NULL, on_answer, o);
+    if (parts[step][1] == NULL) {
+        dataplane_send(o->client, "GET", parts[step][0], NULL, on_answer, o);
         return;
     }
     cleanup(mem_free_ptr) char *name = str_url_encode(o->names[o->at]);
-    cleanup(mem_free_ptr) char *path = mem_printf("/configuration/backends/%s%s", name, suffix[step]);
+    cleanup(mem_free_ptr) char *path = mem_printf("%s%s%s", parts[step][0], name, parts[step][1]);
     dataplane_send(o->client, "GET", path, NULL, on_answer, o);
 }
 
@@ -58,6 +68,7 @@ static void begin(struct observe *o)
     for (size_t i = 0; i < o->count; i++)
         o->found[i].backend.name = mem_strdup(o->names[i]);
     o->at = 0;
+    o->worker_pid = o->worker_uptime_s = -1;
     ask(o, OBSERVE_BACKEND);
 }
 
@@ -79,7 +90,9 @@ static const char *step_name(enum observe_step step)
                                         [OBSERVE_BACKEND] = "backend",
                                         [OBSERVE_SERVERS] = "servers of backend",
                                         [OBSERVE_TEMPLATES] = "server-templates of backend",
-                                        [OBSERVE_RAW] = "configuration file"};
+                                        [OBSERVE_RAW] = "configuration file",
+                                        [OBSERVE_WORKER] = "running HAProxy",
+                                        [OBSERVE_RUNTIME] = "running servers of backend"};
     return names[step];
 }
 
@@ -154,11 +167,48 @@ static void take(struct observe *o, const struct dataplane_answer *a)
         note_unreadable(o, f, &err);
 }
 
+/* ---- the running HAProxy: whatever it answers, the file was read ---- */
+
+static bool is_of_runtime(const struct observe *o)
+{
+    return o->step == OBSERVE_WORKER || o->step == OBSERVE_RUNTIME;
+}
+
+static int read_runtime(struct observe *o, const struct dataplane_answer *a, struct error *err)
+{
+    if (a->error != NULL) {
+        *err = *a->error;
+        return -1;
+    }
+    if (a->status != 200)
+        return error_set_http(err, a->status, "HTTP %d: %s", a->status,
+                              a->excerpt[0] != '\0' ? a->excerpt : "(no message)");
+    if (o->step == OBSERVE_RUNTIME)
+        return codec_read_runtime(a->body, a->body_len, &o->found[o->at].runtime, err);
+    struct codec_worker worker;
+    if (codec_read_worker(a->body, a->body_len, &worker, err) != 0)
+        return -1;
+    o->worker_pid = worker.pid;
+    o->worker_uptime_s = worker.uptime_s;
+    return 0;
+}
+
+static void take_runtime(struct observe *o, const struct dataplane_answer *a)
+{
+    struct error err = {0};
+    int status = read_runtime(o, a, &err);
+    if (o->step == OBSERVE_WORKER || status == 0)
+        return;
+    struct runtime *r = &o->found[o->at].runtime;
+    runtime_fini(r);
+    r->why = mem_strdup(err.message);
+}
+
 /* Everything must have been read at one version; a move in between (somebody wrote) starts again. */
 static bool version_moved(struct observe *o, int64_t version)
 {
     if (o->step == OBSERVE_BACKEND)
-        o->found[o->at].backend.version = version;
+        o->found[o->at].backend.version = version; /* the first of them decides */
     return version != o->found[0].backend.version;
 }
 
@@ -170,8 +220,28 @@ static bool any_exists(const struct observe *o)
     return false;
 }
 
+/* The next backend from `at` on that there is. */
+static void ask_runtime(struct observe *o)
+{
+    while (o->at < o->count && !o->found[o->at].backend.exists)
+        o->at++;
+    if (o->at < o->count)
+        ask(o, OBSERVE_RUNTIME);
+    else
+        finish(o, NULL);
+}
+
 static void advance(struct observe *o)
 {
+    if (o->step == OBSERVE_RAW && o->with_runtime) {
+        ask(o, OBSERVE_WORKER);
+        return;
+    }
+    if (is_of_runtime(o)) {
+        o->at = o->step == OBSERVE_WORKER ? 0 : o->at + 1;
+        ask_runtime(o);
+        return;
+    }
     const struct observed *f = &o->found[o->at];
     if (o->step == OBSERVE_RAW)
         finish(o, NULL);
@@ -189,8 +259,9 @@ static void on_answer(void *arg, const struct dataplane_answer *a)
 {
     struct observe *o = arg;
     struct error err = {0};
-    int status = check_status(o, a, &err);
-    if (status == 0 && version_moved(o, a->version)) {
+    bool runtime = is_of_runtime(o);
+    int status = runtime ? 0 : check_status(o, a, &err);
+    if (status == 0 && (!runtime || a->version >= 0) && version_moved(o, a->version)) {
         if (++o->restarts <= MAX_RESTARTS) {
             begin(o);
             return;
@@ -206,6 +277,9 @@ static void on_answer(void *arg, const struct dataplane_answer *a)
         finish(o, &err);
         return;
     }
-    take(o, a);
+    if (runtime)
+        take_runtime(o, a);
+    else
+        take(o, a);
     advance(o);
 }

@@ -41,6 +41,7 @@ struct mapping_rules rules_for_mapping(const struct config *config, const struct
         .node_port_check = config->health_check == CONFIG_HEALTH_CHECK_NODE_PORT,
         .drain_timeout_ms = config->drain_timeout_ms,
         .node_selector = config->node_selector,
+        .park_nodes = config->park_nodes && config->park_ttl_ms > 0,
     };
 }
 

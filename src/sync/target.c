@@ -11,7 +11,6 @@
 #define REPEAT_LOG_MS 60000
 #define REPEAT_WITHHELD_MS 3600000
 #define REJECTED_PAUSE_MS 1000
-#define SPLIT_LOOK_MS 1000
 
 void target_write_not_before(struct target *t, uint64_t when_ms)
 {
@@ -23,94 +22,6 @@ void slot_write_not_before(struct slot *s, uint64_t when_ms)
 {
     if (s->write_wait_until_ms < when_ms)
         s->write_wait_until_ms = when_ms;
-}
-
-/* ---- observing ---- */
-
-static void look(struct target *t)
-{
-    t->phase = TARGET_OBSERVING;
-    observe_start(&t->observe);
-}
-
-bool target_renew_credentials(struct target *t)
-{
-    bool renewed = dataplane_credentials_refused(t->options.client) && !t->renewed;
-    t->renewed = t->renewed || renewed;
-    return renewed;
-}
-
-static void observe_failed(struct target *t, const struct error *err)
-{
-    target_count_reconcile(t, error_kind_name(err->kind));
-    target_problem(
-        t, err->http_status != 0 && err->kind == ERROR_AUTH ? TARGET_REFUSED : "cannot read HAProxy's configuration",
-        err);
-    if (err->kind == ERROR_AUTH && target_renew_credentials(t))
-        return;
-    t->wait_until_ms = clock_mono_ms() + backoff_next_ms(&t->backoff);
-}
-
-/* A failed reload that nobody told us of: a stranger's, or one before our start. After a hand edit, too, the API answers
- * the new version a moment before the file has it: so it takes two looks at one version. */
-static void see_split(struct target *t, bool split)
-{
-    bool again = t->split_version == t->version;
-    t->split_version = split ? t->version : -1;
-    if (!split || t->dirty || t->reload.state == RELOAD_PENDING)
-        return;
-    if (!again) {
-        t->seen = false;
-        t->wait_until_ms = clock_mono_ms() + SPLIT_LOOK_MS;
-        return;
-    }
-    t->dirty = true;
-    target_write_not_before(t, clock_mono_ms() + backoff_next_ms(&t->reload_backoff));
-    log_warn(t->options.log,
-             "haproxy.cfg is older than what the Data Plane API answers: a reload failed; "
-             "an empty commit will apply it again",
-             log_str("target", dataplane_client_url(t->options.client)), log_int("version", t->version));
-}
-
-static bool any_wish(const struct target *t)
-{
-    for (size_t i = 0; i < t->options.backend_count; i++)
-        if (t->slots[i].have_wish)
-            return true;
-    return false;
-}
-
-static void take_found(struct target *t, struct observed *found)
-{
-    bool split = false, unreadable = false;
-    t->version = found[0].backend.version;
-    for (size_t i = 0; i < t->options.backend_count; i++) {
-        struct slot *s = &t->slots[i];
-        backend_fini(&s->actual);
-        s->actual = found[i].backend;
-        backend_init(&found[i].backend);
-        s->unreadable = found[i].unreadable;
-        split = split || s->actual.split;
-        unreadable = unreadable || s->unreadable.kind != ERROR_NONE;
-    }
-    t->seen = true;
-    see_split(t, split);
-    if (!t->write_failing && !unreadable)
-        backoff_reset(&t->backoff);
-    t->look_again_ms = unreadable ? clock_mono_ms() + backoff_next_ms(&t->backoff) : 0;
-    if (!any_wish(t))
-        target_problem_over(t);
-}
-
-static void on_observed(void *arg, struct observed *found, const struct error *err)
-{
-    struct target *t = arg;
-    t->phase = TARGET_IDLE;
-    if (err != NULL)
-        observe_failed(t, err);
-    else
-        take_found(t, found);
-    target_step(t);
 }
 
 /* Whether there is any backend that we may write to: dead transactions are not ours to delete otherwise. */
@@ -135,7 +46,11 @@ static void sooner(uint64_t *due, uint64_t when, uint64_t now)
 static void arm(struct target *t, uint64_t now)
 {
     uint64_t due = 0;
-    uint64_t times[] = {t->wait_until_ms, t->write_wait_until_ms, t->look_again_ms,
+    uint64_t times[] = {t->wait_until_ms,
+                        t->write_wait_until_ms,
+                        t->look_again_ms,
+                        t->structural_not_before_ms,
+                        t->calls.not_before_ms,
                         t->history_known ? 0 : t->history_next_ms,
                         t->reload.state == RELOAD_PENDING ? t->reload.next_ms : 0};
     for (size_t i = 0; i < array_len(times); i++)
@@ -179,7 +94,7 @@ void target_step(struct target *t)
     if (!waiting && reload_due(&t->reload, now))
         target_poll_reload(t);
     else if (!waiting && !t->seen)
-        look(t);
+        target_look(t);
     else if (!waiting && !t->history_known && now >= t->history_next_ms)
         target_ask_history(t);
     else if (!waiting && !t->dead_deleted && may_ever_write(t))
@@ -213,6 +128,8 @@ static void slot_init(struct slot *s, struct target *t, const char *name, unsign
     s->name = name;
     desired_init(&s->wish);
     backend_init(&s->actual);
+    runtime_init(&s->runtime);
+    s->parking = t->options.park_ttl_ms > 0 ? parking_new(t->options.park_ttl_ms) : NULL;
     backoff_init(&s->reject_backoff, 10000, 300000, 5000, seed);
     s->committed_version = s->ours_version = s->rejected_version = -1;
     s->asked = true;
@@ -226,6 +143,11 @@ static void slot_fini(struct slot *s)
     plan_fini(&s->plan);
     desired_fini(&s->wish);
     backend_fini(&s->actual);
+    runtime_fini(&s->runtime);
+    lane_memory_fini(&s->memory);
+    lane_choice_fini(&s->choice);
+    parking_free(s->parking);
+    free(s->overrides);
     free(s->cause);
     free(s->undone_how);
     free(s->write_cause);
@@ -237,12 +159,16 @@ struct target *target_new(struct event_base *base, const struct target_options *
     t->options = *options;
     timer_init(&t->timer, base, on_timer, t);
     timer_init(&t->resync, base, on_resync, t);
-    observe_init(&t->observe, options->client, options->backends, options->backend_count, on_observed, t);
+    observe_init(&t->observe, options->client, options->backends, options->backend_count, target_observed, t);
+    t->observe.with_runtime = options->runtime != NULL;
     txn_init(&t->txn);
+    lane_init(&t->lane);
     unsigned seed = backoff_random_seed();
     backoff_init(&t->backoff, 500, 15000, 100, seed);
     backoff_init(&t->reload_backoff, 2000, 60000, 1000, seed + 1);
-    t->version = t->split_version = -1;
+    backoff_init(&t->drift_backoff, 2000, 600000, 2000, seed + 1);
+    t->version = t->split_version = t->drift_version = t->worker_pid = -1;
+    target_set_trust(t, TRUST_UNTRIED);
     t->problem_limit.period_ms = REPEAT_LOG_MS;
     t->slots = mem_array(options->backend_count, sizeof(t->slots[0]));
     for (size_t i = 0; i < options->backend_count; i++)
@@ -255,6 +181,7 @@ void target_free(struct target *t)
     if (t == NULL)
         return;
     dataplane_cancel(t->options.client);
+    target_forget_calls(t);
     timer_fini(&t->timer);
     timer_fini(&t->resync);
     for (size_t i = 0; i < t->options.backend_count; i++)
@@ -262,7 +189,11 @@ void target_free(struct target *t)
     free(t->slots);
     observe_fini(&t->observe);
     txn_fini(&t->txn);
+    lane_fini(&t->lane);
     reload_fini(&t->reload);
+    free(t->ended.id);
+    free(t->drift);
+    free(t->calls.list);
     free(t);
 }
 
@@ -278,9 +209,9 @@ static void count_wished(const struct slot *s)
     size_t draining = 0;
     for (size_t i = 0; i < s->wish.server_count; i++)
         draining += s->wish.servers[i].state == SERVER_DRAINING;
-    metric_set(m->servers_desired, (double)(s->wish.server_count - draining), s->name, NULL);
-    metric_set(m->servers_draining, (double)draining, s->name, NULL);
-    metric_set(m->paused, s->wish.paused ? 1 : 0, s->name, NULL);
+    slot_measure(s, m->servers_desired, (double)(s->wish.server_count - draining));
+    slot_measure(s, m->servers_draining, (double)draining);
+    slot_measure(s, m->paused, s->wish.paused ? 1 : 0);
 }
 
 void target_wish(struct target *t, size_t backend, struct desired *wish, const char *cause, uint64_t received_us)
@@ -310,6 +241,7 @@ void target_wish(struct target *t, size_t backend, struct desired *wish, const c
 
 void target_go(struct target *t)
 {
+    target_tell(t);
     target_step(t);
 }
 
@@ -318,6 +250,8 @@ void target_compare(struct target *t)
     t->seen = false;
     t->wait_until_ms = 0;
     t->write_wait_until_ms = 0;
+    t->calls.not_before_ms = 0;
+    t->trust_until_ms = 0;
     log_limit_reset(&t->problem_limit);
     for (size_t i = 0; i < t->options.backend_count; i++) {
         struct slot *s = &t->slots[i];
@@ -336,10 +270,13 @@ void target_stop(struct target *t, void (*stopped)(void *arg), void *arg)
     t->stopping = true;
     t->stopped = stopped;
     t->stopped_arg = arg;
+    target_forget_calls(t);
     if (t->phase == TARGET_WRITING) {
         txn_abort(&t->txn);
         return;
     }
+    if (t->phase == TARGET_FAST)
+        return; /* its end is near, and tells what was written */
     dataplane_cancel(t->options.client);
     t->phase = TARGET_IDLE;
     stop_now(t);

@@ -11,7 +11,8 @@
 enum need {
     NEED_NOTHING,
     NEED_TIME,   /* there is something to write, but not now */
-    NEED_WRITE,  /* its plan */
+    NEED_FAST,   /* the first write of its choice */
+    NEED_WRITE,  /* its plan, in a transaction */
     NEED_RELOAD, /* an empty commit */
 };
 
@@ -29,14 +30,23 @@ static void in_step(struct slot *s)
 {
     struct target *t = s->target;
     s->took_over = true;
-    s->committed_version = -1;                 /* it stuck; what differs from now on is somebody else's doing */
+    /* It stuck; what differs from now on is somebody else's doing. A write without a reload is still to be read back. */
+    s->committed_version = s->wrote_fast ? s->actual.version : -1;
     s->committed_wish_number = s->wish_number; /* also where this wish needed no write */
     s->committed_held_back = 0;
     if (rivalry_pauses(&s->rivalry, clock_mono_ms()))
         rivalry_forget(&s->rivalry); /* the other side came round */
+    if (!slot_is_told(s) || s->choice.call_count > 0) {
+        slot_set_in_step(s, false);
+        return;
+    }
     wish_is_done(s);
     if (t->reload.state == RELOAD_PENDING || !t->history_known)
         return;
+    if (t->drift != NULL) {
+        slot_set_in_step(s, false); /* a reload may be on its way: the next look tells */
+        return;
+    }
     target_count_reconcile(t, "in_step");
     backoff_reset(&s->reject_backoff);
     slot_problem_over(s);
@@ -179,7 +189,12 @@ static enum need want_write(struct slot *s)
         return may_write(s) ? NEED_RELOAD : NEED_TIME;
     if (is_fought_over(s) || !may_write(s) || does_not_stick(s))
         return NEED_TIME;
-    return NEED_WRITE;
+    if (!slot_is_told(s))
+        return NEED_TIME; /* for a moment: what it is told must not come after what is written */
+    /* While HAProxy runs something else than its file says, only a reload makes one of both. */
+    if (s->choice.write_count > 0 && !s->target->dirty)
+        return NEED_FAST;
+    return clock_mono_ms() < s->target->structural_not_before_ms ? NEED_TIME : NEED_WRITE;
 }
 
 /* ---- each backend ---- */
@@ -189,12 +204,61 @@ static void measure(struct slot *s)
     struct telemetry *m = s->target->options.telemetry;
     const struct diff *d = &s->plan.diff;
     bool withheld = s->plan.verdict == PLAN_WITHHELD;
-    if (s->plan.verdict != PLAN_WAIT) /* then nothing was compared */
-        metric_set(m->servers_actual, (double)d->ours_count, s->name, NULL);
-    metric_set(m->servers_held, (double)s->plan.held_back, s->name, NULL);
-    metric_set(m->changes_withheld,
-               withheld ? (double)(d->change_count + (d->backend_change || d->create_backend ? 1 : 0)) : 0, s->name,
-               NULL);
+    if (s->plan.verdict != PLAN_WAIT) { /* then nothing was compared */
+        slot_measure(s, m->servers_actual, (double)(d->ours_count - d->parked_count));
+        slot_measure(s, m->servers_parked, (double)d->parked_count);
+    }
+    slot_measure(s, m->servers_held, (double)s->plan.held_back);
+    slot_measure(s, m->changes_withheld,
+                 withheld ? (double)(d->change_count + (d->backend_change || d->create_backend ? 1 : 0)) : 0);
+}
+
+struct plan_rules slot_rules(const struct slot *s, bool runtime)
+{
+    struct plan_rules rules = s->target->options.rules;
+    rules.diff.parking = s->parking;
+    /* What is only shown is shown as a transaction would do it: telling HAProxy is no difference that can be seen. */
+    rules.diff.runtime = runtime && !rules.dry_run && !s->wish.paused && slot_is_open(s);
+    return rules;
+}
+
+/* Whether anything may be written, or told, by this plan. */
+static bool plan_may_write(const struct plan *p, const struct slot *s)
+{
+    if (s->target->options.rules.dry_run || s->wish.paused || rivalry_pauses(&s->rivalry, clock_mono_ms()))
+        return false;
+    return p->verdict == PLAN_IN_STEP || p->verdict == PLAN_WRITE || p->verdict == PLAN_RELOAD_AGAIN ||
+           p->verdict == PLAN_BRAKE;
+}
+
+void slot_choose(struct slot *s, const struct plan *p, struct lane_choice *ret)
+{
+    if (!s->memory.looked && s->looked)
+        slot_remember(s);
+    const struct lane_input in = {
+        .actual = &s->actual,
+        .runtime = &s->runtime,
+        .wish = &s->wish,
+        .diff = &p->diff,
+        .rules = &s->target->options.rules.diff,
+        .memory = &s->memory,
+        .open = slot_is_open(s),
+        .may_write = plan_may_write(p, s),
+    };
+    lane_choose(&in, ret);
+}
+
+static void make_plan(struct slot *s)
+{
+    struct target *t = s->target;
+    if (s->parking != NULL)
+        parking_look(s->parking, &s->actual, &s->wish, &t->options.rules.diff, t->options.node_exists,
+                     t->options.node_arg, clock_mono_ms());
+    const struct plan_rules rules = slot_rules(s, true);
+    lane_choice_fini(&s->choice);
+    plan_make(&s->actual, &s->wish, &rules, t->dirty, &s->brake, clock_mono_ms(), &s->plan);
+    slot_choose(s, &s->plan, &s->choice);
+    slot_tell(s);
 }
 
 static enum need act_on_plan(struct slot *s)
@@ -244,7 +308,7 @@ static enum need decide(struct slot *s)
         slot_problem(s, "cannot read HAProxy's configuration", &s->unreadable);
         return NEED_NOTHING;
     }
-    plan_make(&s->actual, &s->wish, &t->options.rules, t->dirty, &s->brake, clock_mono_ms(), &s->plan);
+    make_plan(s);
     measure(s);
     decision_log_skips(t->options.log, &s->skip_limit, clock_mono_ms(), s->name, &s->plan.diff,
                        t->options.rules.diff.proxy_v2 == PROXY_V2_DEFAULT_SERVER);
@@ -268,8 +332,16 @@ static void nothing_to_write(struct target *t)
     target_problem_over(t);
 }
 
+static void write_fast(struct target *t, struct slot *s)
+{
+    for (size_t i = 0; i < t->options.backend_count; i++)
+        t->slots[i].writing = false;
+    target_write_fast(s);
+}
+
 void target_decide(struct target *t)
 {
+    struct slot *fast = NULL;
     bool write = false, reload = false, waits = false;
     for (size_t i = 0; i < t->options.backend_count; i++) {
         struct slot *s = &t->slots[i];
@@ -279,12 +351,23 @@ void target_decide(struct target *t)
         enum need need = decide(s);
         waits = waits || need == NEED_TIME;
         reload = reload || need == NEED_RELOAD;
+        if (need == NEED_FAST && fast == NULL)
+            fast = s;
         if (need == NEED_WRITE && !(t->one_by_one && write))
             s->writing = write = true;
     }
-    t->left_dirty = t->dirty && !write && !reload && !waits;
+    t->left_dirty = t->dirty && !write && !reload && !waits && fast == NULL;
+    if (fast != NULL) { /* first what takes effect at once */
+        write_fast(t, fast);
+        return;
+    }
     if (write || reload) {
         target_write(t);
+        return;
+    }
+    if (t->unverified) {
+        t->seen = false; /* the file is read back, too */
+        target_step(t);
         return;
     }
     if (!waits)

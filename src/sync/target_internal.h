@@ -1,13 +1,18 @@
 /*
- * The state of a target, shared by target.c (what to do next), target_decide.c (what each backend needs), target_write.c
- * (what a transaction's ending means), target_reload.c (what a reload's means) and target_report.c (log, /readyz, gauges).
+ * The state of a target, shared by target.c (what to do next), target_look.c (what was read, and what a reload's end is
+ * worth), target_decide.c (what each backend needs), target_write.c (a transaction, and what a failed write means),
+ * target_fast.c (a write without a reload), target_tell.c (telling the running HAProxy alone), target_reload.c (following a
+ * reload) and target_report.c (log, /readyz, gauges).
  */
 #ifndef SYNC_TARGET_INTERNAL_H
 #define SYNC_TARGET_INTERNAL_H
 
 #include "base/backoff.h"
 #include "base/error.h"
+#include "dataplane/lane.h"
 #include "dataplane/txn.h"
+#include "model/lane.h"
+#include "model/parking.h"
 #include "net/timer.h"
 #include "sync/observe.h"
 #include "sync/plan.h"
@@ -15,11 +20,38 @@
 #include "sync/rivalry.h"
 #include "sync/target.h"
 
+struct metric;
+
 enum target_phase {
     TARGET_IDLE,
     TARGET_OBSERVING,
     TARGET_WRITING, /* a transaction, or deleting dead ones at start */
+    TARGET_FAST,    /* a write without a reload */
     TARGET_POLLING, /* asking for the reload's state */
+};
+
+/* Whether changes without a reload reach the running HAProxy. */
+enum trust {
+    TRUST_UNTRIED,
+    TRUST_PROVEN,
+    TRUST_DOUBTED,   /* one did not: transactions only, until the next reload */
+    TRUST_DISPROVEN, /* another one did not: until trust_until_ms */
+};
+
+/* The states of servers that the running HAProxy is to be told, one after the other. */
+struct call {
+    struct slot *slot;
+    char *name;
+    enum runtime_admin state;
+    const char *why;   /* constant */
+    uint64_t event_us; /* of the event that brought it about; 0: none */
+};
+
+struct calls {
+    struct call *list; /* the first one is under way where busy */
+    size_t count;
+    bool busy;
+    uint64_t not_before_ms; /* after one that failed */
 };
 
 /* One backend. */
@@ -35,6 +67,15 @@ struct slot {
 
     struct backend actual;   /* as the API said last */
     struct error unreadable; /* of actual; kind NONE: it can be believed */
+    bool looked;             /* actual was read at least once */
+
+    struct runtime runtime;    /* what HAProxy runs, as the API said last */
+    bool was_readable;         /* at the last look */
+    bool told_unreadable;      /* that it cannot be read was logged */
+    struct lane_memory memory; /* who set which state in it */
+    struct lane_choice choice; /* which way the changes of plan go */
+    struct parking *parking;   /* NULL: servers that are out are removed */
+    char *overrides;           /* what operators have set, as logged last; NULL: nothing */
 
     struct plan plan;
     struct brake brake;
@@ -42,6 +83,7 @@ struct slot {
     char *undone_how; /* the last time; NULL: never */
     bool took_over;   /* it was in step once: what goes from now on goes for a reason that the log has */
 
+    bool wrote_fast;   /* since the last look */
     bool writing;      /* the transaction in hand carries its plan */
     char *write_cause; /* of the wish that the transaction in hand is for; another may have come since */
     uint64_t write_event_us, write_wish_number;
@@ -82,7 +124,35 @@ struct target {
     bool dead_deleted;  /* what earlier runs left behind was looked for */
     unsigned conflicts; /* in a row */
 
+    struct lane lane; /* the write without a reload in hand, for fast_slot */
+    struct slot *fast_slot;
+    struct lane_write fast;
+    bool unverified; /* there were such since the last look: what the file has is still to be read back */
+    struct calls calls;
+    enum trust trust;
+    unsigned doubts; /* since it was proven */
+    uint64_t trust_until_ms;
+    uint64_t structural_not_before_ms; /* of transactions: the first at once, later ones gather changes */
+
+    int64_t worker_pid, worker_uptime_s; /* of the HAProxy that answered last; -1: not known */
+    bool worker_known;
+    bool other_worker;         /* than when the memories looked last */
+    unsigned unreadable_looks; /* in a row, of a running HAProxy that could be read before */
+    int64_t drift_version;     /* at which it ran something else than the file when last looked at; -1: it did not */
+    char *drift;               /* what */
+    struct backoff drift_backoff;
+
     struct reload reload;
+    struct {
+        bool waits; /* for a look, to be believed */
+        bool done;  /* the API says so; else it does not know how it ended */
+        char *id;
+        uint64_t took_us;
+        struct error error;
+        int64_t pid_before, uptime_before; /* of the worker when it was asked for; -1 */
+    } ended;
+    unsigned unconfirmed; /* reloads in a row that the API called done and nobody saw */
+
     bool dirty;      /* HAProxy may run something else than the file says */
     bool left_dirty; /* and we may do nothing about it: a dry run, a pause, a refusal */
 
@@ -120,7 +190,40 @@ bool target_renew_credentials(struct target *t);
 void target_write_not_before(struct target *t, uint64_t when_ms);
 void slot_write_not_before(struct slot *s, uint64_t when_ms);
 
+/* target_look.c */
+
+/* After a look, or at the first wish after one. */
+void slot_remember(struct slot *s);
+/* The running HAProxy is read, and has what its file says. */
+bool target_is_confirmed(const struct target *t);
+void target_look(struct target *t);
+void target_observed(void *arg, struct observed *found, const struct error *err);
+
+/* target_tell.c */
+
+/* What the running HAProxy is to be told by the choice of s, but for what is under way. */
+void slot_tell(struct slot *s);
+/* The same for what the wishes now are, whatever else is under way. */
+void target_tell(struct target *t);
+bool slot_is_told(const struct slot *s); /* nothing of it is under way */
+void target_forget_calls(struct target *t);
+
+/* target_fast.c */
+
+/* The first write of the choice of s. */
+void target_write_fast(struct slot *s);
+/* The running HAProxy is read, and followed so far. */
+bool slot_is_open(const struct slot *s);
+/* A change did not reach it. */
+void target_doubt(struct target *t, const struct error *why);
+void target_set_trust(struct target *t, enum trust trust);
+
 /* target_decide.c */
+
+/* The rules of s as they are now. runtime: without a reload where that is possible. */
+struct plan_rules slot_rules(const struct slot *s, bool runtime);
+/* Which way the changes of a plan of s go. */
+void slot_choose(struct slot *s, const struct plan *p, struct lane_choice *ret);
 
 /* Each backend that has a wish, and then one transaction for all that are to be written. */
 void target_decide(struct target *t);
@@ -133,16 +236,32 @@ void slot_problem(struct slot *s, const char *what, const struct error *err);
 void target_problem_over(struct target *t);
 void slot_problem_over(struct slot *s);
 void slot_set_in_step(struct slot *s, bool in_step);
+void slot_measure(const struct slot *s, struct metric *gauge, double value); /* one that each backend has */
 void target_count_reconcile(struct target *t, const char *result);
 
 /* target_reload.c */
 
+void target_follow_reload(struct target *t, const char *id);
 void target_poll_reload(struct target *t); /* t->reload, which is pending */
+void target_reload_failed(struct target *t, const struct error *err);
+void target_count_reload(struct target *t, const char *result);
 void target_ask_history(struct target *t); /* until history_known */
 /* Whether somebody else mended what we left dirty; the step does it. */
 void target_ask_history_again(struct target *t);
 
 /* target_write.c */
+
+/* What to do after a write that came to nothing. count: backends that it was for. */
+struct write_failure {
+    enum txn_result result;
+    const struct error *error;
+    int64_t retry_after_ms;
+    bool gone_at_commit;
+};
+void target_write_failed(struct target *t, const struct write_failure *f);
+void slot_rejected(struct slot *s, const char *what, const struct error *err);
+/* Another one's refusal is not cured by what was written to another backend. */
+void slot_passed_by(struct slot *s, int64_t version);
 
 /* The plans of the slots that are `writing`, in one transaction; none of them: an empty commit. */
 void target_write(struct target *t);

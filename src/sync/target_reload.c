@@ -15,27 +15,43 @@
 
 /* ---- following a reload ---- */
 
+void target_follow_reload(struct target *t, const char *id)
+{
+    reload_follow(&t->reload, id, clock_mono_ms());
+    t->ended.waits = false;
+    t->ended.pid_before = t->worker_known ? t->worker_pid : -1;
+    t->ended.uptime_before = t->worker_uptime_s;
+}
+
+void target_count_reload(struct target *t, const char *result)
+{
+    metric_add(t->options.telemetry->reloads, 1, result, dataplane_client_url(t->options.client), NULL);
+}
+
+void target_reload_failed(struct target *t, const struct error *err)
+{
+    t->dirty = true;
+    for (size_t i = 0; i < t->options.backend_count; i++) /* that the file is not what we committed has this reason */
+        t->slots[i].committed_version = t->slots[i].ours_version = -1;
+    target_write_not_before(t, clock_mono_ms() + backoff_next_ms(&t->reload_backoff));
+    target_problem(t, "HAProxy was not reloaded; it still runs what it ran before, an empty commit will try again",
+                   err);
+}
+
+/* The API's word for how it ended. Where HAProxy can be asked itself, the next look decides. */
 static void reload_ended(struct target *t)
 {
     struct reload *r = &t->reload;
-    bool done = r->state == RELOAD_DONE;
-    uint64_t took_us = (clock_mono_ms() - r->since_ms) * 1000;
-    metric_add(t->options.telemetry->reloads, 1,
-               done                             ? "succeeded"
-               : r->error.kind == ERROR_INVALID ? "failed"
-                                                : "unknown",
-               NULL);
-    if (done) {
-        log_info(t->options.log, "HAProxy reloaded", log_str("target", dataplane_client_url(t->options.client)),
-                 log_str("reload_id", r->id), log_us_as_ms("after_ms", took_us));
+    if (r->state == RELOAD_BROKEN && r->error.kind == ERROR_INVALID) {
+        target_count_reload(t, "failed");
+        target_reload_failed(t, &r->error);
     } else {
-        t->dirty = true;
-        for (size_t i = 0; i < t->options.backend_count;
-             i++) /* that the file is not what we committed has this reason */
-            t->slots[i].committed_version = t->slots[i].ours_version = -1;
-        target_write_not_before(t, clock_mono_ms() + backoff_next_ms(&t->reload_backoff));
-        target_problem(t, "HAProxy was not reloaded; it still runs what it ran before, an empty commit will try again",
-                       &r->error);
+        t->ended.waits = true;
+        t->ended.done = r->state == RELOAD_DONE;
+        t->ended.error = r->error;
+        t->ended.took_us = (clock_mono_ms() - r->since_ms) * 1000;
+        free(t->ended.id);
+        t->ended.id = mem_strdup(r->id);
     }
     reload_fini(r);
     t->seen = false; /* look whether anything came in between before calling it in step */
@@ -73,6 +89,19 @@ static void judge_again(struct target *t, const struct codec_reload_history *his
     t->dirty = false;
 }
 
+/* Nobody tells how the last reload before our start ended. Where HAProxy runs what its file says, that is no matter. */
+static void unconfirmed(struct target *t, const char *why)
+{
+    if (target_is_confirmed(t))
+        return;
+    log_warn(
+        t->options.log,
+        "how the last reload ended is not known, and the running HAProxy cannot be compared with its file; an empty "
+        "commit will reload it",
+        log_str("target", dataplane_client_url(t->options.client)), log_str("why", why));
+    t->dirty = true;
+}
+
 /* A reload that failed while nobody of us was there: the file (and every GET) says one thing, HAProxy runs another. */
 static void judge_history(struct target *t, const struct codec_reload_history *history)
 {
@@ -80,6 +109,8 @@ static void judge_history(struct target *t, const struct codec_reload_history *h
     if (history->pending && ++t->history_polls < HISTORY_POLLS_MAX)
         return; /* how it ends decides; what there is to write need not wait for that */
     t->history_known = true;
+    if (history->pending)
+        unconfirmed(t, "it does not end");
     if (!history->last_failed)
         return;
     log_warn(t->options.log, "the last reload failed before this daemon started; an empty commit will repeat it",
@@ -100,8 +131,7 @@ static void history_failed(struct target *t, const struct error *err)
         t->wait_until_ms = clock_mono_ms() + backoff_next_ms(&t->backoff);
         return;
     }
-    log_warn(t->options.log, "the list of reloads cannot be read; taking the last one for good",
-             log_str("target", dataplane_client_url(t->options.client)), log_str("error", err->message));
+    unconfirmed(t, err->message);
     t->history_known = true;
 }
 

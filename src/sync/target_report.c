@@ -6,16 +6,21 @@
 
 void target_count_reconcile(struct target *t, const char *result)
 {
-    metric_add(t->options.telemetry->reconciles, 1, result, NULL);
+    metric_add(t->options.telemetry->reconciles, 1, result, dataplane_client_url(t->options.client), NULL);
+}
+
+void slot_measure(const struct slot *s, struct metric *gauge, double value)
+{
+    metric_set(gauge, value, s->name, dataplane_client_url(s->target->options.client), NULL);
 }
 
 void slot_set_in_step(struct slot *s, bool in_step)
 {
     struct telemetry *m = s->target->options.telemetry;
     s->in_step = in_step;
-    metric_set(m->in_sync, in_step ? 1 : 0, s->name, NULL);
+    slot_measure(s, m->in_sync, in_step ? 1 : 0);
     if (in_step)
-        metric_set(m->last_success, (double)clock_wall_ms() / 1000.0, s->name, NULL);
+        slot_measure(s, m->last_success, (double)clock_wall_ms() / 1000.0);
 }
 
 /* backend NULL: all of them. */
@@ -100,8 +105,9 @@ static bool slot_ready(const struct target *t, const struct slot *s, struct buf 
         return !nothing;
     }
     if (s->in_step) {
-        buf_printf(text, "in step%s%s", s->wish.paused ? ", and paused" : "",
-                   t->options.rules.dry_run ? ", and a dry run" : "");
+        buf_printf(text, "in step%s%s%s%s", s->wish.paused ? ", and paused" : "",
+                   t->options.rules.dry_run ? ", and a dry run" : "", s->overrides != NULL ? "; set by hand: " : "",
+                   s->overrides != NULL ? s->overrides : "");
         return true;
     }
     if (t->reload.state == RELOAD_PENDING && s->have_wish) {

@@ -9,6 +9,7 @@
 #include "sync/telemetry.h"
 
 #define CONFLICTS_AT_ONCE 3
+#define STRUCTURAL_PAUSE_MS 2000 /* what comes meanwhile goes into one transaction, and one reload */
 
 static void perform(struct target *t, struct txn_action action);
 
@@ -55,12 +56,11 @@ static void slot_committed(struct slot *s, uint64_t now_us)
     s->write_wait_until_ms = 0;
 }
 
-/* What was refused is not cured by what we wrote to another backend: the same again would be a refusal for each of our
- * own commits. */
-static void slot_passed_by(struct slot *s)
+void slot_passed_by(struct slot *s, int64_t version)
 {
+    /* The same again would be a refusal for each of our own commits. */
     if (s->rejected_version >= 0 && s->rejected_version == s->actual.version)
-        s->rejected_version = s->target->txn.version;
+        s->rejected_version = version;
 }
 
 static void committed(struct target *t)
@@ -70,7 +70,7 @@ static void committed(struct target *t)
         if (is_carried(&t->slots[i]))
             slot_committed(&t->slots[i], now_us);
         else
-            slot_passed_by(&t->slots[i]);
+            slot_passed_by(&t->slots[i], t->txn.version);
     if (count_writing(t) == 0)
         decision_log_reload_again(t->options.log, dataplane_client_url(t->options.client), &t->txn);
     t->write_wait_until_ms = 0;
@@ -81,8 +81,9 @@ static void committed(struct target *t)
     /* Its reload carries whatever was not loaded before; from here on that reload tells. None: applied at once. */
     t->dirty = false;
     t->history_known = true;
+    t->structural_not_before_ms = clock_mono_ms() + STRUCTURAL_PAUSE_MS;
     if (t->txn.reload_id != NULL)
-        reload_follow(&t->reload, t->txn.reload_id, clock_mono_ms());
+        target_follow_reload(t, t->txn.reload_id);
 }
 
 static void give_events_back(struct target *t)
@@ -94,30 +95,30 @@ static void give_events_back(struct target *t)
     }
 }
 
-static void conflicted(struct target *t)
+static void conflicted(struct target *t, const struct write_failure *f)
 {
     /* Gone at its commit: perhaps committed by it, the answer lost and the request sent again by libcurl, which does that on
      * a connection that was kept. */
-    if (t->txn.failed_in == TXN_COMMIT && t->txn.error.http_status == 404)
+    if (f->gone_at_commit)
         t->dirty = true;
     if (++t->conflicts <= CONFLICTS_AT_ONCE) {
         log_info(t->options.log, "somebody else changed HAProxy's configuration; reading it again",
-                 log_str("target", dataplane_client_url(t->options.client)), log_str("error", t->txn.error.message));
+                 log_str("target", dataplane_client_url(t->options.client)), log_str("error", f->error->message));
         return;
     }
-    target_problem(t, "somebody else keeps changing HAProxy's configuration", &t->txn.error);
+    target_problem(t, "somebody else keeps changing HAProxy's configuration", f->error);
     t->write_failing = true;
     t->wait_until_ms = clock_mono_ms() + backoff_next_ms(&t->backoff);
 }
 
-static void slot_rejected(struct slot *s, const char *what, const struct error *err)
+void slot_rejected(struct slot *s, const char *what, const struct error *err)
 {
     s->rejected_version = s->actual.version;
     slot_write_not_before(s, clock_mono_ms() + backoff_next_ms(&s->reject_backoff));
     slot_problem(s, what, err);
 }
 
-static void rejected(struct target *t)
+static void rejected(struct target *t, const struct error *err)
 {
     static const char what[] = "HAProxy or its Data Plane API refuses the change; the file is as it was";
     size_t count = count_writing(t);
@@ -126,51 +127,50 @@ static void rejected(struct target *t)
         log_warn(t->options.log,
                  "HAProxy or its Data Plane API refuses a change to several backends; trying each alone",
                  log_str("target", dataplane_client_url(t->options.client)), log_int("backends", count),
-                 log_str("error", t->txn.error.message));
+                 log_str("error", err->message));
         return;
     }
     for (size_t i = 0; i < t->options.backend_count; i++)
         if (t->slots[i].writing)
-            slot_rejected(&t->slots[i], what, &t->txn.error);
+            slot_rejected(&t->slots[i], what, err);
     if (count > 0)
         return;
     /* An empty commit is refused for what the file says already. */
     target_write_not_before(t, clock_mono_ms() + backoff_next_ms(&t->slots[0].reject_backoff));
-    target_problem(t, what, &t->txn.error);
+    target_problem(t, what, err);
 }
 
-static void wait_after(struct target *t, const char *what)
+static void wait_after(struct target *t, const struct write_failure *f, const char *what)
 {
     uint64_t wait_ms = backoff_next_ms(&t->backoff);
-    if (t->txn.retry_after_ms > (int64_t)wait_ms)
-        wait_ms = (uint64_t)t->txn.retry_after_ms;
+    if (f->retry_after_ms > (int64_t)wait_ms)
+        wait_ms = (uint64_t)f->retry_after_ms;
     t->wait_until_ms = clock_mono_ms() + wait_ms;
     t->write_failing = true;
-    target_problem(t, what, &t->txn.error);
+    target_problem(t, what, f->error);
 }
 
-static void failed(struct target *t)
+void target_write_failed(struct target *t, const struct write_failure *f)
 {
-    give_events_back(t);
-    switch (t->txn.result) {
+    switch (f->result) {
     case TXN_CONFLICT:
-        conflicted(t);
+        conflicted(t, f);
         break;
     case TXN_REJECTED:
-        rejected(t);
+        rejected(t, f->error);
         break;
     case TXN_LIMIT:
-        wait_after(t, "the Data Plane API has too many open transactions, none of them ours");
+        wait_after(t, f, "the Data Plane API has too many open transactions, none of them ours");
         break;
     case TXN_UNAUTHORIZED:
         if (target_renew_credentials(t))
-            target_problem(t, "the Data Plane API refused the credentials; trying the new ones", &t->txn.error);
+            target_problem(t, "the Data Plane API refused the credentials; trying the new ones", f->error);
         else
-            wait_after(t, TARGET_REFUSED);
+            wait_after(t, f, TARGET_REFUSED);
         break;
     case TXN_UNKNOWN:
         t->dirty = true; /* the file will tell what was committed, nobody tells whether it was loaded */
-        wait_after(t, "the answer to a commit was lost; reading the configuration again");
+        wait_after(t, f, "the answer to a commit was lost; reading the configuration again");
         break;
     case TXN_ABORTED:
         log_info(t->options.log, "transaction given up: stopping",
@@ -179,10 +179,21 @@ static void failed(struct target *t)
     case TXN_UNAVAILABLE:
     case TXN_COMMITTED:
     case TXN_CLEANED:
-        wait_after(t,
-                   t->txn.error.http_status != 0 ? "the Data Plane API fails" : "the Data Plane API is not available");
+        wait_after(t, f,
+                   f->error->http_status != 0 ? "the Data Plane API fails" : "the Data Plane API is not available");
         break;
     }
+}
+
+static void failed(struct target *t)
+{
+    const struct write_failure f = {.result = t->txn.result,
+                                    .error = &t->txn.error,
+                                    .retry_after_ms = t->txn.retry_after_ms,
+                                    .gone_at_commit =
+                                        t->txn.failed_in == TXN_COMMIT && t->txn.error.http_status == 404};
+    give_events_back(t);
+    target_write_failed(t, &f);
 }
 
 static void finished(struct target *t)
@@ -196,7 +207,7 @@ static void finished(struct target *t)
         if (t->txn.result == TXN_UNAUTHORIZED || t->txn.result == TXN_UNAVAILABLE)
             failed(t);
     } else {
-        metric_add(t->options.telemetry->transactions, 1, result, NULL);
+        metric_add(t->options.telemetry->transactions, 1, result, dataplane_client_url(t->options.client), NULL);
         metric_observe(t->options.telemetry->transaction_duration,
                        (double)(clock_mono_us() - t->write_started_us) / 1e6, NULL);
         target_count_reconcile(t, result);
@@ -223,11 +234,34 @@ void target_delete_dead(struct target *t)
     perform(t, txn_start_cleanup(&t->txn));
 }
 
+/* What goes into a transaction says everything in the file: its reload forgets what the running HAProxy alone was told. */
+static void plan_for_file(struct slot *s)
+{
+    const struct plan_rules rules = slot_rules(s, false);
+    if (s->target->options.runtime == NULL)
+        return;
+    plan_fini(&s->plan);
+    plan_make(&s->actual, &s->wish, &rules, s->target->dirty, &s->brake, clock_mono_ms(), &s->plan);
+}
+
+/* What the running HAProxy alone was told of this one is forgotten by the reload, too. */
+static bool joins(struct slot *s)
+{
+    const struct target *t = s->target;
+    bool drains = false;
+    for (size_t i = 0; i < s->wish.server_count; i++)
+        drains = drains || s->wish.servers[i].state == SERVER_DRAINING;
+    return drains && !t->one_by_one && s->have_wish && s->unreadable.kind == ERROR_NONE && slot_is_open(s) &&
+           (s->plan.verdict == PLAN_IN_STEP || s->plan.verdict == PLAN_BRAKE || s->plan.verdict == PLAN_RELOAD_AGAIN) &&
+           !rivalry_pauses(&s->rivalry, clock_mono_ms());
+}
+
 /* Its steps; where it cannot be put into words it is left out, and says so. */
 static void add_steps(struct slot *s, struct txn_step **steps, size_t *count)
 {
     struct target *t = s->target;
     struct error err = {0};
+    plan_for_file(s);
     if (txn_steps_add(&s->actual, &s->plan.diff, &t->options.rules.diff, steps, count, &err) != 0) {
         s->writing = false;
         slot_rejected(s, "cannot put the change into words of the Data Plane API", &err);
@@ -240,6 +274,10 @@ static void collect(struct target *t, struct txn_step **steps, size_t *count)
 {
     for (size_t i = 0; i < t->options.backend_count; i++) {
         struct slot *s = &t->slots[i];
+        if (!s->writing && joins(s)) {
+            plan_for_file(s);
+            s->writing = s->plan.verdict == PLAN_WRITE;
+        }
         if (s->writing)
             add_steps(s, steps, count);
         s->write_event_us = 0;

@@ -9,19 +9,26 @@ struct telemetry {
     struct metric *reconciles;           /* result */
     struct metric *transactions;         /* result */
     struct metric *requests;             /* target, method, code */
-    struct metric *event_to_commit;      /* seconds */
+    struct metric *event_to_commit;      /* seconds; to the file, by either way */
+    struct metric *event_to_runtime;     /* seconds; to the running HAProxy that was told to drain or stop */
     struct metric *transaction_duration; /* seconds */
-    struct metric *servers_desired;      /* backend; so are those below */
+    struct metric *fast_writes;          /* result, target */
+    struct metric *runtime_calls;        /* state, result, target */
+    struct metric *servers_desired;      /* backend, target; so are those below */
     struct metric *servers_draining;
     struct metric *servers_actual;
-    struct metric *servers_held; /* by the brake */
+    struct metric *servers_parked;
+    struct metric *servers_overridden; /* by an operator, in the running HAProxy */
+    struct metric *servers_held;       /* by the brake */
     struct metric *changes_withheld;
     struct metric *paused;
     struct metric *undone;
     struct metric *in_sync;
     struct metric *last_success; /* seconds since the epoch */
     struct metric *dry_run;
-    struct metric *reloads;        /* result */
+    struct metric *reloads;        /* result, target */
+    struct metric *runtime_proven; /* target */
+    struct metric *drifts;         /* target */
     struct metric *watch_restarts; /* resource, reason */
     struct metric *relists;        /* resource, reason */
     struct metric *objects;        /* resource */

@@ -129,8 +129,9 @@ static inline void listen_tcp(void)
 
 /* ---- the client ---- */
 
-static inline void on_requested(void *arg, const char *method, int status)
+static inline void on_requested(void *arg, const char *url, const char *method, int status)
 {
+    (void)url;
     (void)arg;
     ck_assert(method[0] != '\0');
     events_seen++;

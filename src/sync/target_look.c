@@ -1,0 +1,335 @@
+/* What a look at HAProxy and its file means: what is there, what runs, and what the end of a reload is worth. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "dataplane/client.h"
+#include "sync/target_internal.h"
+#include "sync/telemetry.h"
+
+#define SPLIT_LOOK_MS 1000
+/* Somebody else's commit is in the file for up to the API's reload_delay (5 s by default) before HAProxy runs it. */
+#define DRIFT_LOOK_MS 7000
+#define UNREADABLE_LOOKS 3
+#define UNREADABLE_LOOK_MS 300
+
+/* ---- reading ---- */
+
+void target_look(struct target *t)
+{
+    t->phase = TARGET_OBSERVING;
+    observe_start(&t->observe);
+}
+
+bool target_renew_credentials(struct target *t)
+{
+    bool renewed = dataplane_credentials_refused(t->options.client) && !t->renewed;
+    t->renewed = t->renewed || renewed;
+    return renewed;
+}
+
+static void observe_failed(struct target *t, const struct error *err)
+{
+    target_count_reconcile(t, error_kind_name(err->kind));
+    target_problem(
+        t, err->http_status != 0 && err->kind == ERROR_AUTH ? TARGET_REFUSED : "cannot read HAProxy's configuration",
+        err);
+    if (err->kind == ERROR_AUTH && target_renew_credentials(t))
+        return;
+    t->wait_until_ms = clock_mono_ms() + backoff_next_ms(&t->backoff);
+}
+
+/* A failed reload that nobody told us of: a stranger's, or one before our start. After a hand edit, too, the API answers
+ * the new version a moment before the file has it: so it takes two looks at one version. */
+static void see_split(struct target *t, bool split)
+{
+    bool again = t->split_version == t->version;
+    t->split_version = split ? t->version : -1;
+    if (!split || t->dirty || t->reload.state == RELOAD_PENDING)
+        return;
+    if (!again) {
+        t->seen = false;
+        t->wait_until_ms = clock_mono_ms() + SPLIT_LOOK_MS;
+        return;
+    }
+    t->dirty = true;
+    target_write_not_before(t, clock_mono_ms() + backoff_next_ms(&t->reload_backoff));
+    log_warn(t->options.log,
+             "haproxy.cfg is older than what the Data Plane API answers: a reload failed; "
+             "an empty commit will apply it again",
+             log_str("target", dataplane_client_url(t->options.client)), log_int("version", t->version));
+}
+
+static bool any_wish(const struct target *t)
+{
+    for (size_t i = 0; i < t->options.backend_count; i++)
+        if (t->slots[i].have_wish)
+            return true;
+    return false;
+}
+
+/* ---- the running HAProxy ---- */
+
+/* Another process than at the last look: reloaded, or started again. Not known: it is the same. */
+static bool take_worker(struct target *t)
+{
+    int64_t pid = t->observe.worker_pid, uptime_s = t->observe.worker_uptime_s;
+    if (pid < 0)
+        return false;
+    bool other = t->worker_known && (pid != t->worker_pid || uptime_s < t->worker_uptime_s);
+    t->worker_pid = pid;
+    t->worker_uptime_s = uptime_s;
+    t->worker_known = true;
+    return other;
+}
+
+static bool was_reloaded_since(const struct target *t)
+{
+    return t->worker_pid != t->ended.pid_before || t->worker_uptime_s < t->ended.uptime_before;
+}
+
+/* What runs and is not what the file says, in the backends that can be read; NULL: nothing. */
+static char *running_problem(const struct target *t)
+{
+    for (size_t i = 0; i < t->options.backend_count; i++) {
+        const struct slot *s = &t->slots[i];
+        char *what =
+            s->actual.exists && s->unreadable.kind == ERROR_NONE ? runtime_problem(&s->actual, &s->runtime) : NULL;
+        if (what == NULL)
+            continue;
+        char *text = mem_printf("backend %s: %s", s->name, what);
+        free(what);
+        return text;
+    }
+    return NULL;
+}
+
+static bool all_readable(const struct target *t)
+{
+    for (size_t i = 0; i < t->options.backend_count; i++)
+        if (t->slots[i].actual.exists && !t->slots[i].runtime.readable)
+            return false;
+    return t->worker_known;
+}
+
+bool target_is_confirmed(const struct target *t)
+{
+    cleanup(mem_free_ptr) char *problem = running_problem(t);
+    return all_readable(t) && problem == NULL;
+}
+
+static void reload_confirmed(struct target *t, bool seen)
+{
+    t->unconfirmed = 0;
+    target_count_reload(t, "succeeded");
+    log_info(t->options.log, "HAProxy reloaded", log_str("target", dataplane_client_url(t->options.client)),
+             log_str("reload_id", t->ended.id), log_us_as_ms("after_ms", t->ended.took_us), log_bool("seen", seen));
+    if (t->trust == TRUST_DOUBTED)
+        target_set_trust(t, TRUST_UNTRIED);
+}
+
+/* "succeeded" may be another reload's, under the same id; "not known" may well have happened. */
+static void judge_reload(struct target *t)
+{
+    cleanup(mem_free_ptr) char *problem = running_problem(t);
+    struct error err = {0};
+    t->ended.waits = false;
+    if (!all_readable(t) || t->ended.pid_before < 0) {
+        if (t->ended.done) {
+            reload_confirmed(t, false);
+            return;
+        }
+        err = t->ended.error;
+    } else if (problem != NULL) {
+        error_set(&err, ERROR_INVALID,
+                  "reload %s is called done, but the running HAProxy is not what its file says: %s", t->ended.id,
+                  problem);
+    } else if (was_reloaded_since(t)) {
+        reload_confirmed(t, true);
+        return;
+    } else if (t->unconfirmed++ > 0) {
+        log_warn(
+            t->options.log,
+            "two reloads in a row are called done, and HAProxy's process is the same as before: taking them for done, "
+            "since it runs what its file says",
+            log_str("target", dataplane_client_url(t->options.client)), log_int("pid", t->worker_pid));
+        reload_confirmed(t, false);
+        return;
+    } else {
+        error_set(&err, ERROR_INVALID, "reload %s is called done, but HAProxy's process %lld is the one from before it",
+                  t->ended.id, (long long)t->worker_pid);
+    }
+    target_count_reload(t, "unknown");
+    target_reload_failed(t, &err);
+}
+
+/* At rest, HAProxy runs something else than its file says: a reload that never came, an operator's command, a stranger. */
+static void see_drift(struct target *t)
+{
+    char *what = t->reload.state == RELOAD_PENDING || t->dirty ? NULL : running_problem(t);
+    bool again = what != NULL && t->drift_version == t->version;
+    free(t->drift);
+    t->drift = what;
+    t->drift_version = what != NULL ? t->version : -1;
+    if (what == NULL) {
+        if (!t->dirty && t->reload.state != RELOAD_PENDING)
+            backoff_reset(&t->drift_backoff);
+        return;
+    }
+    if (!again) {
+        t->look_again_ms = clock_mono_ms() + DRIFT_LOOK_MS;
+        return;
+    }
+    t->dirty = true;
+    metric_add(t->options.telemetry->drifts, 1, dataplane_client_url(t->options.client), NULL);
+    target_write_not_before(t, clock_mono_ms() +
+                                   (t->drift_backoff.attempts == 0 ? 0 : backoff_next_ms(&t->drift_backoff)));
+    t->drift_backoff.attempts++;
+    log_warn(t->options.log, "HAProxy runs something else than its file says; an empty commit will load it",
+             log_str("target", dataplane_client_url(t->options.client)), log_str("what", what),
+             log_int("version", t->version));
+}
+
+/* ---- one backend ---- */
+
+static void tell_unreadable(struct slot *s)
+{
+    struct target *t = s->target;
+    bool unreadable = t->options.runtime != NULL && s->actual.exists && !s->runtime.readable;
+    if (!unreadable || t->reload.state == RELOAD_PENDING) {
+        s->told_unreadable = s->told_unreadable && unreadable;
+        return;
+    }
+    if (!s->told_unreadable)
+        log_warn(t->options.log,
+                 "what HAProxy runs cannot be read through its Data Plane API, so every change is a transaction and a "
+                 "reload",
+                 log_str("target", dataplane_client_url(t->options.client)), log_str("backend", s->name),
+                 log_str("error", s->runtime.why));
+    s->told_unreadable = true;
+    target_set_trust(t, t->trust);
+}
+
+static void tell_overrides(struct slot *s)
+{
+    struct target *t = s->target;
+    size_t count = 0;
+    char *now = lane_memory_overrides(&s->memory, &count);
+    if (now != NULL && !str_eq(now, s->overrides))
+        log_warn(t->options.log,
+                 "somebody has set server states in the running HAProxy by hand; they are left alone until taken back "
+                 "(state ready)",
+                 log_str("target", dataplane_client_url(t->options.client)), log_str("backend", s->name),
+                 log_str("what", now));
+    else if (now == NULL && s->overrides != NULL)
+        log_info(t->options.log, "the server states that were set by hand are taken back",
+                 log_str("target", dataplane_client_url(t->options.client)), log_str("backend", s->name));
+    free(s->overrides);
+    s->overrides = now;
+    slot_measure(s, t->options.telemetry->servers_overridden, (double)count);
+}
+
+static void take_one(struct slot *s, struct observed *found)
+{
+    backend_fini(&s->actual);
+    runtime_fini(&s->runtime);
+    s->actual = found->backend;
+    s->runtime = found->runtime;
+    backend_init(&found->backend);
+    runtime_init(&found->runtime);
+    s->unreadable = found->unreadable;
+    s->looked = true;
+    s->wrote_fast = false;
+}
+
+/* It could be read a moment ago: a reload may be under way. */
+static bool must_look_again(struct target *t)
+{
+    bool lost = false;
+    for (size_t i = 0; i < t->options.backend_count; i++) {
+        struct slot *s = &t->slots[i];
+        lost = lost || (s->was_readable && s->actual.exists && !s->runtime.readable);
+    }
+    if (!lost || ++t->unreadable_looks > UNREADABLE_LOOKS) {
+        for (size_t i = 0; i < t->options.backend_count; i++)
+            t->slots[i].was_readable = t->slots[i].runtime.readable;
+        t->unreadable_looks = 0;
+        return false;
+    }
+    t->seen = false;
+    t->wait_until_ms = clock_mono_ms() + UNREADABLE_LOOK_MS;
+    return true;
+}
+
+/* While the file is ahead of what runs, a state that differs is nobody's wish. */
+static bool is_at_rest(const struct target *t)
+{
+    return !t->dirty && t->drift == NULL && t->reload.state != RELOAD_PENDING;
+}
+
+static void remember(struct target *t)
+{
+    if (!is_at_rest(t))
+        return;
+    for (size_t i = 0; i < t->options.backend_count; i++)
+        slot_remember(&t->slots[i]);
+    t->other_worker = false;
+}
+
+void slot_remember(struct slot *s)
+{
+    struct target *t = s->target;
+    bool decided = s->have_wish && (s->wish.state == DESIRED_OK || s->wish.state == DESIRED_EMPTY);
+    if (decided && s->actual.exists && s->unreadable.kind == ERROR_NONE)
+        lane_memory_look(&s->memory, &s->actual, &s->runtime, &s->wish, &t->options.rules.diff, t->other_worker);
+    tell_overrides(s);
+}
+
+static void take_runtime(struct target *t)
+{
+    bool other = take_worker(t);
+    t->other_worker = t->other_worker || other;
+    if (other && t->reload.state != RELOAD_PENDING && !t->ended.waits)
+        log_info(t->options.log, "HAProxy was reloaded or started again by somebody else",
+                 log_str("target", dataplane_client_url(t->options.client)), log_int("pid", t->worker_pid));
+    for (size_t i = 0; i < t->options.backend_count; i++)
+        tell_unreadable(&t->slots[i]);
+    if (t->ended.waits)
+        judge_reload(t);
+    see_drift(t);
+    remember(t);
+}
+
+static void take_found(struct target *t, struct observed *found)
+{
+    bool split = false, unreadable = false;
+    t->version = found[0].backend.version;
+    for (size_t i = 0; i < t->options.backend_count; i++) {
+        struct slot *s = &t->slots[i];
+        take_one(s, &found[i]);
+        split = split || s->actual.split;
+        unreadable = unreadable || s->unreadable.kind != ERROR_NONE;
+    }
+    t->seen = true;
+    t->unverified = false;
+    see_split(t, split);
+    if (!t->write_failing && !unreadable)
+        backoff_reset(&t->backoff);
+    t->look_again_ms = unreadable ? clock_mono_ms() + backoff_next_ms(&t->backoff) : 0;
+    if (!must_look_again(t))
+        take_runtime(t);
+    if (!any_wish(t))
+        target_problem_over(t);
+}
+
+void target_observed(void *arg, struct observed *found, const struct error *err)
+{
+    struct target *t = arg;
+    t->phase = TARGET_IDLE;
+    if (err != NULL)
+        observe_failed(t, err);
+    else
+        take_found(t, found);
+    target_step(t);
+}

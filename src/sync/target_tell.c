@@ -1,0 +1,172 @@
+/* Telling the running HAProxy alone: states of servers, on a connection of their own that overtakes what is written to the
+ * file. Nothing of it outlives a reload; the next look finds what is to be told again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "dataplane/client.h"
+#include "sync/target_internal.h"
+#include "sync/telemetry.h"
+
+#define CALL_PAUSE_MS 1000
+
+static void send_next(struct target *t);
+
+static void call_fini(struct call *c)
+{
+    free(c->name);
+}
+
+static void drop_from(struct calls *q, size_t first)
+{
+    for (size_t i = first; i < q->count; i++)
+        call_fini(&q->list[i]);
+    q->count = first < q->count ? first : q->count;
+}
+
+void target_forget_calls(struct target *t)
+{
+    if (t->options.runtime != NULL)
+        dataplane_cancel(t->options.runtime);
+    drop_from(&t->calls, 0);
+    t->calls.busy = false;
+}
+
+bool slot_is_told(const struct slot *s)
+{
+    const struct calls *q = &s->target->calls;
+    for (size_t i = 0; i < q->count; i++)
+        if (q->list[i].slot == s)
+            return false;
+    return true;
+}
+
+/* ---- what is to be told ---- */
+
+/* The latest word counts; what is under way is not sent twice. */
+static void add(struct slot *s, const struct lane_call *c)
+{
+    struct calls *q = &s->target->calls;
+    for (size_t i = q->count; i-- > 0;) {
+        struct call *old = &q->list[i];
+        if (old->slot != s || !str_eq(old->name, c->name))
+            continue;
+        if (old->state == c->state)
+            return;
+        if (i == 0 && q->busy)
+            break;
+        old->state = c->state;
+        old->why = c->why;
+        return;
+    }
+    q->list = mem_resize(q->list, q->count + 1, sizeof(q->list[0]));
+    q->list[q->count++] = (struct call){
+        .slot = s, .name = mem_strdup(c->name), .state = c->state, .why = c->why, .event_us = s->event_us};
+}
+
+static void add_all(struct slot *s, const struct lane_choice *choice)
+{
+    struct target *t = s->target;
+    if (t->stopping || clock_mono_ms() < t->calls.not_before_ms)
+        return;
+    for (size_t i = 0; i < choice->call_count; i++)
+        add(s, &choice->calls[i]);
+    send_next(t);
+}
+
+void slot_tell(struct slot *s)
+{
+    add_all(s, &s->choice);
+}
+
+static void tell_wish(struct slot *s)
+{
+    const struct plan_rules rules = slot_rules(s, true);
+    struct plan plan;
+    struct lane_choice choice;
+    plan_make(&s->actual, &s->wish, &rules, s->target->dirty, &s->brake, clock_mono_ms(), &plan);
+    slot_choose(s, &plan, &choice);
+    add_all(s, &choice);
+    lane_choice_fini(&choice);
+    plan_fini(&plan);
+}
+
+void target_tell(struct target *t)
+{
+    for (size_t i = 0; i < t->options.backend_count; i++) {
+        struct slot *s = &t->slots[i];
+        if (s->have_wish && s->looked && s->unreadable.kind == ERROR_NONE && slot_is_open(s))
+            tell_wish(s);
+    }
+}
+
+/* ---- telling it ---- */
+
+static void take_state(struct slot *s, const char *name, enum runtime_admin state)
+{
+    for (size_t i = 0; i < s->runtime.count; i++)
+        if (str_eq(s->runtime.servers[i].name, name))
+            s->runtime.servers[i].admin = state;
+}
+
+static void told(const struct call *c)
+{
+    struct target *t = c->slot->target;
+    uint64_t event_us = c->event_us != 0 ? clock_mono_us() - c->event_us : 0;
+    lane_memory_called(&c->slot->memory, c->name, c->state);
+    take_state(c->slot, c->name, c->state);
+    if (event_us != 0 && c->state != RUNTIME_READY)
+        metric_observe(t->options.telemetry->event_to_runtime, (double)event_us / 1e6, NULL);
+    log_info(t->options.log, "told the running HAProxy", log_str("target", dataplane_client_url(t->options.client)),
+             log_str("backend", c->slot->name), log_str("server", c->name),
+             log_str("state", runtime_admin_name(c->state)), log_str("why", c->why),
+             log_if(event_us != 0, log_us_as_ms("event_to_runtime_ms", event_us)));
+}
+
+static void not_told(const struct call *c, const struct error *err)
+{
+    struct target *t = c->slot->target;
+    t->seen = false;
+    if (err->kind == ERROR_AUTH)
+        (void)dataplane_credentials_refused(t->options.runtime);
+    if (err->kind == ERROR_INVALID)
+        target_doubt(t, err);
+    if (err->kind == ERROR_GONE)
+        return; /* the look will tell */
+    t->calls.not_before_ms = clock_mono_ms() + CALL_PAUSE_MS;
+    drop_from(&t->calls, 1);
+    slot_problem(c->slot, "cannot set a server's state in the running HAProxy", err);
+}
+
+static void on_answer(void *arg, const struct dataplane_answer *a)
+{
+    struct target *t = arg;
+    struct error err = {0};
+    struct call c = t->calls.list[0];
+    t->calls.busy = false;
+    bool ok = lane_call_answer(a, c.state, &err) == 0;
+    metric_add(t->options.telemetry->runtime_calls, 1, runtime_admin_name(c.state),
+               ok ? "done" : error_kind_name(err.kind), dataplane_client_url(t->options.client), NULL);
+    if (ok)
+        told(&c);
+    else
+        not_told(&c, &err);
+    memmove(&t->calls.list[0], &t->calls.list[1], --t->calls.count * sizeof(c));
+    call_fini(&c);
+    send_next(t);
+    target_step(t);
+}
+
+static void send_next(struct target *t)
+{
+    struct calls *q = &t->calls;
+    if (q->busy || q->count == 0 || t->stopping)
+        return;
+    const struct call *c = &q->list[0];
+    cleanup(mem_free_ptr) char *path = lane_call_path(c->slot->name, c->name);
+    cleanup(mem_free_ptr) char *body = mem_printf("{\"admin_state\":\"%s\"}", runtime_admin_name(c->state));
+    q->busy = true;
+    dataplane_send(t->options.runtime, "PUT", path, body, on_answer, t);
+}
