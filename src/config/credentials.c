@@ -241,21 +241,18 @@ static void set_line(const char *path, struct config_dataplane *d, struct config
     }
 }
 
+#define NO_VARIABLES \
+    "neither HAPROXY_DATAPLANE_USERNAME and HAPROXY_DATAPLANE_PASSWORD nor HAPROXY_DATAPLANE_TOKEN is set"
+#define NO_CREDENTIALS "is asked without credentials, which it refuses unless something in front of it adds them"
+
 static void warn_of_none(const struct config *c, const struct config_dataplane *d, struct config_report *report)
 {
-    cleanup(mem_free_ptr) char *masked = d != NULL ? url_masked(d->url) : NULL;
-    cleanup(mem_free_ptr) char *quoted = d != NULL ? report_quoted(masked) : NULL;
-    cleanup(mem_free_ptr) char *shown =
-        d != NULL
-            ? report_name_value(config_field(CONFIG_DATAPLANE_CREDENTIALS_FILE)->name, c->dataplane_credentials_file)
-            : NULL;
-    report_warning(
-        report,
-        "%s%s%s%sneither HAPROXY_DATAPLANE_USERNAME and HAPROXY_DATAPLANE_PASSWORD nor "
-        "HAPROXY_DATAPLANE_TOKEN is set: the Data Plane API%s is asked without credentials, which it refuses "
-        "unless something in front of it adds them",
-        d != NULL ? shown : "", d != NULL ? " has no line for " : "", d != NULL ? quoted : "",
-        d != NULL ? ", and " : "", d != NULL ? " there" : "");
+    const char *name = config_field(CONFIG_DATAPLANE_CREDENTIALS_FILE)->name;
+    cleanup(mem_free_ptr) char *shown = report_name_value(name, c->dataplane_credentials_file);
+    cleanup(mem_free_ptr) char *masked = url_masked(d->url);
+    cleanup(mem_free_ptr) char *quoted = report_quoted(masked);
+    report_warning(report, "%s has no line for %s, and " NO_VARIABLES ": the Data Plane API there " NO_CREDENTIALS,
+                   shown, quoted);
 }
 
 void credentials_parse(char *const *env, struct config *c, struct config_report *report)
@@ -265,7 +262,7 @@ void credentials_parse(char *const *env, struct config *c, struct config_report 
     cleanup(credentials_file_fini) struct credentials_file lines = {0};
     if (c->dataplane_credentials_file == NULL) {
         if (!variables)
-            warn_of_none(c, NULL, report);
+            report_warning(report, NO_VARIABLES ": the Data Plane API " NO_CREDENTIALS);
     } else if (read_lines(c, &file, &lines, report) != 0) {
         return;
     }

@@ -17,8 +17,13 @@ START_TEST(defaults)
     const struct config *c = &p.config;
     ck_assert_str_eq(c->ingress_namespace, "ingress-nginx");
     ck_assert_str_eq(c->ingress_service, "ingress-nginx");
-    ck_assert_str_eq(c->dataplane_url, "http://haproxy:5555");
-    ck_assert_ptr_null(c->dataplane_socket);
+    ck_assert_uint_eq(c->dataplane_count, 1);
+    ck_assert_str_eq(c->dataplanes[0].url, "http://haproxy:5555");
+    ck_assert_ptr_null(c->dataplanes[0].socket);
+    ck_assert_str_eq(c->dataplanes[0].username.value, "u");
+    ck_assert_str_eq(c->dataplanes[0].password.value, "p");
+    ck_assert(!secret_is_set(&c->dataplanes[0].token));
+    ck_assert_ptr_null(c->dataplane_credentials_file);
     ck_assert_str_eq(c->backend_name, "ingress-nginx");
     ck_assert_uint_eq(c->backend_port, 0);
     ck_assert_int_eq(c->proxy_v2, CONFIG_PROXY_V2_OFF);
@@ -49,6 +54,8 @@ START_TEST(defaults)
     ck_assert_int_eq(c->weights, CONFIG_WEIGHTS_KEEP);
     ck_assert_int_eq(c->health_check, CONFIG_HEALTH_CHECK_BACKEND);
     ck_assert_uint_eq(c->drain_timeout_ms, 30000);
+    ck_assert_uint_eq(c->park_ttl_ms, 3600000);
+    ck_assert(!c->park_nodes);
     ck_assert_uint_eq(c->max_loss_percent, 50);
     ck_assert(!c->dry_run);
 }
@@ -56,11 +63,11 @@ END_TEST
 
 START_TEST(empty_is_unset)
 {
-    cleanup(parsed_fini) struct parsed p =
-        parse(LOGIN, "INGRESS_NAMESPACE=", "HAPROXY_DATAPLANE_URL=", "HAPROXY_BACKEND_NAME=", "HAPROXY_BACKEND_PORT=",
-              "HAPROXY_BALANCE=", "HAPROXY_KEEP_SERVERS=", "RESYNC_PERIOD=", "KUBECONFIG=", "LISTEN_ADDRESS=",
-              "LOG_LEVEL=", "HAPROXY_DATAPLANE_TOKEN=", "HAPROXY_DATAPLANE_TOKEN_FILE=",
-              "HAPROXY_DATAPLANE_USERNAME_FILE=", "HAPROXY_DATAPLANE_PASSWORD_FILE=");
+    cleanup(parsed_fini) struct parsed p = parse(
+        LOGIN, "INGRESS_NAMESPACE=", "HAPROXY_DATAPLANE_URL=", "HAPROXY_BACKEND_NAME=", "HAPROXY_BACKEND_PORT=",
+        "HAPROXY_BALANCE=", "HAPROXY_KEEP_SERVERS=", "RESYNC_PERIOD=", "KUBECONFIG=", "LISTEN_ADDRESS=", "LOG_LEVEL=",
+        "HAPROXY_DATAPLANE_TOKEN=", "HAPROXY_DATAPLANE_TOKEN_FILE=", "HAPROXY_DATAPLANE_CREDENTIALS_FILE=", "PARK_TTL=",
+        "PARK_NODES=", "HAPROXY_DATAPLANE_USERNAME_FILE=", "HAPROXY_DATAPLANE_PASSWORD_FILE=");
     assert_silent(&p);
     ck_assert_str_eq(p.config.ingress_namespace, "ingress-nginx");
     ck_assert_ptr_null(p.config.kubeconfig);
@@ -98,6 +105,18 @@ static const struct {
      NULL},
     {"HAPROXY_DATAPLANE_URL=//run/dp.sock", "HAPROXY_DATAPLANE_URL=unix:/run/dp.sock"},
     {"HAPROXY_DATAPLANE_URL=unix:////run/dp@ #.sock", "HAPROXY_DATAPLANE_URL=unix:/run/dp@ #.sock"},
+    {"HAPROXY_DATAPLANE_URL=\n http://a:1 ,\n\thttps://b:2/x/ ,, unix:/run/d p.sock,\n",
+     "HAPROXY_DATAPLANE_URL=http://a:1,https://b:2/x,unix:/run/d p.sock"},
+    {"HAPROXY_DATAPLANE_URL=http://a:1,http://a:2,https://a:1,http://a:1/a,http://a:1/A",
+     "HAPROXY_DATAPLANE_URL=http://a:1,http://a:2,https://a:1,http://a:1/a,http://a:1/A"},
+    {"HAPROXY_DATAPLANE_URL=/run/a,/run/A", "HAPROXY_DATAPLANE_URL=unix:/run/a,unix:/run/A"},
+    {"PARK_TTL=0", "PARK_TTL=0s"},
+    {"PARK_TTL=0s", "PARK_TTL=0s"},
+    {"PARK_TTL=12h", "PARK_TTL=720m"},
+    {"PARK_TTL=720h", "PARK_TTL=43200m"},
+    {"PARK_TTL=1ms", "PARK_TTL=1ms"},
+    {"PARK_NODES=true", "PARK_NODES=true"},
+    {"PARK_NODES=0", "PARK_NODES=false"},
     {"HAPROXY_BACKEND_PORT=1", "HAPROXY_BACKEND_PORT=1"},
     {"HAPROXY_BACKEND_PORT=65535", "HAPROXY_BACKEND_PORT=65535"},
     {"HAPROXY_SEND_PROXY_V2=TRUE", "HAPROXY_SEND_PROXY_V2=true"},
@@ -187,6 +206,32 @@ static const struct {
      "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890"
      "1234567890123456",
      "at most 107 bytes"},
+    {"HAPROXY_DATAPLANE_URL=,", "it has 0"},
+    {"HAPROXY_DATAPLANE_URL=http://a:1,http://b",
+     "separated by commas, none twice; entry 2, \"http://b\": its port is missing"},
+    {"HAPROXY_DATAPLANE_URL=a:1, http://b:1, c:1",
+     "; entry 1, \"a:1\": it does not begin with a scheme such as http://; entry 3, \"c:1\": it does not"},
+    {"HAPROXY_DATAPLANE_URL=http://a:1,http://b:1,http://a:1/", "entry 3, \"http://a:1/\": it is the same as entry 1"},
+    {"HAPROXY_DATAPLANE_URL=http://A:1,http://a:01", "it is the same as entry 1"},
+    {"HAPROXY_DATAPLANE_URL=https://a:1/x,https://A:1/x/", "it is the same as entry 1"},
+    {"HAPROXY_DATAPLANE_URL=/run/a,unix:///run/a", "it is the same as entry 1"},
+    {"HAPROXY_DATAPLANE_URL=http://b,/run/a,http://b", "entry 3, \"http://b\": its port is missing"},
+    {"HAPROXY_DATAPLANE_URL=http://a:1 http://b:2", "; separate URLs by commas"},
+    {"HAPROXY_DATAPLANE_URL=/run/a\n/run/b", "; separate URLs by commas"},
+    {"HAPROXY_DATAPLANE_URL=/run/a https://b:1", "; separate URLs by commas"},
+    {"HAPROXY_DATAPLANE_URL=/run/a unix:/run/b,http://c:1", "entry 1, \"/run/a unix:/run/b\": separate URLs by commas"},
+    {"HAPROXY_DATAPLANE_URL=http://a:1;http://b:2", "expected http://host:port"},
+    {"HAPROXY_DATAPLANE_URL=\"http://a:1,http://b:2\"", "the quotes are part of the value"},
+    {"HAPROXY_DATAPLANE_URL=/1,/2,/3,/4,/5,/6,/7,/8,/9,/10,/11,/12,/13,/14,/15,/16,/17",
+     "up to 16 of them, separated by "
+     "commas, none twice; it has 17"},
+    {"PARK_TTL=30",
+     "PARK_TTL=\"30\": expected a duration from 0 to 720h, such as 30m or 12h; the unit is missing: 30s?"},
+    {"PARK_TTL=720h1ms", "expected a duration from 0 to 720h"},
+    {"PARK_TTL=-1h", "expected a duration from 0 to 720h"},
+    {"PARK_TTL=7d", "expected a duration from 0 to 720h"},
+    {"PARK_TTL=forever", "expected a duration from 0 to 720h"},
+    {"PARK_NODES=all", "PARK_NODES=\"all\": expected true or false"},
     {"HAPROXY_BACKEND_NAME=a/b", "expected a backend's name"},
     {"HAPROXY_BACKEND_NAME=a\"b", "HAPROXY_BACKEND_NAME=\"a\\\"b\": expected"},
     {"HAPROXY_BACKEND_NAME=a b", "expected a backend's name"},
@@ -307,16 +352,6 @@ START_TEST(too_many_globs)
 }
 END_TEST
 
-START_TEST(a_url_is_taken_apart)
-{
-    cleanup(parsed_fini) struct parsed p = parse(LOGIN, "HAPROXY_DATAPLANE_URL=unix:///run/dp.sock");
-    ck_assert_str_eq(p.config.dataplane_socket, "/run/dp.sock");
-    ck_assert_str_eq(p.config.dataplane_url, "unix:/run/dp.sock");
-    cleanup(parsed_fini) struct parsed q = parse(LOGIN, "HAPROXY_DATAPLANE_URL=http://h:1");
-    ck_assert_ptr_null(q.config.dataplane_socket);
-}
-END_TEST
-
 START_TEST(a_url_with_a_password_is_refused_without_showing_it)
 {
     static const char *const urls[] = {
@@ -327,16 +362,24 @@ START_TEST(a_url_with_a_password_is_refused_without_showing_it)
         "HAPROXY_DATAPLANE_URL=http://hunter2@haproxy:5555",
         "HAPROXY_DATAPLANE_URL=http://:hunter2@:x",
         "HAPROXY_DATAPLANE_URL=http://admin:5/hunter2@haproxy:5555",
+        "HAPROXY_DATAPLANE_URL=http://admin:5,hunter2@haproxy:5555",
+        "HAPROXY_DATAPLANE_URL=http://admin:5,hunter2,@haproxy:5555",
+        "HAPROXY_DATAPLANE_URL=http://admin:hunter,2@haproxy:5555",
+        "HAPROXY_DATAPLANE_URL=http://admin:hunter2@haproxy:5555,http://b:1",
+        "HAPROXY_DATAPLANE_URL=http://b:1,http://admin:hunter2@haproxy:5555,http://b:1",
+        "HAPROXY_DATAPLANE_URL=http://b:1 , admin:hunter2@haproxy:5555",
     };
     for (size_t i = 0; i < array_len(urls); i++) {
         cleanup(parsed_fini) struct parsed p = parse(LOGIN, urls[i]);
         ck_assert_uint_eq(p.report.error_count, 1);
         assert_says(&p, "HAPROXY_DATAPLANE_USERNAME and HAPROXY_DATAPLANE_PASSWORD");
-        assert_does_not_say(&p, "hunter2");
+        assert_does_not_say(&p, "hunter");
         assert_does_not_say(&p, "admin");
     }
     cleanup(parsed_fini) struct parsed q = parse(LOGIN, "HAPROXY_DATAPLANE_URL=http://h:1/?token=hunter2");
     assert_does_not_say(&q, "hunter2");
+    cleanup(parsed_fini) struct parsed cut = parse(LOGIN, "HAPROXY_DATAPLANE_URL=http://h:1/?token=a,hunter2");
+    assert_does_not_say(&cut, "hunter2");
     /* Into the wrong variable altogether. */
     cleanup(parsed_fini) struct parsed r = parse(LOGIN, "LISTEN_ADDRESS=http://admin:hunter2@haproxy:5555");
     assert_does_not_say(&r, "hunter2");
@@ -381,6 +424,10 @@ START_TEST(it_is_printed_where_a_setting_comes_from)
         "HAPROXY_BACKEND_PORT=  # default: the Service's nodePort, or else the endpoint's own port\n",
         "KUBECONFIG=  # default: the service account of the pod\n",
         "LOG_LEVEL=info  # from the environment\n",
+        "HAPROXY_DATAPLANE_URL=http://haproxy:5555  # default\n",
+        "HAPROXY_DATAPLANE_CREDENTIALS_FILE=  # default: the variables above, for each URL\n",
+        "PARK_TTL=60m  # default\n",
+        "# HAProxy http://haproxy:5555: token *** by HAPROXY_DATAPLANE_TOKEN\n",
     };
     cleanup(parsed_fini) struct parsed p =
         parse("HAPROXY_DATAPLANE_TOKEN=hunter2", "INGRESS_SERVICE_NAME=web", "LOG_LEVEL=info");
@@ -395,13 +442,14 @@ END_TEST
 /* What check-config prints, without the remarks, is an environment that gives the same settings. */
 START_TEST(the_printed_settings_parse_to_the_same)
 {
-    cleanup(parsed_fini) struct parsed p = parse(
-        "HAPROXY_DATAPLANE_USERNAME=admin", "HAPROXY_DATAPLANE_PASSWORD=hunter2", "HAPROXY_BACKEND_PORT=30443",
-        "HAPROXY_SEND_PROXY_V2=server", "HAPROXY_BALANCE=keep", "HAPROXY_ADV_CHECK=keep", "HAPROXY_KEEP_SERVERS=a b",
-        "RESYNC_PERIOD=1h", "KUBECONFIG=/k", "LISTEN_ADDRESS=[::1]:9", "LOG_FORMAT=json",
-        "HAPROXY_DATAPLANE_URL=/run/x", "INGRESS_SERVICE_PORT=https", "NODE_MODE=all", "NODE_SELECTOR= a in (b,c),\t!d",
-        "NODE_ADDRESS_TYPES=Hostname ExternalIP", "IP_FAMILY=IPv6, IPv4", "SERVER_WEIGHTS=endpoints",
-        "HAPROXY_HEALTH_CHECK=node-port", "DRAIN_TIMEOUT=90m", "MAX_LOSS_PERCENT=7", "DRY_RUN=yes");
+    cleanup(parsed_fini) struct parsed p =
+        parse("HAPROXY_DATAPLANE_USERNAME=admin", "HAPROXY_DATAPLANE_PASSWORD=hunter2", "HAPROXY_BACKEND_PORT=30443",
+              "HAPROXY_SEND_PROXY_V2=server", "HAPROXY_BALANCE=keep", "HAPROXY_ADV_CHECK=keep",
+              "HAPROXY_KEEP_SERVERS=a b", "RESYNC_PERIOD=1h", "KUBECONFIG=/k", "LISTEN_ADDRESS=[::1]:9",
+              "LOG_FORMAT=json", "HAPROXY_DATAPLANE_URL=/run/x, http://a:1/,,HTTP://b:1", "INGRESS_SERVICE_PORT=https",
+              "NODE_MODE=all", "NODE_SELECTOR= a in (b,c),\t!d", "NODE_ADDRESS_TYPES=Hostname ExternalIP",
+              "IP_FAMILY=IPv6, IPv4", "SERVER_WEIGHTS=endpoints", "HAPROXY_HEALTH_CHECK=node-port", "DRAIN_TIMEOUT=90m",
+              "PARK_TTL=36h", "PARK_NODES=on", "MAX_LOSS_PERCENT=7", "DRY_RUN=yes");
     assert_silent(&p);
     cleanup(mem_free_ptr) char *text = printed(&p.config);
     ck_assert_ptr_null(strstr(text, "hunter2"));
@@ -439,7 +487,6 @@ static Suite *suite(void)
     tcase_add_test(t, a_huge_value_is_shown_cut);
     tcase_add_test(t, warnings_do_not_refuse);
     tcase_add_test(t, too_many_globs);
-    tcase_add_test(t, a_url_is_taken_apart);
     tcase_add_test(t, a_url_with_a_password_is_refused_without_showing_it);
     tcase_add_test(t, service_links_are_ignored_with_a_warning);
     tcase_add_test(t, the_first_of_two_entries_counts);

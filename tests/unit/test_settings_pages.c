@@ -158,7 +158,8 @@ START_TEST(defaults_and_examples_are_accepted)
     ck_assert_msg((f->fallback == NULL) != (f->unset == NULL), "%s: either a default or what it means to have none",
                   f->name);
     ck_assert_msg((f->parse == NULL) == f->or_file, "%s", f->name);
-    if (f->or_file)
+    /* Files that are read at once and are not there. */
+    if (f->or_file || _i == CONFIG_DATAPLANE_CREDENTIALS_FILE)
         return;
     const char *const values[] = {f->fallback, f->example};
     for (size_t i = 0; i < array_len(values); i++) {
@@ -192,7 +193,7 @@ START_TEST(each_line_of_the_example_works)
         config_report_fini(&r);
         count++;
     }
-    ck_assert_uint_eq(count, CONFIG_FIELD_COUNT - 1);
+    ck_assert_uint_eq(count, CONFIG_FIELD_COUNT - 2); /* without the token and the file of credentials */
 }
 END_TEST
 
