@@ -186,9 +186,9 @@ struct merge {
     const struct desired *wish;
     const struct diff_rules *rules;
     struct diff *d;
-    size_t live; /* wishes that can be had and are to serve */
-    size_t room; /* with rules.parking: so many live lines may be parked */
-    size_t stay; /* so many lines will be parked */
+    size_t live;   /* wishes that can be had and are to serve */
+    size_t room;   /* with rules.parking: so many live lines that are no spares may be parked */
+    size_t parked; /* so many lines will be, spares among them */
 };
 
 /* ---- parking ---- */
@@ -211,42 +211,64 @@ static enum parking_verdict parked_verdict(const struct merge *m, const struct l
 /* What goes makes room, be it lazy: wherever that matters, there is a transaction that takes it along. */
 static void find_room(struct merge *m)
 {
+    size_t stay = 0;
     for (size_t i = 0; i < m->lines->count; i++) {
         const struct line *l = &m->lines->list[i];
-        if (!l->foreign && l->server->maintenance && desired_find(m->wish, l->server->name) == NULL)
-            m->stay += parked_verdict(m, l) == PARKING_STAY;
+        const char *name = l->server->name;
+        if (l->foreign || !l->server->maintenance || desired_find(m->wish, name) != NULL ||
+            parked_verdict(m, l) != PARKING_STAY)
+            continue;
+        m->parked++;
+        stay += desired_find_spare(m->wish, name) == NULL;
     }
-    m->room = m->rules->runtime ? PARKING_MAX : m->stay < PARKING_MAX ? PARKING_MAX - m->stay : 0;
+    m->room = m->rules->runtime ? PARKING_MAX : stay < PARKING_MAX ? PARKING_MAX - stay : 0;
 }
 
-/* A line of ours that is not wished for; clash: why it cannot be had though it is. */
-static void leave(struct merge *m, const struct line *line, const char *clash_reason)
+/* A live line that nothing wishes for. */
+static bool take_room(struct merge *m, const char *name)
+{
+    bool spare = desired_find_spare(m->wish, name) != NULL;
+    if (!spare && m->room == 0)
+        return false;
+    m->room -= !spare;
+    m->parked++;
+    return true;
+}
+
+/* A line in maintenance that nothing wishes for. */
+static void leave_parked(struct merge *m, const struct line *line)
 {
     const struct backend_server *is = line->server;
-    bool may_stay = clash_reason == NULL && can_be_parked(m, line);
-    if (may_stay && !is->maintenance && m->room > 0) {
-        diff_park_server(m->d, is, m->wish);
-        m->room--;
-        m->stay++;
-        return;
-    }
-    enum parking_verdict verdict = may_stay && is->maintenance ? parked_verdict(m, line) : PARKING_NOW;
+    enum parking_verdict verdict = parked_verdict(m, line);
     if (verdict == PARKING_STAY)
         return;
-    diff_remove_server(m->d, is, m->wish, clash_reason);
+    diff_remove_server(m->d, is, m->wish, parking_reason(m->rules->parking, is->name));
     m->d->changes[m->d->change_count - 1].lazy = verdict == PARKING_LAZY;
+}
+
+/* A line of ours that is not wished for; why: it cannot be had though it is. */
+static void leave(struct merge *m, const struct line *line, const char *why)
+{
+    const struct backend_server *is = line->server;
+    bool may_stay = why == NULL && can_be_parked(m, line);
+    if (may_stay && is->maintenance)
+        leave_parked(m, line);
+    else if (may_stay && take_room(m, is->name))
+        diff_park_server(m->d, is, m->wish);
+    else
+        diff_remove_server(m->d, is, m->wish, why);
 }
 
 static void add_spares(struct merge *m)
 {
-    for (size_t i = 0; i < m->wish->spare_count && m->stay < PARKING_MAX; i++) {
+    for (size_t i = 0; i < m->wish->spare_count && m->parked < PARKING_MAX; i++) {
         const struct desired_server *spare = &m->wish->spares[i];
         cleanup(mem_free_ptr) char *why = clash(m->actual, NULL, spare->name, m->rules);
         if (why != NULL || lines_have(m->lines, spare->name))
             continue;
         diff_add_server(m->d, spare, m->wish, m->rules);
         m->d->changes[m->d->change_count - 1].structural = true;
-        m->stay++;
+        m->parked++;
     }
 }
 

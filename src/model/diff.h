@@ -10,10 +10,11 @@
  *
  * Parking (rules.parking): a line that is not wished for is put into maintenance and kept as it is otherwise, and its
  * removal waits for a transaction that is made anyway, or for room (model/parking). Spares of the wish without a line get
- * one in maintenance, as long as no more than PARKING_MAX stay parked. Removed at once, as without parking: a line of ours
- * that cannot stay (a server-template makes its name, or several lines have it: HAProxy would not start with that), and a
- * live one that finds no room. Room, with rules.runtime: PARKING_MAX in one difference; the longest parked go after that,
- * and nobody waits for it. Without: what no other parked line takes, as the removal of another would be a second reload.
+ * one in maintenance, as long as no more than PARKING_MAX lines are parked with it. Removed at once, as without parking: a
+ * line of ours that cannot stay (a server-template makes its name, or several lines have it: HAProxy would not start with
+ * that), and a live one, no spare, that finds no room. Room, with rules.runtime: PARKING_MAX in one difference, and the
+ * longest parked go after that, which nobody waits for. Otherwise: PARKING_MAX less the others that stay parked, as the
+ * removal of one more would be a second reload.
  *
  * Without a reload (rules.runtime): a draining server keeps its line as it is, since the running HAProxy is told instead
  * (model/lane). Otherwise it is put into maintenance.

@@ -13,6 +13,7 @@ struct entry {
     uint64_t since_ms;
     bool spare;
     enum parking_verdict verdict;
+    const char *reason; /* of a verdict to go */
 };
 
 struct parking {
@@ -112,6 +113,12 @@ static int leaving_order(const void *a, const void *b)
     return x->since_ms != y->since_ms ? (x->since_ms < y->since_ms ? -1 : 1) : name_order(x, y);
 }
 
+static void judge(struct entry *e, enum parking_verdict verdict, const char *reason)
+{
+    e->verdict = verdict;
+    e->reason = reason;
+}
+
 static void make_room(struct parking *p)
 {
     cleanup(mem_free_ptr) struct entry **parked = mem_array(p->parked, sizeof(struct entry *));
@@ -121,7 +128,7 @@ static void make_room(struct parking *p)
             parked[count++] = &p->list[i];
     qsort(parked, count, sizeof(struct entry *), leaving_order);
     for (size_t i = 0; i < count - PARKING_MAX; i++)
-        parked[i]->verdict = PARKING_NOW;
+        judge(parked[i], PARKING_NOW, "more than 64 servers are parked, and it is among those that are so longest");
 }
 
 void parking_look(struct parking *p, const struct backend *actual, const struct desired *wish,
@@ -137,8 +144,10 @@ void parking_look(struct parking *p, const struct backend *actual, const struct 
         if (e->spare)
             continue;
         p->parked++;
-        if (now_ms - e->since_ms >= p->ttl_ms || (node_exists != NULL && !node_exists(arg, e->name)))
-            e->verdict = PARKING_LAZY;
+        if (node_exists != NULL && !node_exists(arg, e->name))
+            judge(e, PARKING_LAZY, "it was parked, and its node does not exist any more");
+        else if (now_ms - e->since_ms >= p->ttl_ms)
+            judge(e, PARKING_LAZY, "it was parked for PARK_TTL");
     }
     if (p->parked > PARKING_MAX)
         make_room(p);
@@ -150,6 +159,12 @@ enum parking_verdict parking_verdict(const struct parking *p, const char *server
 {
     const struct entry *e = find(p, server);
     return e != NULL ? e->verdict : PARKING_STAY;
+}
+
+const char *parking_reason(const struct parking *p, const char *server)
+{
+    const struct entry *e = find(p, server);
+    return e != NULL ? e->reason : NULL;
 }
 
 size_t parking_count(const struct parking *p)

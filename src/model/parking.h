@@ -2,8 +2,8 @@
  * Parked servers: lines of ours in maintenance that nothing wishes for (any more), kept so that the return of an endpoint
  * needs no reload. Remembers since when each is parked (as far as we saw it), and says which may go. Pure.
  *
- * Spares of the wish (PARK_NODES) never go: their lines take room, but neither count as parked nor grow old. While the wish
- * is empty it has no spares, and those of the look before stay what they were.
+ * Spares of the wish (PARK_NODES) never go, neither count as parked nor grow old; they only leave less room for further
+ * spares. While the wish is empty it has none, and those of the look before stay what they were.
  */
 #ifndef MODEL_PARKING_H
 #define MODEL_PARKING_H
@@ -39,8 +39,10 @@ void parking_look(struct parking *p, const struct backend *actual, const struct 
 
 /* Of any name; one that is not parked may be. */
 enum parking_verdict parking_verdict(const struct parking *p, const char *server);
+/* Why it goes: "it was parked for PARK_TTL". A constant; NULL: it stays. */
+const char *parking_reason(const struct parking *p, const char *server);
 size_t parking_count(const struct parking *p);
-/* How many more may be parked, spares among them. */
+/* How many more there may be with those that are spares now: for new spares. */
 size_t parking_room(const struct parking *p);
 
 #endif

@@ -9,20 +9,29 @@
 #define NAMES_IN_A_LINE 20
 #define REASONS_IN_A_LINE 5
 
+/* In which list of the line a change stands. */
+enum word { WORD_ADDED, WORD_REMOVED, WORD_PARKED, WORD_CHANGED, WORDS };
+
+/* Parked ones are not in service, so that no other word fits: neither where one gets its line, nor where one leaves. */
+static enum word word_of(const struct diff_change *c)
+{
+    return c->parks ? WORD_PARKED : c->op == DIFF_ADD ? WORD_ADDED : c->op == DIFF_REMOVE ? WORD_REMOVED : WORD_CHANGED;
+}
+
 /* "n1,n2 and 3 more"; NULL where the diff has none of that kind, so that the field is left out. */
-static const char *list(const struct diff *d, enum diff_op op, struct buf *out)
+static const char *list(const struct diff *d, enum word word, struct buf *out)
 {
     size_t count = 0;
     for (size_t i = 0; i < d->change_count; i++) {
         const struct diff_change *c = &d->changes[i];
-        if (c->op != op)
+        if (word_of(c) != word)
             continue;
         if (++count > NAMES_IN_A_LINE)
             continue;
         buf_printf(out, "%s%s", count > 1 ? "," : "", c->server.name);
-        if (op == DIFF_CHANGE)
+        if (word == WORD_CHANGED)
             buf_printf(out, "(%s)", c->detail);
-        else if (op == DIFF_ADD)
+        else if (c->op == DIFF_ADD)
             buf_printf(out, "(%s:%u)", c->server.address, (unsigned)c->server.port);
     }
     if (count > NAMES_IN_A_LINE)
@@ -46,30 +55,37 @@ static const char *reasons(const struct diff *d, struct buf *out)
     return count > 0 ? buf_str(out) : NULL;
 }
 
-/* The three lists of a difference, as text; each NULL where there is none. */
+/* The lists of a difference, as text; each NULL where there is none. */
 struct lists {
-    struct buf added_buf, removed_buf, changed_buf, why_buf;
-    const char *added, *removed, *changed, *why;
+    struct buf bufs[WORDS], why_buf;
+    const char *of[WORDS], *why;
 };
 
 static void lists_make(struct lists *l, const struct diff *d)
 {
-    buf_init(&l->added_buf, 0);
-    buf_init(&l->removed_buf, 0);
-    buf_init(&l->changed_buf, 0);
+    for (int i = 0; i < WORDS; i++) {
+        buf_init(&l->bufs[i], 0);
+        l->of[i] = list(d, (enum word)i, &l->bufs[i]);
+    }
     buf_init(&l->why_buf, 0);
-    l->added = list(d, DIFF_ADD, &l->added_buf);
-    l->removed = list(d, DIFF_REMOVE, &l->removed_buf);
-    l->changed = list(d, DIFF_CHANGE, &l->changed_buf);
     l->why = reasons(d, &l->why_buf);
 }
 
 static void lists_fini(struct lists *l)
 {
-    buf_fini(&l->added_buf);
-    buf_fini(&l->removed_buf);
-    buf_fini(&l->changed_buf);
+    for (int i = 0; i < WORDS; i++)
+        buf_fini(&l->bufs[i]);
     buf_fini(&l->why_buf);
+}
+
+/* All of it as one text, to tell one from another. */
+static char *lists_text(const struct lists *l)
+{
+    struct buf b;
+    buf_init(&b, 0);
+    for (int i = 0; i < WORDS; i++)
+        buf_printf(&b, "%s|", l->of[i] != NULL ? l->of[i] : "");
+    return buf_take(&b);
 }
 
 void decision_log_commit(const struct log *log, const char *backend, const struct plan *p, const char *cause,
@@ -78,12 +94,13 @@ void decision_log_commit(const struct log *log, const char *backend, const struc
     const struct diff *d = &p->diff;
     cleanup(lists_fini) struct lists l;
     lists_make(&l, d);
-    log_info(log, "backend changed", log_str("backend", backend), log_str("cause", cause), log_str("added", l.added),
-             log_str("removed", l.removed), log_str("changed", l.changed), log_str("settings", d->backend_detail),
-             log_str("why", l.why), log_if(d->create_backend, log_bool("created", true)),
-             log_str("held_back", p->held_names), log_int("version", t->version), log_str("reload_id", t->reload_id),
-             log_us_as_ms("begin_ms", t->begin_us), log_us_as_ms("change_ms", t->change_us),
-             log_us_as_ms("commit_ms", t->commit_us),
+    log_info(log, "backend changed", log_str("backend", backend), log_str("cause", cause),
+             log_str("added", l.of[WORD_ADDED]), log_str("removed", l.of[WORD_REMOVED]),
+             log_str("parked", l.of[WORD_PARKED]), log_str("changed", l.of[WORD_CHANGED]),
+             log_str("settings", d->backend_detail), log_str("why", l.why),
+             log_if(d->create_backend, log_bool("created", true)), log_str("held_back", p->held_names),
+             log_int("version", t->version), log_str("reload_id", t->reload_id), log_us_as_ms("begin_ms", t->begin_us),
+             log_us_as_ms("change_ms", t->change_us), log_us_as_ms("commit_ms", t->commit_us),
              log_if(event_us > 0, log_us_as_ms("event_to_commit_ms", event_us)));
 }
 
@@ -102,15 +119,16 @@ void decision_log_withheld(const struct log *log, struct log_limit *limit, uint6
     cleanup(lists_fini) struct lists l;
     unsigned held_back;
     lists_make(&l, d);
+    cleanup(mem_free_ptr) char *lists = lists_text(&l);
     cleanup(mem_free_ptr) char *all =
-        mem_printf("%s|%s|%s|%s|%s|%s", p->why, l.added != NULL ? l.added : "", l.removed != NULL ? l.removed : "",
-                   l.changed != NULL ? l.changed : "", d->backend_detail != NULL ? d->backend_detail : "",
+        mem_printf("%s|%s%s|%s", p->why, lists, d->backend_detail != NULL ? d->backend_detail : "",
                    p->held_names != NULL ? p->held_names : "");
     if (!log_limit_pass(limit, now_ms, all, &held_back))
         return;
     log_warn(log, "nothing is written; this would be", log_str("backend", backend), log_str("because", p->why),
-             log_str("cause", cause), log_str("added", l.added), log_str("removed", l.removed),
-             log_str("changed", l.changed), log_str("settings", d->backend_detail), log_str("why", l.why),
+             log_str("cause", cause), log_str("added", l.of[WORD_ADDED]), log_str("removed", l.of[WORD_REMOVED]),
+             log_str("parked", l.of[WORD_PARKED]), log_str("changed", l.of[WORD_CHANGED]),
+             log_str("settings", d->backend_detail), log_str("why", l.why),
              log_if(d->create_backend, log_bool("created", true)), log_str("held_back", p->held_names),
              log_if(only_reload, log_bool("reload", true)));
 }
@@ -119,11 +137,14 @@ void decision_log_takeover(const struct log *log, const char *backend, const str
 {
     for (size_t i = 0; i < d->change_count; i++) {
         const struct diff_change *c = &d->changes[i];
-        if (c->op != DIFF_REMOVE)
+        bool parked = c->op == DIFF_CHANGE && c->parks;
+        if (c->op != DIFF_REMOVE && !parked)
             continue;
         log_warn(log,
-                 "taking the backend over: removing a server that was there before; "
-                 "HAPROXY_KEEP_SERVERS would keep it",
+                 parked ? "taking the backend over: parking a server that was there before (in maintenance from now "
+                          "on, removed after PARK_TTL); HAPROXY_KEEP_SERVERS would keep it"
+                        : "taking the backend over: removing a server that was there before; "
+                          "HAPROXY_KEEP_SERVERS would keep it",
                  log_str("backend", backend), log_str("server", c->server.name), log_str("address", c->server.address),
                  log_int("port", c->server.port), log_str("was", c->server.json));
     }
