@@ -147,7 +147,7 @@ static void count_undone(struct slot *s, uint64_t now)
     s->undone_how = mem_printf("version %lld has, against what we wrote as version %lld: %s",
                                (long long)s->actual.version, (long long)s->ours_version, buf_str(&text));
     s->ours_version = -1; /* counted */
-    metric_add(s->target->options.telemetry->undone, 1, s->name, NULL);
+    metric_add(s->target->options.telemetry->undone, 1, s->name, dataplane_client_url(s->target->options.client), NULL);
     (void)rivalry_undone(&s->rivalry, now);
     if (s->cause == NULL)
         s->cause = mem_printf("somebody else wrote version %lld", (long long)s->actual.version);

@@ -94,8 +94,9 @@ static char *running_problem(const struct target *t)
 {
     for (size_t i = 0; i < t->options.backend_count; i++) {
         const struct slot *s = &t->slots[i];
-        char *what =
-            s->actual.exists && s->unreadable.kind == ERROR_NONE ? runtime_problem(&s->actual, &s->runtime) : NULL;
+        char *what = s->actual.exists && s->unreadable.kind == ERROR_NONE
+                         ? runtime_problem(&s->actual, &s->runtime, &t->options.rules.diff)
+                         : NULL;
         if (what == NULL)
             continue;
         char *text = mem_printf("backend %s: %s", s->name, what);

@@ -7,8 +7,12 @@
  * of reloads    P one reload (repeats once) L list of transactions   B begin +
  * - add, remove a server   C commit   D delete a transaction
  *
+ * With lanes (world_make_lanes): F write of one server to file and running HAProxy (its read-back and other reads of
+ * what runs are left out)   d m y the running HAProxy alone is told: drain, maint, ready
+ *
  * Sets of servers are words, "n1 n2"; n<i> has the address 10.0.0.<i>; "n2*" is in
- * maintenance (in a wish: draining). The backends are "be" and, where a test asks for it, "two".
+ * maintenance (in a wish: draining), "n2!" in drain (running alone). The backends are "be" and, where a test asks for it,
+ * "two".
  */
 #ifndef TESTS_TARGET_WORLD_H
 #define TESTS_TARGET_WORLD_H
@@ -43,6 +47,10 @@ struct sets {
 #define RELOAD_DELAY_MS 1000
 #define RESYNC_MS 30000
 
+/* The two clients. */
+#define FILE_CLIENT ((struct dataplane_client *)&w.busy)
+#define RUNTIME_CLIENT ((struct dataplane_client *)&w.call)
+
 struct fault {
     char step;         /* of the trace; 0: none */
     int status;        /* 0: no answer */
@@ -55,6 +63,7 @@ struct fault {
 };
 
 #define RELOAD_ID_BYTES 24
+#define API_URL "http://api"
 
 static struct world {
     uint64_t now_us;
@@ -66,6 +75,19 @@ static struct world {
     void (*on_answer)(void *arg, const struct dataplane_answer *a);
     void *arg;
     unsigned at_one_moment;
+    struct {
+        bool busy, held; /* held: not answered for now */
+        size_t backend;
+        char name[SET_BYTES], state[16];
+        void (*on_answer)(void *arg, const struct dataplane_answer *a);
+        void *arg;
+    } call; /* on the second connection */
+    unsigned pid;       /* of the worker; another one after each reload */
+    bool deaf;          /* what is written does not reach what runs */
+    bool unreadable;    /* what runs cannot be read */
+    bool reloads_fast;  /* the API answers 202 to a write without a transaction, and reloads */
+    bool lies;          /* reloads are called done and never happen */
+    unsigned fast;      /* writes without a reload */
 
     int64_t version, file_version, running_version;
     /* what the API answers; what haproxy.cfg says, which goes back after a failed
@@ -162,10 +184,27 @@ bool timer_is_set(const struct timer *t)
 
 /* ---- the client ---- */
 
+static void send_call(const char *path, const char *json,
+                      void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
+{
+    ck_assert_msg(!w.call.busy, "two calls at once: %s", path);
+    ck_assert_msg(w.stopped == 0, "after the end: %s", path);
+    ck_assert(str_has_prefix(path, "/runtime/backends/"));
+    w.call.busy = true;
+    w.call.backend = str_has_prefix(path, "/runtime/backends/two") ? 1 : 0;
+    snprintf(w.call.name, sizeof(w.call.name), "%s", strrchr(path, '/') + 1);
+    ck_assert_int_eq(sscanf(json, "{\"admin_state\":\"%15[a-z]", w.call.state), 1);
+    w.call.on_answer = on_answer;
+    w.call.arg = arg;
+}
+
 void dataplane_send(struct dataplane_client *c, const char *method, const char *path, const char *json,
                     void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
 {
-    (void)c;
+    if (c == RUNTIME_CLIENT) {
+        send_call(path, json, on_answer, arg);
+        return;
+    }
     ck_assert_msg(!w.busy, "two requests at once: %s %s, %s %s", w.method, w.path, method, path);
     ck_assert_msg(w.stopped == 0, "after the end: %s %s", method, path);
     w.busy = true;
@@ -181,14 +220,15 @@ void dataplane_send(struct dataplane_client *c, const char *method, const char *
 
 bool dataplane_busy(const struct dataplane_client *c)
 {
-    (void)c;
-    return w.busy;
+    return c == RUNTIME_CLIENT ? w.call.busy : w.busy;
 }
 
 void dataplane_cancel(struct dataplane_client *c)
 {
-    (void)c;
-    w.busy = false;
+    if (c == RUNTIME_CLIENT)
+        w.call.busy = false;
+    else
+        w.busy = false;
 }
 
 bool dataplane_credentials_refused(struct dataplane_client *c)
@@ -203,7 +243,7 @@ bool dataplane_credentials_refused(struct dataplane_client *c)
 const char *dataplane_client_url(const struct dataplane_client *c)
 {
     (void)c;
-    return "http://api";
+    return API_URL;
 }
 
 /* ---- sets of servers ---- */
@@ -256,12 +296,14 @@ static const char *const backend_names[BACKENDS_MAX] = {"be", "two"};
 /* Of the request in hand. */
 static size_t backend_of(void)
 {
-    return str_has_prefix(w.path, "/configuration/backends/two") ? 1 : 0;
+    return strstr(w.path, "/backends/two") != NULL ? 1 : 0;
 }
 
 static char step_of(void)
 {
     bool transaction = str_has_prefix(w.path, "/transactions");
+    if (str_has_prefix(w.path, "/runtime/"))
+        return str_has_suffix(w.path, "/info") ? 'i' : str_has_suffix(w.path, "/servers") ? 'v' : 'b';
     if (strcmp(w.method, "GET") == 0)
         return strcmp(w.path, "/configuration/backends/be") == 0 || strcmp(w.path, "/configuration/backends/two") == 0
                    ? 'R'
@@ -274,7 +316,7 @@ static char step_of(void)
     if (strcmp(w.method, "POST") == 0)
         return transaction ? 'B' : '+';
     if (strcmp(w.method, "PUT") == 0)
-        return transaction ? 'C' : '~'; /* one server; backends' settings never differ here */
+        return transaction ? 'C' : strstr(w.path, "?version=") != NULL ? 'F' : '~'; /* one server; backends' settings never differ here */
     return transaction ? 'D' : '-';
 }
 
@@ -291,8 +333,11 @@ static void tick_reload(void)
         w.file_version = w.running_version;
         return;
     }
+    if (w.lies)
+        return;
     w.running = w.file;
     w.running_version = w.file_version;
+    w.pid++;
 }
 
 static unsigned schedule_reload(void)
@@ -321,6 +366,15 @@ static inline void stranger(const char *set)
     w.running = w.have;
     w.running_version = w.file_version = ++w.version;
     w.transaction = 0;
+    w.pid++;
+}
+
+/* HAProxy is started again: what it alone was told is gone. */
+static inline void restart_haproxy(void)
+{
+    w.running = w.file;
+    w.running_version = w.file_version;
+    w.pid++;
 }
 
 static void put_servers(struct buf *b)
@@ -340,6 +394,107 @@ static void put_servers(struct buf *b)
         comma = ",";
     }
     buf_add(b, "]");
+}
+
+/* ---- the running HAProxy ---- */
+
+/* The word of that name in a set, with its sign; false: none. */
+static bool set_word(const char *set, const char *name, char *ret)
+{
+    char copy[SET_BYTES], *rest = copy;
+    set_copy(copy, set);
+    for (char *word; (word = strsep(&rest, " ")) != NULL;)
+        if (strcspn(word, "*!") == strlen(name) && strncmp(word, name, strlen(name)) == 0 && word[0] != '\0') {
+            set_copy(ret, word);
+            return true;
+        }
+    return false;
+}
+
+/* sign: "", "*", "!". Adds it where it is not there and `add`. */
+static inline void set_sign(char *set, const char *name, const char *sign, bool add)
+{
+    char word[SET_BYTES], old[SET_BYTES], out[SET_BYTES * 2] = "", *rest = old;
+    if (!set_word(set, name, word)) {
+        if (add)
+            snprintf(set + strlen(set), SET_BYTES - strlen(set), "%s%s%s", set[0] != '\0' ? " " : "", name, sign);
+        return;
+    }
+    set_copy(old, set);
+    for (char *w1; (w1 = strsep(&rest, " ")) != NULL;) {
+        size_t len = strlen(out);
+        if (strcmp(w1, word) == 0)
+            snprintf(out + len, sizeof(out) - len, "%s%s%s", len > 0 ? " " : "", name, sign);
+        else if (w1[0] != '\0')
+            snprintf(out + len, sizeof(out) - len, "%s%s", len > 0 ? " " : "", w1);
+    }
+    snprintf(set, SET_BYTES, "%.*s", SET_BYTES - 1, out);
+}
+
+static void put_row(struct buf *b, const char *word)
+{
+    int len = (int)strcspn(word, "*!");
+    buf_printf(b,
+               "{\"name\":\"%.*s\",\"address\":\"10.0.0.%.*s\",\"port\":80,\"id\":\"1\","
+               "\"operational_state\":\"up\",\"admin_state\":\"%s\"}",
+               len, word, len - 1, word + 1, word[len] == '*' ? "maint" : word[len] == '!' ? "drain" : "ready");
+}
+
+static int put_running(struct buf *b)
+{
+    char copy[SET_BYTES], *rest = copy;
+    const char *comma = "";
+    if (w.unreadable)
+        return 500;
+    set_copy(copy, w.running.of[backend_of()]);
+    buf_add(b, "[");
+    for (char *word; (word = strsep(&rest, " ")) != NULL;) {
+        if (word[0] == '\0')
+            continue;
+        buf_add(b, comma);
+        put_row(b, word);
+        comma = ",";
+    }
+    buf_add(b, "]");
+    return 200;
+}
+
+static int put_one_running(struct buf *b)
+{
+    char word[SET_BYTES];
+    if (w.unreadable)
+        return 500;
+    if (!set_word(w.running.of[backend_of()], strrchr(w.path, '/') + 1, word))
+        return 404;
+    put_row(b, word);
+    return 200;
+}
+
+static int write_fast(struct buf *b, char *reload_id)
+{
+    const char *last = strrchr(w.path, '/') + 1, *version = strchr(w.path, '=');
+    char name[SET_BYTES], sign[2] = "";
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(last, "?"), last);
+    if (strtoll(version + 1, NULL, 10) != w.version)
+        return 409;
+    if (w.name[strlen(w.name) - 1] == '*')
+        sign[0] = '*';
+    char *have = w.have.of[backend_of()];
+    if (w.forbidden != NULL && strcmp(w.forbidden, name) == 0)
+        return 400;
+    set_sign(have, name, sign, false);
+    w.file = w.have;
+    w.file_version = ++w.version;
+    w.transaction = 0; /* outdated */
+    w.fast++;
+    buf_printf(b, "{\"name\":\"%s\"}", name);
+    if (w.reloads_fast) {
+        snprintf(reload_id, RELOAD_ID_BYTES, "r-%u", schedule_reload());
+        return 202;
+    }
+    if (!w.deaf)
+        set_sign(w.running.of[backend_of()], name, sign, false);
+    return 200;
 }
 
 static void put_file_servers(struct buf *b, const char *set)
@@ -464,6 +619,15 @@ static int carry_out(char step, struct buf *b, char *reload_id)
         else
             put_reloads(b);
         return 200;
+    case 'i':
+        buf_printf(b, "{\"info\":{\"pid\":%u,\"uptime\":%u}}", w.pid, 5u);
+        return w.unreadable ? 500 : 200;
+    case 'v':
+        return put_running(b);
+    case 'b':
+        return put_one_running(b);
+    case 'F':
+        return write_fast(b, reload_id);
     case 'P':
         return poll(b);
     case 'B':
@@ -514,7 +678,7 @@ static bool take_fault(char step, struct fault *ret)
 
 static void trace(char step)
 {
-    if (strchr("stw", step) != NULL)
+    if (strchr("stwivb", step) != NULL)
         return;
     size_t len = w.trace.len;
     if (step == 'P' && len > 0 && w.trace.data[len - 1] == 'P')
@@ -571,13 +735,55 @@ static void answer(void)
     look();
 }
 
+static int carry_out_call(struct buf *b)
+{
+    char *running = w.running.of[w.call.backend], word[SET_BYTES];
+    if (w.unreadable || !set_word(running, w.call.name, word))
+        return w.unreadable ? 500 : 404;
+    if (!w.deaf)
+        set_sign(running, w.call.name, w.call.state[0] == 'd' ? "!" : w.call.state[0] == 'm' ? "*" : "", false);
+    (void)set_word(running, w.call.name, word);
+    put_row(b, word);
+    return 200;
+}
+
+/* Answers the call in hand. */
+static void answer_call(void)
+{
+    char step = w.call.state[0] == 'r' ? 'y' : w.call.state[0];
+    struct fault f = {0};
+    struct error err = {0};
+    cleanup(buf_fini) struct buf body;
+    buf_init(&body, 0);
+    ck_assert_msg(++w.at_one_moment < AT_ONE_MOMENT_MAX, "a loop without a pause: %s", buf_str(&w.trace));
+    buf_printf(&w.trace, "%c", step);
+    struct dataplane_answer a = {.progress = HTTP_ANSWERED, .retry_after_ms = -1, .version = w.version};
+    a.status = take_fault(step, &f) ? f.status : carry_out_call(&body);
+    if (a.status == 0) {
+        error_set(&err, ERROR_RETRY, "no answer");
+        a.error = &err;
+    }
+    a.body = buf_str(&body);
+    a.body_len = body.len;
+    w.call.busy = false;
+    w.now_us += 100;
+    w.call.on_answer(w.call.arg, &a);
+    look();
+}
+
 /* ---- what a test does ---- */
 
 /* Answers until nothing is asked any more, without time passing. */
 static inline void settle(void)
 {
-    while (w.busy)
-        answer();
+    for (;;) {
+        if (w.call.busy && !w.call.held)
+            answer_call();
+        else if (w.busy)
+            answer();
+        else
+            return;
+    }
 }
 
 /* Answers until the request in hand is of this step, letting time pass where
@@ -624,6 +830,10 @@ static inline void pass(uint64_t ms)
 static inline void until(char step)
 {
     while (!w.busy || step_of() != step) {
+        if (w.call.busy && !w.call.held) {
+            answer_call();
+            continue;
+        }
         if (w.busy) {
             answer();
             continue;
@@ -690,7 +900,7 @@ static inline void stop(void)
 static inline bool in_sync(void)
 {
     for (size_t i = 0; i < w.backends; i++)
-        if (metric_value(w.telemetry.in_sync, backend_names[i], NULL) != 1)
+        if (metric_value(w.telemetry.in_sync, backend_names[i], API_URL, NULL) != 1)
             return false;
     return true;
 }
@@ -746,7 +956,7 @@ static inline void assert_settled(const char *set)
 {
     ck_assert_msg(in_sync(), "not in sync: %s", buf_str(&w.trace));
     ck_assert_msg(set_eq(w.have.of[0], set), "configured \"%s\", not \"%s\": %s", w.have.of[0], set, buf_str(&w.trace));
-    ck_assert_msg(set_eq(w.running.of[0], set), "running \"%s\", not \"%s\": %s", w.running.of[0], set,
+    ck_assert_msg(w.deaf || set_eq(w.running.of[0], set), "running \"%s\", not \"%s\": %s", w.running.of[0], set,
                   buf_str(&w.trace));
     assert_ready(true, "in step");
 }
@@ -761,7 +971,7 @@ static inline void assert_settled_two(const char *set)
 /* ---- life ---- */
 
 /* HAProxy runs n1 (in each backend); nothing is wished yet, nothing asked. No brake unless rules say so. */
-static inline void world_make_with(size_t backends, struct plan_rules rules)
+static inline void world_make_as(size_t backends, struct plan_rules rules, uint64_t park_ttl_ms, bool lanes)
 {
     static struct log log;
     memset(&w, 0, sizeof(w));
@@ -776,13 +986,27 @@ static inline void world_make_with(size_t backends, struct plan_rules rules)
     w.log_fd = memfd_create("log", 0);
     log = (struct log){.level = LOG_LEVEL_DEBUG, .fd = w.log_fd};
     telemetry_init(&w.telemetry, "0");
-    struct target_options options = {.backends = backend_names,
+    w.pid = 100;
+    struct target_options options = {.client = FILE_CLIENT,
+                                     .runtime = lanes ? RUNTIME_CLIENT : NULL,
+                                     .park_ttl_ms = park_ttl_ms,
+                                     .backends = backend_names,
                                      .backend_count = backends,
                                      .rules = rules,
                                      .resync_period_ms = RESYNC_MS,
                                      .telemetry = &w.telemetry,
                                      .log = &log};
     w.target = target_new(NULL, &options);
+}
+
+static inline void world_make_with(size_t backends, struct plan_rules rules)
+{
+    world_make_as(backends, rules, 0, false);
+}
+
+static inline void world_make_lanes(void)
+{
+    world_make_as(1, (struct plan_rules){.max_loss_percent = 100}, 3600000, true);
 }
 
 static inline void world_make(void)

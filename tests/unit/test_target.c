@@ -45,7 +45,7 @@ START_TEST(in_step_from_the_start)
     ck_assert_uint_eq(w.commits, 0);
     pass(RESYNC_MS);
     assert_trace("R");
-    ck_assert_uint_eq(metric_value(w.telemetry.reconciles, "in_step", NULL), 2);
+    ck_assert_uint_eq(metric_value(w.telemetry.reconciles, "in_step", API_URL, NULL), 2);
 }
 END_TEST
 
@@ -63,7 +63,7 @@ START_TEST(a_change_is_one_transaction_and_its_reload_is_followed)
     assert_settled("n2");
     ck_assert(logged("cause=\"MODIFIED slice\""));
     ck_assert(!logged("taking the backend over"));
-    ck_assert_uint_eq(metric_value(w.telemetry.reloads, "succeeded", NULL), 1);
+    ck_assert_uint_eq(metric_value(w.telemetry.reloads, "succeeded", API_URL, NULL), 1);
 }
 END_TEST
 
@@ -227,7 +227,7 @@ START_TEST(each_ending)
     ck_assert_msg(strcmp(buf_str(&w.trace), e->later) == 0, "%s: later %s, expected %s", e->name, buf_str(&w.trace),
                   e->later);
     assert_settled("n2");
-    ck_assert_uint_eq(metric_value(w.telemetry.transactions, e->result, NULL), 1);
+    ck_assert_uint_eq(metric_value(w.telemetry.transactions, e->result, API_URL, NULL), 1);
     ck_assert_uint_eq(metric_value(w.telemetry.event_to_commit, NULL), 1);
 }
 END_TEST
@@ -361,7 +361,7 @@ static void a_reload_is_repeated(const char *result, const char *problem)
     assert_settled("n2");
     ck_assert(logged("empty commit"));
     ck_assert_uint_eq(w.commits, 2);
-    ck_assert_uint_eq(metric_value(w.telemetry.reloads, result, NULL), 1);
+    ck_assert_uint_eq(metric_value(w.telemetry.reloads, result, API_URL, NULL), 1);
 }
 
 START_TEST(a_failed_reload_is_repeated)
@@ -725,7 +725,7 @@ START_TEST(hold_keeps_the_last_good_servers)
     ck_assert(!in_sync());
     pass(10 * MINUTES_MS);
     ck_assert_uint_eq(w.transactions, 0);
-    ck_assert_uint_eq(metric_value(w.telemetry.reconciles, "hold", NULL), 1);
+    ck_assert_uint_eq(metric_value(w.telemetry.reconciles, "hold", API_URL, NULL), 1);
     wish("n2", "event");
     pass(5000);
     assert_settled("n2");
@@ -838,7 +838,7 @@ START_TEST(refuse_writes_nothing_until_it_is_mended)
     ck_assert_uint_eq(w.transactions, 0);
     ck_assert(!in_sync());
     assert_ready(false, "not writing to HAProxy");
-    ck_assert_uint_le(metric_value(w.telemetry.reconciles, "refuse", NULL), 23);
+    ck_assert_uint_le(metric_value(w.telemetry.reconciles, "refuse", API_URL, NULL), 23);
     w.alien = false;
     pass(RESYNC_MS + 5000);
     assert_settled("n2");
@@ -852,8 +852,8 @@ START_TEST(refuse_follows_the_reload_that_is_pending)
     until('R');
     w.alien = true;
     pass(5000);
-    ck_assert_uint_eq(metric_value(w.telemetry.reloads, "succeeded", NULL), 1);
-    ck_assert_uint_le(metric_value(w.telemetry.reconciles, "refuse", NULL), 2);
+    ck_assert_uint_eq(metric_value(w.telemetry.reloads, "succeeded", API_URL, NULL), 1);
+    ck_assert_uint_le(metric_value(w.telemetry.reconciles, "refuse", API_URL, NULL), 2);
     assert_ready(false, "not writing to HAProxy");
     ck_assert(!in_sync());
     w.alien = false;

@@ -180,8 +180,8 @@ START_TEST(draining_is_maintenance_and_then_removal)
     pass(5000);
     assert_settled("n1* n2");
     ck_assert(logged("changed=\"n1(maintenance on (draining))\" why=\"n1: a reason\""));
-    ck_assert_uint_eq(metric_value(w.telemetry.servers_draining, "be", NULL), 1);
-    ck_assert_uint_eq(metric_value(w.telemetry.servers_desired, "be", NULL), 1);
+    ck_assert_uint_eq(metric_value(w.telemetry.servers_draining, "be", API_URL, NULL), 1);
+    ck_assert_uint_eq(metric_value(w.telemetry.servers_desired, "be", API_URL, NULL), 1);
     buf_clear(&w.trace);
     wish("n2", "a drain ended");
     pass(5000);
@@ -241,14 +241,14 @@ START_TEST(too_many_at_once_are_held_and_then_let_go)
     assert_trace("");
     ck_assert(!in_sync());
     assert_ready(true, "3 of 4 live servers would go at once (n2, n3, n4)");
-    ck_assert_uint_eq(metric_value(w.telemetry.servers_held, "be", NULL), 3);
+    ck_assert_uint_eq(metric_value(w.telemetry.servers_held, "be", API_URL, NULL), 3);
     ck_assert(logged("level=warn msg=\"holding servers back that would be lost\""));
     pass(RESYNC_MS - 1000);
     ck_assert(set_eq(w.running.of[0], "n1 n2 n3 n4"));
     pass(1000 + 5000);
     assert_settled("n1");
     ck_assert(logged("cause=\"three are gone\""));
-    ck_assert_uint_eq(metric_value(w.telemetry.servers_held, "be", NULL), 0);
+    ck_assert_uint_eq(metric_value(w.telemetry.servers_held, "be", API_URL, NULL), 0);
 }
 END_TEST
 
@@ -346,11 +346,11 @@ START_TEST(what_is_undecided_holds_nothing)
     four_servers();
     wish("n1", "three are gone");
     settle();
-    ck_assert_uint_eq(metric_value(w.telemetry.servers_held, "be", NULL), 3);
+    ck_assert_uint_eq(metric_value(w.telemetry.servers_held, "be", API_URL, NULL), 3);
     wish("?", "event");
     settle();
-    ck_assert_uint_eq(metric_value(w.telemetry.servers_held, "be", NULL), 0);
-    ck_assert_uint_eq(metric_value(w.telemetry.servers_actual, "be", NULL), 4);
+    ck_assert_uint_eq(metric_value(w.telemetry.servers_held, "be", API_URL, NULL), 0);
+    ck_assert_uint_eq(metric_value(w.telemetry.servers_actual, "be", API_URL, NULL), 4);
 }
 END_TEST
 
@@ -393,13 +393,13 @@ START_TEST(a_pause_holds_what_is_to_be_written)
     assert_ready(true, "the Service has the annotation haproxy-k8s-sync/paused: nothing is written");
     ck_assert(logged("nothing is written; this would be"));
     ck_assert(logged("added=n2(10.0.0.2:80),n3(10.0.0.3:80) removed=n1"));
-    ck_assert_uint_eq(metric_value(w.telemetry.paused, "be", NULL), 1);
-    ck_assert_uint_eq(metric_value(w.telemetry.changes_withheld, "be", NULL), 3);
+    ck_assert_uint_eq(metric_value(w.telemetry.paused, "be", API_URL, NULL), 1);
+    ck_assert_uint_eq(metric_value(w.telemetry.changes_withheld, "be", API_URL, NULL), 3);
     w.paused = false;
     wish("n2 n3", "MODIFIED service");
     pass(5000);
     assert_settled("n2 n3");
-    ck_assert_uint_eq(metric_value(w.telemetry.changes_withheld, "be", NULL), 0);
+    ck_assert_uint_eq(metric_value(w.telemetry.changes_withheld, "be", API_URL, NULL), 0);
 }
 END_TEST
 
@@ -620,7 +620,7 @@ START_TEST(what_needed_no_write_is_undone_all_the_same)
     stranger("n7");
     pass(RESYNC_MS + 5000);
     assert_settled("n2");
-    ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", NULL), 1);
+    ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", API_URL, NULL), 1);
 }
 END_TEST
 
@@ -645,7 +645,7 @@ START_TEST(what_is_undone_three_times_is_left_alone)
     assert_ready(false, version);
     assert_ready(false, "server n2: it is gone");
     ck_assert(logged("cause=\"somebody else wrote version"));
-    ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", NULL), 3);
+    ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", API_URL, NULL), 3);
     wish("n3", "not now");
     pass(5 * MINUTES_MS);
     ck_assert_uint_eq(w.commits, commits);
@@ -707,8 +707,8 @@ START_TEST(a_fight_about_one_backend_leaves_the_other_alone)
     assert_ready(false, "[+]target http://api backend two: in step");
     pass(10 * MINUTES_MS);
     assert_settled("n2");
-    ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", NULL), 3);
-    ck_assert_uint_eq(metric_value(w.telemetry.undone, "two", NULL), 0);
+    ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", API_URL, NULL), 3);
+    ck_assert_uint_eq(metric_value(w.telemetry.undone, "two", API_URL, NULL), 0);
 }
 END_TEST
 
@@ -736,8 +736,8 @@ START_TEST(our_own_changes_to_another_backend_undo_nothing)
         pass(5000);
     }
     ck_assert(in_sync());
-    ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", NULL), 0);
-    ck_assert_uint_eq(metric_value(w.telemetry.undone, "two", NULL), 0);
+    ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", API_URL, NULL), 0);
+    ck_assert_uint_eq(metric_value(w.telemetry.undone, "two", API_URL, NULL), 0);
 }
 END_TEST
 
