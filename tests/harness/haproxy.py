@@ -106,6 +106,10 @@ class HAProxy:
         names = next((line[2:].split() for line in lines if line.startswith("# ")), [])
         return [dict(zip(names, line.split())) for line in lines[1:] if line and not line.startswith("#")]
 
+    def states(self, backend: str) -> dict[str, str]:
+        """Server -> what it is told to do: "ready", "drain" or "maint"."""
+        return {name: admin_state(int(row["srv_admin_state"])) for name, row in self.servers(backend).items()}
+
     def stop(self) -> None:
         if self.process:
             self.process.stop()
@@ -115,6 +119,11 @@ class HAProxy:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def admin_state(bits: int) -> str:
+    """The bits of srv_admin_state. 0x04 says only that the line was `disabled` at the last reload: that server may run."""
+    return "maint" if bits & 0x23 else "drain" if bits & 0x18 else "ready"
 
 
 class DataPlane:
@@ -205,6 +214,10 @@ class DataPlane:
     def file(self) -> str:
         return self.config.read_text()
 
+    def worker(self) -> int:
+        """The pid of the HAProxy that answers the API now."""
+        return int(self.get("/runtime/info").json()["info"]["pid"])
+
     def begin(self) -> str:
         answer = self.post(f"/transactions?version={self.version()}")
         assert answer.status == 201, answer.text
@@ -224,13 +237,15 @@ class DataPlane:
 
 
 class DoubleDataPlane(DataPlane):
+    """deaf: servers of the running HAProxy cannot be read, as with RealDataPlane(deaf=True)."""
+
     kind = "double"
 
     def __init__(self, haproxy: HAProxy | None, config: os.PathLike[str] | str, directory: os.PathLike[str] | str,
-                 play: str = "3.4", reload_delay: float = 1.0, more: list[str] | None = None):
+                 play: str = "3.4", reload_delay: float = 1.0, more: list[str] | None = None, deaf: bool = False):
         super().__init__(haproxy, config, directory, reload_delay)
         self.play = play
-        self.more = more or []
+        self.more = [*(more or []), *(["--deaf-runtime"] if deaf else [])]
         self.control_port = free_port()
         self.control = f"http://127.0.0.1:{self.control_port}"
 
@@ -253,16 +268,27 @@ class DoubleDataPlane(DataPlane):
     def clear_faults(self) -> None:
         http.request(self.control or "", "DELETE", "/faults")
 
+    def restart_haproxy(self) -> None:
+        """Without an HAProxy: as if it had been started anew by somebody else."""
+        answer = http.request(self.control or "", "POST", "/restart-haproxy")
+        assert answer.status == 200, answer.text
+
     def requests(self) -> list[dict[str, Any]]:
         return list(http.request(self.control or "", "GET", "/requests").json())
 
 
 class RealDataPlane(DataPlane):
+    """deaf: it speaks to an HAProxy before 2.7 through the master socket, and cannot read servers there."""
+
     kind = "real"
 
-    def __init__(self, haproxy: HAProxy, directory: os.PathLike[str] | str, binary: str, reload_delay: float = 1.0):
+    def __init__(self, haproxy: HAProxy, directory: os.PathLike[str] | str, binary: str, reload_delay: float = 1.0,
+                 deaf: bool = False):
         super().__init__(haproxy, haproxy.config, directory, reload_delay)
+        if deaf and haproxy.can_reload_by_socket:
+            raise ValueError(f"{haproxy.binary} can be read through its master socket")
         self.binary = binary
+        self.deaf = deaf
         self.release = dataplane_version(binary)
         self.play = ".".join(self.release.split(".")[:2])
 
@@ -291,5 +317,7 @@ class RealDataPlane(DataPlane):
             # it wants a command in any case; one that would show, should it be used
             return [*out, "--master-worker-mode", "--master-runtime", str(self.haproxy.master_socket),
                     "--reload-cmd", "/bin/false"]
+        if self.deaf:
+            out += ["--master-worker-mode", "--master-runtime", str(self.haproxy.master_socket)]
         script = pathlib.Path(__file__).with_name("reload_haproxy.py")
         return [*out, "--reload-cmd", f"{PYTHON} {script} {self.haproxy.pid_file} {self.haproxy.log_file}"]

@@ -1,6 +1,7 @@
 """The second port: faults, the log of requests, edits behind the API's back.
 
 POST /faults [rules]   GET /faults   DELETE /faults   GET /requests   DELETE /requests
+POST /restart-haproxy  with `--haproxy none`: another process, states and addresses as the file has them
 POST /hand-edit {"replace": ["old", "new"]} or {"text": "a whole file"}: written beside the file and renamed over it
 GET /state   version, transactions, reloads
 """
@@ -24,11 +25,13 @@ class Control:
         self.service = service
         self.faults = faults
         self.log = log
+        self.deaf = service.deaf  # as it was started
 
     def answer(self, request: Request) -> Answer:
         act = {("POST", "/faults"): self._add, ("GET", "/faults"): self._show, ("DELETE", "/faults"): self._clear,
                ("GET", "/requests"): self._requests, ("DELETE", "/requests"): self._forget,
-               ("POST", "/hand-edit"): self._edit, ("GET", "/state"): self._state}.get((request.method, request.path))
+               ("POST", "/hand-edit"): self._edit, ("POST", "/restart-haproxy"): self._restart,
+               ("GET", "/state"): self._state}.get((request.method, request.path))
         if act is None:
             return Answer(404, {"message": __doc__})
         try:
@@ -39,12 +42,22 @@ class Control:
     def _add(self, raw: Any) -> Any:
         rules = [Rule.load(r) for r in (raw if isinstance(raw, list) else [raw])]
         for rule in rules:
-            if rule.action == "fail-reload":
-                self.service.reloads.fail_next.append(rule.message)
-            elif rule.action == "hold-ticker":
-                self.service.reloads.held.set()
+            self._at_once(rule)
         self.faults.add([rule for rule in rules if rule.action not in AT_ONCE])
         return {"added": len(rules)}
+
+    def _at_once(self, rule: Rule) -> None:
+        reloads = self.service.reloads
+        if rule.action == "fail-reload":
+            reloads.fail_next += [rule.message] * (rule.times or 1)
+        elif rule.action == "lie-reload":
+            reloads.lies += rule.times or 1
+        elif rule.action == "hold-ticker":
+            reloads.held.set()
+        elif rule.action == "forget-reloads":
+            reloads.forget()
+        elif rule.action == "deaf-runtime":
+            self.service.deaf = True
 
     def _show(self, _: Any) -> Any:
         return [vars(rule) for rule in self.faults.rules]
@@ -52,7 +65,9 @@ class Control:
     def _clear(self, _: Any) -> Any:
         self.faults.clear()
         self.service.reloads.fail_next.clear()
+        self.service.reloads.lies = 0
         self.service.reloads.held.clear()
+        self.service.deaf = self.deaf
         return {}
 
     def _requests(self, _: Any) -> Any:
@@ -60,6 +75,10 @@ class Control:
 
     def _forget(self, _: Any) -> Any:
         self.log.entries = []
+        return {}
+
+    def _restart(self, _: Any) -> Any:
+        self.service.restart_offline()
         return {}
 
     def _edit(self, raw: Any) -> Any:

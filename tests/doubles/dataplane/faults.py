@@ -2,6 +2,8 @@
 
 A rule is a JSON object: {"action": ..., "method": "PUT", "path": "<regex>", "nth": 1, "times": 1, ...}. It fires on the
 nth match of method and path (default: the first) and the `times - 1` ones after it (default: every one from there on).
+The path is the whole target with its query: "runtime/backends/be/servers/n1$" is the running HAProxy's side of a server,
+"configuration/backends/be/servers/n1.version=" a write of it without a reload.
 
 answer      status, headers, body (text or JSON) instead of the true answer; "apply": true carries the request out first
 delay       seconds before the request is looked at; then all goes on as usual
@@ -12,8 +14,16 @@ garbage     bytes that are no HTTP
 html        a proxy's page: status (default 200), text/html
 huge        an answer body of `bytes` bytes of JSON (default 64 MiB)
 hang        no answer, ever; the connection stays open; "apply": true carries the request out first
-fail-reload (no request) the next reload fails with `message`
-hold-ticker (no request) no scheduled reload happens until DELETE /faults
+lie         the request is carried out but for HAProxy, which is told nothing, and the answer is the usual one of success
+            (of a runtime PUT: with what was asked for). What is read later is the truth.
+
+These concern no request and act at once; DELETE /faults ends those that last.
+
+fail-reload     the next reload (the next `times` ones) fails with `message`
+lie-reload      the next reload (the next `times` ones) does not happen, and is told as one that succeeded
+hold-ticker     no scheduled reload happens until DELETE /faults
+forget-reloads  ids start again at -0, earlier ones are unknown and a scheduled one will not come: what a restart of the API does
+deaf-runtime    servers of the running HAProxy cannot be read, as through 2.6's master socket, until DELETE /faults
 """
 
 from __future__ import annotations
@@ -23,8 +33,8 @@ import re
 import threading
 from typing import Any
 
-ON_REQUEST = ("answer", "delay", "close", "truncate", "slow", "garbage", "html", "huge", "hang")
-AT_ONCE = ("fail-reload", "hold-ticker")
+ON_REQUEST = ("answer", "delay", "close", "truncate", "slow", "garbage", "html", "huge", "hang", "lie")
+AT_ONCE = ("fail-reload", "lie-reload", "hold-ticker", "forget-reloads", "deaf-runtime")
 
 
 @dataclasses.dataclass

@@ -85,7 +85,7 @@ def _body(service: Service, request: Request) -> dict[str, Any]:
     full = request.flag("full_section")
     if full and isinstance(raw, dict) and any(raw.get(rule) for rule in RULES):
         raise ApiError(501, "the double has no rules in full_section; see backends.py")
-    return schema.clean_backend(raw, service.play, BASE_FIELDS, full)
+    return schema.clean_backend(raw, service.play, BASE_FIELDS)
 
 
 def _write(config: Config, section: Section, model: dict[str, Any], request: Request) -> None:
@@ -107,11 +107,13 @@ def create_backend(service: Service, request: Request) -> Answer:
 
     def edit(config: Config) -> None:
         if config.section("backend", model["name"]) is not None:
+            if request.flag("full_section"):  # the same in other words, as a lack
+                raise ApiError(404, f"missing object: backend {model['name']} already exist")
             raise ApiError(409, f"object already exists: backend {model['name']} already exists")
         section = Section("backend", model["name"])
         _write(config, section, model, request)
         config.sections.append(section)
-    with service.lock:
+    with service.writer(request.tid):
         service.change(request.tid, request.version(), edit)
         return _done(service, request, model, 201)
 
@@ -119,7 +121,7 @@ def create_backend(service: Service, request: Request) -> Answer:
 def replace_backend(service: Service, request: Request) -> Answer:
     _not_both(request)
     model = _body(service, request)
-    with service.lock:
+    with service.writer(request.tid):
         service.change(request.tid, request.version(), lambda config: _write(
             config, _need(config, request.args[0], "backend"), model, request))
         return _done(service, request, model, 200)
@@ -127,7 +129,7 @@ def replace_backend(service: Service, request: Request) -> Answer:
 
 def delete_backend(service: Service, request: Request) -> Answer:
     _not_both(request)
-    with service.lock:
+    with service.writer(request.tid):
         service.change(request.tid, request.version(), lambda config: config.sections.remove(
             _need(config, request.args[0], "backend")))
         return _done(service, request, None, 204)
@@ -180,7 +182,7 @@ def create_member(service: Service, request: Request) -> Answer:
             raise ApiError(409, f"object already exists: {LABEL[collection]} {model[key]} already exists in "
                                 f"{parent} backend")
         section.put(Line(words(model, service.play), members_of.comment_of(model)))
-    with service.lock:
+    with service.writer(request.tid):
         service.change(request.tid, request.version(), edit)
         live = collection == "servers" and not request.tid and _add_live(service, parent, model)
         return _done(service, request, model, 201, live)
@@ -214,10 +216,11 @@ def replace_member(service: Service, request: Request) -> Answer:
         had = read(line, service.play)
         line.words, line.comment = words(model, service.play), members_of.comment_of(model)
         return had
-    with service.lock:
+    with service.writer(request.tid):
         _need_member(service.view(request.tid), request)
         had = service.change(request.tid, request.version(), edit)
-        live = not request.tid and collection == "servers" and service.apply_live(parent, model, had)
+        live = (not request.tid and collection == "servers"
+                and service.apply_live(parent, model, had, request.lie))
         return _done(service, request, model, 200, live)
 
 
@@ -227,6 +230,6 @@ def delete_member(service: Service, request: Request) -> Answer:
     def edit(config: Config) -> None:
         line = _need_member(config, request)
         _need(config, request.args[0], "backend").drop(line)
-    with service.lock:
+    with service.writer(request.tid):
         service.change(request.tid, request.version(), edit)
         return _done(service, request, None, 204)

@@ -26,7 +26,7 @@ def replace(service: Service, request: Request) -> Answer:
     try:
         if text and "\n" not in text:
             raise ApiError(400, "invalid configuration: no newline character found")
-        with service.lock:
+        with service.writing:
             service.replace_raw(text, request.version(), request.flag("skip_version"), request.flag("only_validate"))
             return _after(service, request)
     except ApiError as e:

@@ -1,32 +1,49 @@
-"""Servers as the running HAProxy sees them."""
+"""The running HAProxy: which process it is, and its servers as it sees them."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from . import schema
 from .errors import ApiError
-from .runtime import Runtime, RuntimeRefused, missing, server_json
+from .runtime import Runtime, RuntimeRefused, info_json, missing, server_json
 from .service import Service
 from .web import Answer, Request
 
 
-def _runtime(service: Service) -> Runtime:
-    runtime = service.runtime()
+def _runtime(service: Service, lie: bool = False) -> Runtime:
+    runtime = service.runtime(lie)
     if runtime is None:
         raise ApiError(500, "retry - unable to configure runtime client")
     return runtime
 
 
+def info(service: Service, _: Request) -> Answer:
+    """An HAProxy that is not there is no error here: 200, without `info`."""
+    runtime = _runtime(service)
+    try:
+        return Answer(200, {"info": info_json(runtime.info()), "runtimeAPI": runtime.path})
+    except OSError as e:
+        return Answer(200, {"error": f"dial unix {runtime.path}: {e} [show info typed]", "runtimeAPI": runtime.path})
+
+
 def _rows(service: Service, backend: str) -> list[dict[str, str]]:
+    """None where HAProxy is away: that looks like a backend that is not there."""
     try:
         return _runtime(service).servers(backend)
-    except OSError as e:
-        raise ApiError(500, f"cannot reach the runtime API: {e}") from e
+    except OSError:
+        return []
+
+
+def _odd(service: Service) -> int:
+    """The status with which what is missing is answered where the API does not look for it by itself."""
+    return 500 if service.play == "3.0" else 404
 
 
 def servers(service: Service, request: Request) -> Answer:
     rows = _rows(service, request.args[0])
     if not rows:
-        raise missing(request.args[0], 500 if service.play == "3.0" else 404)
+        raise missing(request.args[0], _odd(service))
     return Answer(200, [server_json(row, service.play) for row in rows])
 
 
@@ -43,11 +60,11 @@ def server(service: Service, request: Request) -> Answer:
 
 
 def replace(service: Service, request: Request) -> Answer:
+    """Only what differs from what the API shows is told to HAProxy: maint is not, where a drain is shown as maint."""
     backend, name = request.args
     model = schema.clean_runtime(request.json(), service.play)
-    status = 500 if service.play == "3.0" else 404
-    before = server_json(_one(service, request, status), service.play)
-    runtime = _runtime(service)
+    before = server_json(_one(service, request, _odd(service)), service.play)
+    runtime = _runtime(service, request.lie)
     try:
         if model.get("admin_state") and model["admin_state"] != before["admin_state"]:
             runtime.set_state(backend, name, model["admin_state"])
@@ -59,4 +76,9 @@ def replace(service: Service, request: Request) -> Answer:
                 runtime.set_weight(backend, name, model["weight"])
     except RuntimeRefused as e:
         raise ApiError(500, str(e)) from e
-    return Answer(200, server_json(_one(service, request, status), service.play))
+    after = server_json(_one(service, request, _odd(service)), service.play)
+    return Answer(200, {**after, **_asked_for(model, after)} if request.lie else after)
+
+
+def _asked_for(model: dict[str, Any], shown: dict[str, Any]) -> dict[str, Any]:
+    return {field: value for field, value in model.items() if field in shown and value is not None}

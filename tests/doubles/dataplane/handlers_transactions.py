@@ -49,7 +49,7 @@ def delete(service: Service, request: Request) -> Answer:
 
 
 def commit(service: Service, request: Request) -> Answer:
-    with service.lock:
+    with service.writing:
         done = service.commit(request.args[0])
         if request.flag("force_reload"):
             service.reloads.force()

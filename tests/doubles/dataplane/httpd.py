@@ -129,6 +129,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         answer = Answer(rule.status or 500, rule.body, dict(rule.headers), text, empty=rule.body is None)
         return self._send(answer)
 
+    def _fault_lie(self, _: Rule, request: Request) -> int:
+        request.lie = True
+        return self._send(self.server.answer(request))
+
     def _fault_close(self, rule: Rule, _: Request) -> str:
         if rule.reset:
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -23,7 +23,7 @@ def apply(runtime: Runtime, backend: str, wanted: dict[str, Any], had: dict[str,
     name = wanted["name"]
     try:
         if "weight" in fields:
-            if wanted.get("weight") is None:
+            if wanted.get("weight") is None:  # taken away: the API falls over its own feet, and reloads
                 return False
             runtime.set_weight(backend, name, wanted["weight"])
         if fields & {"address", "port"}:
@@ -36,6 +36,8 @@ def apply(runtime: Runtime, backend: str, wanted: dict[str, Any], had: dict[str,
             runtime.agent(backend, name, wanted["agent-check"] == "enabled")
         for field, what in (("agent-addr", "agent-addr"), ("agent-send", "agent-send"),
                             ("health_check_port", "check-port")):
+            if field in fields and field == "health_check_port" and wanted.get(field) is None:
+                return False
             if field in fields:
                 runtime.set(backend, name, what, wanted.get(field, ""))
     except (RuntimeRefused, OSError):

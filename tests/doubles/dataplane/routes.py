@@ -37,6 +37,7 @@ ROUTES: list[tuple[str, str, Handler]] = [
         ("GET", "/configuration/backends/([^/]+)/(servers|server_templates)/([^/]+)", handlers_config.member),
         ("PUT", "/configuration/backends/([^/]+)/(servers|server_templates)/([^/]+)", handlers_config.replace_member),
         ("DELETE", "/configuration/backends/([^/]+)/(servers|server_templates)/([^/]+)", handlers_config.delete_member),
+        ("GET", "/runtime/info", handlers_runtime.info),
         ("GET", "/runtime/backends/([^/]+)/servers", handlers_runtime.servers),
         ("GET", "/runtime/backends/([^/]+)/servers/([^/]+)", handlers_runtime.server),
         ("PUT", "/runtime/backends/([^/]+)/servers/([^/]+)", handlers_runtime.replace),

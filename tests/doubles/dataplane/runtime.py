@@ -1,20 +1,27 @@
-"""The stats socket of a running HAProxy, as far as servers go; without one, a state of our own."""
+"""The running HAProxy through its stats socket, as the API uses it."""
 
 from __future__ import annotations
 
+import re
 import socket
 from typing import Any
 
-from .cfgfile import Config
 from .errors import ApiError
-from .servers import split_address
 
-ADMIN_MAINT = 0x01 | 0x02 | 0x04 | 0x20
+# Bits of srv_admin_state, which HAProxy prints in decimal and the API reads in hexadecimal: 12 (drain, on a line that was
+# `disabled` at the last reload) is shown as maint.
+ADMIN_MAINT = 0x01 | 0x02 | 0x20
 ADMIN_DRAIN = 0x08 | 0x10
+# What `show info` says -> what the API calls it; it shows many more counters.
+INFO = {"Version": "version", "Release_date": "release_date", "Pid": "pid", "Uptime_sec": "uptime", "node": "node",
+        "Nbthread": "nbthread", "Processes": "processes", "Process_num": "process_num", "Stopping": "stopping",
+        "Jobs": "jobs", "Listeners": "listeners", "CurrConns": "curr_conns", "CumConns": "cum_conns",
+        "CumReq": "cum_req", "Maxconn": "max_conn", "Tasks": "tasks", "Run_queue": "run_queue",
+        "Idle_pct": "idle_pct", "Ulimit-n": "ulimit_n"}
 
 
 class RuntimeRefused(Exception):
-    """HAProxy answered a command with words: with those it means no."""
+    """HAProxy refused a command, and the API has seen that."""
 
 
 class Runtime:
@@ -32,9 +39,15 @@ class Runtime:
         return answer.decode(errors="replace").strip()
 
     def do(self, command: str) -> None:
-        answer = self.ask(command)
-        if answer and "changed from" not in answer and "no need to change" not in answer:
-            raise RuntimeRefused(answer)
+        """The API takes words of severity 0 to 3 for a refusal. HAProxy's mere warnings escape it: that an address is a
+        name, that a server whose check port is set has no check."""
+        answer = self.ask(f"set severity-output number;{command}")
+        if re.match(r"\[[0-3]\]:", answer):
+            raise RuntimeRefused(answer[4:].strip())
+
+    def info(self) -> dict[str, str]:
+        pairs = (line.partition(": ") for line in self.ask("show info").splitlines())
+        return {name: value for name, _, value in pairs}
 
     def servers(self, backend: str) -> list[dict[str, str]]:
         """The rows of `show servers state`; none for a backend that HAProxy does not know."""
@@ -42,17 +55,17 @@ class Runtime:
         head = next((line[2:].split() for line in lines if line.startswith("# ")), [])
         return [dict(zip(head, line.split())) for line in lines if line and line[0].isdigit() and " " in line]
 
-    def set_state(self, backend: str, server: str, state: str) -> None:
-        self.do(f"set server {backend}/{server} state {state}")
-
-    def set_address(self, backend: str, server: str, address: str, port: int) -> None:
-        self.do(f"set server {backend}/{server} addr {address} port {port}")
-
-    def set_weight(self, backend: str, server: str, weight: int) -> None:
-        self.do(f"set server {backend}/{server} weight {weight}")
-
     def set(self, backend: str, server: str, what: str, value: Any) -> None:
         self.do(f"set server {backend}/{server} {what} {value}")
+
+    def set_state(self, backend: str, server: str, state: str) -> None:
+        self.set(backend, server, "state", state)
+
+    def set_address(self, backend: str, server: str, address: str, port: int) -> None:
+        self.set(backend, server, "addr", f"{address} port {port}")
+
+    def set_weight(self, backend: str, server: str, weight: int) -> None:
+        self.set(backend, server, "weight", weight)
 
     def agent(self, backend: str, server: str, on: bool) -> None:
         self.do(f"{'enable' if on else 'disable'} agent {backend}/{server}")
@@ -63,74 +76,56 @@ class Runtime:
             raise RuntimeRefused(answer)
 
 
-class DeafRuntime(Runtime):
-    """HAProxy 2.6 reached through its master socket by the API: what is set takes effect, nothing can be read."""
+class _Behind(Runtime):
+    """Another one, seen through something that goes wrong."""
+
+    def __init__(self, inner: Runtime):
+        super().__init__(inner.path)
+        self.inner = inner
+
+    def info(self) -> dict[str, str]:
+        return self.inner.info()
+
+    def servers(self, backend: str) -> list[dict[str, str]]:
+        return self.inner.servers(backend)
+
+    def add_server(self, backend: str, server: str, words: list[str]) -> None:
+        self.inner.add_server(backend, server, words)
+
+
+class DeafRuntime(_Behind):
+    """HAProxy 2.6 reached through its master socket: what a fast write sets takes effect, a refusal goes unseen, and of
+    the servers nothing can be read (of the process it can). So no runtime state can be set, either: that reads first."""
 
     def servers(self, backend: str) -> list[dict[str, str]]:
         return []
 
-
-class NoRuntime(Runtime):
-    """For `--haproxy none`: every server as the file has it, changes kept in memory until the next reload."""
-
-    def __init__(self) -> None:
-        super().__init__("")
-        self.config: Config | None = None
-        self.changed: dict[tuple[str, str], dict[str, str]] = {}
-
-    def load(self, config: Config) -> None:
-        self.config = config.copy()
-        self.changed.clear()
-
-    def servers(self, backend: str) -> list[dict[str, str]]:
-        section = self.config.section("backend", backend) if self.config else None
-        rows = []
-        for number, (name, address, words) in enumerate(_members(section) if section else [], 1):
-            host, port = split_address(address)
-            weight = words[words.index("weight") + 1] if "weight" in words else "1"
-            row = {"srv_id": str(number), "srv_name": name, "srv_addr": host, "srv_port": str(port or 0),
-                   "srv_op_state": "2", "srv_admin_state": "1" if "disabled" in words else "0",
-                   "srv_uweight": weight, "srv_iweight": weight,
-                   "be_name": backend, "be_id": "1"}
-            rows.append({**row, **self.changed.get((backend, name), {})})
-        return rows
-
-    def _change(self, backend: str, server: str, **values: str) -> None:
-        if not any(row["srv_name"] == server for row in self.servers(backend)):
-            raise RuntimeRefused("No such server.")
-        self.changed.setdefault((backend, server), {}).update(values)
-
-    def set_state(self, backend: str, server: str, state: str) -> None:
-        admin = {"ready": "0", "maint": "1", "drain": "8"}[state]
-        self._change(backend, server, srv_admin_state=admin, srv_op_state="0" if state == "maint" else "2")
-
-    def set_address(self, backend: str, server: str, address: str, port: int) -> None:
-        self._change(backend, server, srv_addr=address, srv_port=str(port))
-
-    def set_weight(self, backend: str, server: str, weight: int) -> None:
-        self._change(backend, server, srv_uweight=str(weight))
-
     def set(self, backend: str, server: str, what: str, value: Any) -> None:
-        self._change(backend, server)
+        try:
+            self.inner.set(backend, server, what, value)
+        except RuntimeRefused:
+            pass
 
     def agent(self, backend: str, server: str, on: bool) -> None:
-        self._change(backend, server)
+        try:
+            self.inner.agent(backend, server, on)
+        except RuntimeRefused:
+            pass
 
-    def add_server(self, backend: str, server: str, words: list[str]) -> None:
-        raise RuntimeRefused("no HAProxy")
 
+class MuteRuntime(_Behind):
+    """Tells HAProxy nothing, and says that it did (the fault `lie`)."""
 
-def _members(section: Any) -> list[tuple[str, str, list[str]]]:
-    out = [(line.words[1], line.words[2], line.words) for line in section.find("server")]
-    for line in section.find("server-template"):
-        low, _, high = line.words[2].rpartition("-")
-        out += [(f"{line.words[1]}{i}", line.words[3], line.words) for i in range(int(low or 1), int(high) + 1)]
-    return out
+    def set(self, backend: str, server: str, what: str, value: Any) -> None:
+        pass
+
+    def agent(self, backend: str, server: str, on: bool) -> None:
+        pass
 
 
 def server_json(row: dict[str, str], play: str) -> dict[str, Any]:
     """A row of `show servers state` as the API shows it; 3.0 shows six fields, 3.4 all."""
-    admin = int(row["srv_admin_state"])
+    admin = int(row["srv_admin_state"], 16)
     state = "maint" if admin & ADMIN_MAINT else "drain" if admin & ADMIN_DRAIN else "ready"
     operational = {"0": "down", "1": "up", "2": "up", "3": "stopping"}.get(row["srv_op_state"], "up")
     out: dict[str, Any] = {"id": row["srv_id"], "name": row["srv_name"], "address": row["srv_addr"],
@@ -151,6 +146,12 @@ def server_json(row: dict[str, str], play: str) -> dict[str, Any]:
         out[field] = row.get(column, "-") or "-"
     out["use_ssl"] = row.get("srv_use_ssl", "0") == "1"
     return out
+
+
+def info_json(info: dict[str, str]) -> dict[str, Any]:
+    """Numbers where they are some."""
+    return {field: int(info[name]) if info[name].isdigit() else info[name]
+            for name, field in INFO.items() if name in info}
 
 
 def missing(what: str, status: int) -> ApiError:

@@ -102,8 +102,9 @@ def clean_params(model: dict[str, Any], check: Checker) -> dict[str, Any]:
     return out
 
 
-def clean_server(body: Any, play: str) -> dict[str, Any]:
-    check = Checker(play)
+def clean_server(body: Any, play: str, inside: str = "") -> dict[str, Any]:
+    """inside: the object that holds it, as in "servers.n1."; likewise for templates."""
+    check = Checker(play, inside)
     model = _object(body, check)
     for field, kind in (("name", str), ("address", str), ("port", int)):
         check.type(model, field, kind)
@@ -116,8 +117,8 @@ def clean_server(body: Any, play: str) -> dict[str, Any]:
     return {**out, **{k: model[k] for k in ("name", "address", "port", "metadata") if model.get(k) is not None}}
 
 
-def clean_template(body: Any, play: str) -> dict[str, Any]:
-    check = Checker(play)
+def clean_template(body: Any, play: str, inside: str = "") -> dict[str, Any]:
+    check = Checker(play, inside)
     model = _object(body, check)
     for field, kind in (("prefix", str), ("num_or_range", str), ("fqdn", str), ("port", int)):
         check.type(model, field, kind)
@@ -128,8 +129,8 @@ def clean_template(body: Any, play: str) -> dict[str, Any]:
     return {**out, **{k: model[k] for k in ("prefix", "num_or_range", "fqdn", "port") if model.get(k) is not None}}
 
 
-def clean_backend(body: Any, play: str, kinds: dict[str, type], full: bool) -> dict[str, Any]:
-    """kinds: the type of each known field."""
+def clean_backend(body: Any, play: str, kinds: dict[str, type]) -> dict[str, Any]:
+    """kinds: the type of each known field. Servers are checked even where they will not be written."""
     check = Checker(play)
     model = _object(body, check)
     for field, kind in kinds.items():
@@ -141,16 +142,16 @@ def clean_backend(body: Any, play: str, kinds: dict[str, type], full: bool) -> d
         check.pattern(model, field, SECTION_NAME)
     for field in ("mode", "adv_check", "http_reuse", "http_connection_mode"):
         check.enum(model, field, ENUMS[field])
-    out = {k: v for k, v in model.items() if k in kinds and v not in (None, "")}
+    out = {k: v for k, v in model.items() if k in kinds and v not in (None, "", {})}
     if "balance" in out:
         inner = Checker(play, "balance.")
         inner.required(out["balance"], "algorithm")
         inner.enum(out["balance"], "algorithm", ALGORITHMS)
     if "default_server" in out:
         out["default_server"] = clean_params(out["default_server"], Checker(play, "default_server."))
-    for name, key, clean in (("servers", "name", clean_server), ("server_templates", "prefix", clean_template)):
-        if name in out:
-            out[name] = {k: {**clean({key: k, **v}, play), key: k} for k, v in out[name].items()} if full else out[name]
+    for name, clean in (("servers", clean_server), ("server_templates", clean_template)):
+        if name in out:  # what is written is the name inside, whatever the key says
+            out[name] = {key: clean(member, play, f"{name}.{key}.") for key, member in out[name].items()}
     return out
 
 

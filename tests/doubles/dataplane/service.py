@@ -15,7 +15,8 @@ from .haproxy import Checker
 from .reading import read
 from .reloaders import Reloader
 from .reloads import Reloads
-from .runtime import DeafRuntime, NoRuntime, Runtime
+from .offline import NoRuntime
+from .runtime import DeafRuntime, MuteRuntime, Runtime
 from .transactions import LIMIT, Transactions, write_atomically
 
 T = TypeVar("T")
@@ -28,7 +29,8 @@ class Service:
         self.play = play
         self.deaf = deaf
         self.checker = checker
-        self.lock = threading.RLock()
+        self.lock = threading.RLock()  # what is known; never held while HAProxy is asked something
+        self.writing = threading.RLock()  # the file: one writer at a time, through the whole of `haproxy -c`
         self.config = self._read()
         self.seen = self._stat()
         self.transactions = Transactions(state_dir, config_file, play)
@@ -90,6 +92,10 @@ class Service:
 
     # changing
 
+    def writer(self, tid: str) -> threading.RLock:  # type: ignore[valid-type]
+        """For `with`, around a change: in a transaction it waits for nobody's commit, without one it is a commit itself."""
+        return self.lock if tid else self.writing
+
     def change(self, tid: str, version: int, edit: Callable[[Config], T]) -> T:
         """Makes an edit inside a transaction, or inside one of its own that is committed at once."""
         if tid and version:
@@ -98,12 +104,13 @@ class Service:
             result = edit(self.transactions.get(tid))
             self.transactions.save(tid)
             return result
-        own = self.transactions.begin(self.config, self._need(version))
-        try:
-            result = edit(self.transactions.open[own])
-        except ApiError:
-            self.transactions.delete(own)
-            raise
+        with self.lock:
+            own = self.transactions.begin(self.config, self._need(version))
+            try:
+                result = edit(self.transactions.open[own])
+            except ApiError:
+                self.transactions.delete(own)
+                raise
         self._commit(own)
         return result
 
@@ -121,22 +128,25 @@ class Service:
         return self.transactions.json(self.transactions.begin(self.config, version))
 
     def commit(self, tid: str) -> dict[str, Any]:
-        status = self.transactions.json(tid)["status"]
+        with self.lock:
+            status = self.transactions.json(tid)["status"]
         if status != "in_progress":
             raise ApiError(406, f"transaction {tid} is {status} and cannot be committed")
         version = self._commit(tid)
-        self.transactions.outdate(version)
+        with self.lock:
+            self.transactions.outdate(version)
         return {"_version": version, "id": tid, "status": "success"}
 
     def _commit(self, tid: str) -> int:
-        config = self.transactions.open[tid]
-        version = config.version
-        if version != self.config.version:
-            self.transactions.end(tid, "outdated")
-            raise ApiError(409, "version mismatch: version mismatch, transaction version: "
-                                f"{version}, configured version: {self.config.version}")
-        self.transactions.save(tid)
-        config.version += 1
+        with self.lock:
+            config = self.transactions.open[tid]
+            version = config.version
+            if version != self.config.version:
+                self.transactions.end(tid, "outdated")
+                raise ApiError(409, "version mismatch: version mismatch, transaction version: "
+                                    f"{version}, configured version: {self.config.version}")
+            self.transactions.save(tid)
+            config.version += 1
         self._adopt(tid)
         return version
 
@@ -145,22 +155,25 @@ class Service:
         try:
             self.checker.check_file(str(self.transactions.path(tid)), tid)
         except ApiError:
-            self.transactions.end(tid, "failed")
+            with self.lock:
+                self.transactions.end(tid, "failed")
             raise
-        self.config = self.transactions.open[tid].copy()
-        self._save()
-        self.transactions.delete(tid)
+        with self.lock:
+            self.config = self.transactions.open[tid].copy()
+            self._save()
+            self.transactions.delete(tid)
 
     def replace_raw(self, text: str, version: int, skip_version: bool, only_validate: bool) -> None:
         if only_validate:
             self.checker.check_text(text)
             return
-        own = self.transactions.begin(self.config, self.config.version if skip_version else self._need(version))
-        given = read(text, self.play, imply_from=False)
-        if not skip_version:
-            given.version = self.config.version
-        self.transactions.open[own] = given
-        self.transactions.save(own)
+        with self.lock:
+            own = self.transactions.begin(self.config, self.config.version if skip_version else self._need(version))
+            given = read(text, self.play, imply_from=False)
+            if not skip_version:
+                given.version = self.config.version
+            self.transactions.open[own] = given
+            self.transactions.save(own)
         if skip_version:
             self._adopt(own)
         else:
@@ -172,19 +185,29 @@ class Service:
 
     # the running HAProxy
 
-    def runtime(self) -> Runtime | None:
-        """By the first unix socket of the global section."""
-        if self.offline:
-            return self.offline
+    def runtime(self, lie: bool = False) -> Runtime | None:
+        """By the first unix socket of the global section. lie: one that is told nothing."""
+        found = self.offline or self._by_socket()
+        if found and self.deaf:
+            found = DeafRuntime(found)
+        return MuteRuntime(found) if found and lie else found
+
+    def _by_socket(self) -> Runtime | None:
         section = self.config.section("global")
         for line in section.lines if section else []:
             if line.words[:2] == ["stats", "socket"] and len(line.words) > 2 and ":" not in line.words[2]:
-                return DeafRuntime(line.words[2]) if self.deaf else Runtime(line.words[2])
+                return Runtime(line.words[2])
         return None
 
-    def apply_live(self, backend: str, wanted: dict[str, Any], had: dict[str, Any]) -> bool:
+    def restart_offline(self) -> None:
+        """Where there is no HAProxy: it is started anew by itself, with the file as it is."""
+        if not self.offline:
+            raise ValueError("there is a real HAProxy: stop and start that one")
+        self.offline.load(read(self.file.read_text(), self.play))
+
+    def apply_live(self, backend: str, wanted: dict[str, Any], had: dict[str, Any], lie: bool = False) -> bool:
         """The reload-free lane; False where only a reload brings the change about."""
-        runtime = self.runtime()
+        runtime = self.runtime(lie)
         return runtime is not None and lane.apply(runtime, backend, wanted, had)
 
 
@@ -198,5 +221,5 @@ class _Reloaded(Reloader):
     def reload(self) -> str:
         output = self.inner.reload()
         if self.service.offline:
-            self.service.offline.load(read(self.service.file.read_text(), self.service.play))
+            self.service.restart_offline()
         return output

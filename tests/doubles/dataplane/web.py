@@ -18,6 +18,7 @@ class Request:
     body: bytes = b""
     play: str = "3.4"
     args: tuple[str, ...] = ()
+    lie: bool = False  # a fault: HAProxy is told nothing, and the answer says that it was
 
     @property
     def path(self) -> str:
