@@ -28,29 +28,39 @@
 
 struct lane_mark {
     char *name;
-    enum runtime_admin state; /* DRAIN or MAINT */
-    bool ours;                /* otherwise an operator's */
-    bool asked;               /* ours: the call was made, and no look has shown it yet */
+    enum runtime_admin theirs; /* an operator has set it; READY: nothing */
+    enum runtime_admin ours;   /* a call of ours has set it; READY: nothing */
+    bool parked;               /* theirs: the line is in maintenance now, and forgets it when it comes back */
+    bool lost;                 /* theirs: HAProxy forgot it without anybody's wish; it is to be set again */
+    bool asked;                /* a call has set the state `told`, and no look has shown it yet */
+    enum runtime_admin told;
 };
 
 struct lane_memory {
     struct lane_mark *marks; /* ordered by name */
     size_t count;
-    bool looked; /* at least once */
+    bool looked;       /* at least once, with a wish to compare with */
+    bool other_worker; /* since the last look that could see anything */
 };
 
 void lane_memory_fini(struct lane_memory *m); /* a zeroed one is allowed */
-/* After each reading of file and runtime. other_worker: HAProxy was reloaded or restarted since the last look, so that states
- * are gone without anybody's wish; what an operator had set stays remembered then, else it counts as taken back. At the
- * first look, a drain that fits the wish (it drains, or is out) counts as ours. */
+/* After each reading of file and runtime; the same reading may be looked at again when the first wish comes. other_worker:
+ * HAProxy was reloaded or restarted since the last look, so that states are gone without anybody's wish; what an operator
+ * had set stays remembered then, and while the line is in maintenance; else it counts as taken back. At the first look
+ * with a wish of state OK, a drain that fits the wish (it drains, or is out) counts as ours.
+ *
+ * A reading may be older than a call that was answered while it was under way: the first look after a call that does not
+ * show it settles nothing, the one after it does. Nothing changes where the runtime is not readable. */
 void lane_memory_look(struct lane_memory *m, const struct backend *actual, const struct runtime *r,
                       const struct desired *wish, const struct diff_rules *rules, bool other_worker);
-/* A call of ours was answered with success. READY forgets the mark. */
+/* A call of ours was answered with success. Of a state that is an operator's, it stays that. READY forgets both. */
 void lane_memory_called(struct lane_memory *m, const char *name, enum runtime_admin state);
-/* A write or a transaction has put the line into maintenance, or out of it, by a fast write: file and runtime say the same. */
+/* A fast write has put the line into maintenance, or out of it, or changed what else it says: file and running HAProxy say
+ * the same. The caller's row of it is to say so, too. */
 void lane_memory_written(struct lane_memory *m, const char *name);
-const struct lane_mark *lane_memory_find(const struct lane_memory *m, const char *name); /* NULL: none */
-/* "n1 is in drain, n2 in maint": what operators have set; NULL: nothing. Allocates. */
+const struct lane_mark *lane_memory_find(const struct lane_memory *m, const char *name); /* NULL: nobody set anything */
+/* "n1 is in drain, n2 in maint": what operators have set and is to be seen in HAProxy, with at most ten of them; NULL:
+ * nothing. Of lines in maintenance it is only remembered. Allocates. */
 char *lane_memory_overrides(const struct lane_memory *m, size_t *ret_count) must_check;
 
 /* ---- the choice ---- */
@@ -59,18 +69,20 @@ struct lane_input {
     const struct backend *actual;
     const struct runtime *runtime; /* read with it */
     const struct desired *wish;
-    const struct diff *diff; /* of those, with rules.runtime where `open` */
+    const struct diff *diff; /* of those, with rules.runtime where `open` and the runtime is readable */
     const struct diff_rules *rules;
     const struct lane_memory *memory;
-    bool open;      /* the running HAProxy is known, or not known not, to follow; false: transactions only */
-    bool may_write; /* something of diff is to be written now (not held, withheld, refused) */
+    bool open; /* the running HAProxy is known, or not known not, to follow; false: transactions only */
+    bool
+        may_write; /* it may be written to and told things now (no pause, dry run, hold, refusal), whether or not diff has
+                     * anything */
 };
 
 struct lane_call {
     const char *name; /* borrowed from actual */
     enum runtime_admin state;
-    const char *
-        why; /* constant: "it drains", "it leaves", "it is wanted again", "an operator's state, lost by a reload", ... */
+    const char *why; /* constant: "it drains", "it leaves", "it is wanted again", "the file has it in maintenance", "an
+                      * operator has set it, and HAProxy forgot it" */
 };
 
 struct lane_write {
@@ -79,18 +91,22 @@ struct lane_write {
 };
 
 struct lane_choice {
-    struct lane_call *calls;
+    struct lane_call *calls; /* first those that bring servers back; each name once */
     size_t call_count;
-    struct lane_write *writes; /* first what comes back and what moves, then what leaves */
+    struct lane_write *writes; /* first what comes back and what moves, then weights and the like, then what leaves */
     size_t write_count;
-    bool transaction; /* something is left that needs one */
+    bool transaction; /* something is left that needs one; the writes are made all the same, they take effect sooner */
     char *why;        /* with transaction: "server n4 is new"; NULL: none */
 };
 
-/* Not open, or the runtime is not readable: no calls, no writes. Calls are made for what is in diff, or for what no
- * diff shows: drains, and parked servers that run; never for servers that are not ours, nor for names that the backend has
- * twice. */
+/* Not open, or the runtime is not readable: no calls, no writes. Not may_write: nothing at all. Calls are made for what is in
+ * diff, or for what no diff shows: drains, states that were forgotten, and parked servers that run; never for servers that
+ * are not ours, nor for names that the backend has twice or the running HAProxy does not have.
+ *
+ * What takes a server away waits while HAProxy would be left without any that is ready (backup servers do not count): a call
+ * for a write or a transaction to bring one, a write for the transaction, which swaps them in one reload. Where nothing is
+ * to bring one, the write goes. */
 void lane_choose(const struct lane_input *in, struct lane_choice *ret);
-void lane_choice_fini(struct lane_choice *c);
+void lane_choice_fini(struct lane_choice *c); /* a zeroed one is allowed */
 
 #endif

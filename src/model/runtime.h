@@ -13,12 +13,13 @@
 
 struct backend;
 struct backend_server;
+struct diff_rules;
 
 enum runtime_admin { RUNTIME_READY, RUNTIME_DRAIN, RUNTIME_MAINT };
 
 struct runtime_server {
     char *name;
-    char *address;
+    char *address; /* an IP literal; of a line that names a host, what that resolved to */
     uint16_t port;
     int weight; /* -1: not shown (Data Plane API 3.0) */
     enum runtime_admin admin;
@@ -32,19 +33,22 @@ struct runtime {
 };
 
 void runtime_init(struct runtime *r);
-void runtime_fini(struct runtime *r);
+void runtime_fini(struct runtime *r); /* a zeroed one is allowed; leaves it as runtime_init does */
 void runtime_server_fini(struct runtime_server *s);
 void runtime_sort(struct runtime *r);                                                 /* after it was filled */
 const struct runtime_server *runtime_find(const struct runtime *r, const char *name); /* NULL: not there */
 
-/* Why this server does not run as its line says, but for drain and maint of a line that is live, which may be somebody's
- * wish: "HAProxy runs it at 10.0.0.1:80". NULL: it does, or nothing can be told (an address that is a name). Allocates. */
+/* For the proof of a write: why this server does not run as its line says. Address and port (where the line has an IP
+ * literal), and that a line in maintenance is in maint. Not compared, since both may be somebody's wish and only who wrote
+ * knows better: drain and maint of a line that is live, and weights. "HAProxy runs it at 10.0.0.1:80, not at
+ * 10.0.0.2:80". NULL: it runs so, or nothing can be told. Allocates. */
 char *runtime_server_problem(const struct backend_server *line, const struct runtime_server *is) must_check;
 
-/* What only a reload mends: a line that does not run, something that runs and has no line (server-templates aside), an
- * address or a port that differs. "server n1: HAProxy does not have it; ..." with at most three of them; NULL: nothing, or
- * not readable. Allocates. */
-char *runtime_problem(const struct backend *file, const struct runtime *r) must_check;
+/* For reloads: what only they mend. A line that does not run; something that runs and has no line (not told where
+ * server-templates make that name, or where the file has lines that the API does not show); an address or port that
+ * differs, but for lines that are not ours by rules, which an operator may move by hand. No states: a call sets them.
+ * "server n1: HAProxy does not have it; ..." with at most three of them; NULL: nothing, or not readable. Allocates. */
+char *runtime_problem(const struct backend *file, const struct runtime *r, const struct diff_rules *rules) must_check;
 
 const char *runtime_admin_name(enum runtime_admin a); /* "ready", "drain", "maint": the API's own words */
 

@@ -1,0 +1,215 @@
+/* Who set which state in the running HAProxy: we, or an operator by hand. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "model/lane_internal.h"
+
+#define OVERRIDES_SHOWN 10
+
+static void marks_free(struct lane_mark *marks, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(marks[i].name);
+    free(marks);
+}
+
+void lane_memory_fini(struct lane_memory *m)
+{
+    marks_free(m->marks, m->count);
+    *m = (struct lane_memory){.count = 0};
+}
+
+/* The place of that name among the marks, or where it would stand. */
+static size_t place_of(const struct lane_memory *m, const char *name)
+{
+    size_t low = 0, high = m->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(m->marks[middle].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct lane_mark *find(const struct lane_memory *m, const char *name)
+{
+    size_t at = place_of(m, name);
+    return at < m->count && strcmp(m->marks[at].name, name) == 0 ? &m->marks[at] : NULL;
+}
+
+static struct lane_mark *find_or_add(struct lane_memory *m, const char *name)
+{
+    size_t at = place_of(m, name);
+    if (at < m->count && strcmp(m->marks[at].name, name) == 0)
+        return &m->marks[at];
+    m->marks = mem_resize(m->marks, m->count + 1, sizeof(m->marks[0]));
+    memmove(&m->marks[at + 1], &m->marks[at], (m->count - at) * sizeof(m->marks[0]));
+    m->count++;
+    m->marks[at] = (struct lane_mark){.name = mem_strdup(name)};
+    return &m->marks[at];
+}
+
+const struct lane_mark *lane_memory_any(const struct lane_memory *m, const char *name)
+{
+    return find(m, name);
+}
+
+static bool anybody_set_it(const struct lane_mark *mark)
+{
+    return mark->theirs != RUNTIME_READY || mark->ours != RUNTIME_READY;
+}
+
+const struct lane_mark *lane_memory_find(const struct lane_memory *m, const char *name)
+{
+    const struct lane_mark *mark = find(m, name);
+    return mark != NULL && anybody_set_it(mark) ? mark : NULL;
+}
+
+enum runtime_admin lane_state_now(const struct lane_mark *mark, const struct runtime_server *row)
+{
+    return mark != NULL && mark->asked ? mark->told : row->admin;
+}
+
+/* ---- a look ---- */
+
+struct look {
+    const struct backend_server *line;
+    const struct runtime_server *row;
+    const struct desired_server *want;
+    bool first;        /* with a wish to compare with */
+    bool other_worker; /* what is ready may have been something else without anybody's wish */
+    bool stale;        /* the reading may be older than our last call */
+};
+
+static bool is_wanted_live(const struct look *l)
+{
+    return l->want != NULL && l->want->state == SERVER_LIVE;
+}
+
+static void judge_ready(struct lane_mark *mark, const struct look *l)
+{
+    if (mark->theirs != RUNTIME_READY && l->other_worker)
+        mark->lost = true;
+    else if (!mark->lost && !l->stale)
+        mark->theirs = RUNTIME_READY; /* taken back */
+    if (is_wanted_live(l) && !l->stale)
+        mark->ours = RUNTIME_READY;
+}
+
+static void judge_set(struct lane_mark *mark, const struct look *l)
+{
+    if (l->stale)
+        return;
+    if (mark->ours != l->row->admin || mark->theirs == l->row->admin) {
+        mark->theirs = l->row->admin;
+        mark->ours = RUNTIME_READY;
+        mark->lost = false;
+    }
+    if (l->first && mark->ours == RUNTIME_READY && !is_wanted_live(l)) { /* of an earlier run of ours */
+        mark->ours = mark->theirs;
+        mark->theirs = RUNTIME_READY;
+    }
+}
+
+static void judge(struct lane_mark *mark, struct look *l)
+{
+    l->stale = mark->asked && mark->told != l->row->admin;
+    mark->asked = false;
+    if (l->line->maintenance) {
+        mark->ours = RUNTIME_READY; /* it is the file's now */
+        mark->parked = mark->theirs != RUNTIME_READY;
+        mark->lost = false;
+        return;
+    }
+    mark->lost = mark->lost || mark->parked;
+    mark->parked = false;
+    if (l->row->admin == RUNTIME_READY)
+        judge_ready(mark, l);
+    else
+        judge_set(mark, l);
+}
+
+static struct lane_mark take_mark(const struct lane_memory *m, const char *name)
+{
+    const struct lane_mark *was = find(m, name);
+    struct lane_mark mark = was != NULL ? *was : (struct lane_mark){.name = NULL};
+    mark.name = mem_strdup(name);
+    return mark;
+}
+
+void lane_memory_look(struct lane_memory *m, const struct backend *actual, const struct runtime *r,
+                      const struct desired *wish, const struct diff_rules *rules, bool other_worker)
+{
+    m->other_worker = m->other_worker || other_worker;
+    if (!r->readable)
+        return;
+    cleanup(lane_lines_fini) struct lane_lines lines;
+    lane_lines_read(&lines, actual, rules);
+    struct lane_mark *marks = mem_array(lines.count, sizeof(marks[0]));
+    size_t count = 0;
+    bool first = !m->looked && wish->state == DESIRED_OK;
+    for (size_t i = 0; i < lines.count; i++) {
+        const char *name = lines.list[i]->name;
+        struct look l = {lines.list[i], runtime_find(r, name), desired_find(wish, name), first, m->other_worker, false};
+        struct lane_mark mark = take_mark(m, name);
+        if (l.row != NULL)
+            judge(&mark, &l);
+        if (anybody_set_it(&mark))
+            marks[count++] = mark;
+        else
+            free(mark.name);
+    }
+    marks_free(m->marks, m->count);
+    m->marks = marks;
+    m->count = count;
+    m->looked = m->looked || first;
+    m->other_worker = false;
+}
+
+/* ---- what we did ---- */
+
+void lane_memory_called(struct lane_memory *m, const char *name, enum runtime_admin state)
+{
+    struct lane_mark *mark = find_or_add(m, name);
+    mark->asked = true;
+    mark->told = state;
+    if (state == RUNTIME_READY)
+        mark->theirs = RUNTIME_READY;
+    mark->ours = state == mark->theirs ? RUNTIME_READY : state;
+    if (state == mark->theirs)
+        mark->lost = false;
+}
+
+void lane_memory_written(struct lane_memory *m, const char *name)
+{
+    struct lane_mark *mark = find_or_add(m, name);
+    mark->asked = false;
+    mark->lost = mark->theirs != RUNTIME_READY; /* no harm where it is there still */
+    if (mark->ours == RUNTIME_MAINT)
+        mark->ours = RUNTIME_READY; /* the file says it, or it is over */
+}
+
+/* ---- what operators did ---- */
+
+char *lane_memory_overrides(const struct lane_memory *m, size_t *ret_count)
+{
+    cleanup(buf_fini) struct buf text;
+    size_t count = 0;
+    buf_init(&text, 0);
+    for (size_t i = 0; i < m->count; i++) {
+        const struct lane_mark *mark = &m->marks[i];
+        if (mark->theirs == RUNTIME_READY || mark->parked)
+            continue;
+        if (count++ < OVERRIDES_SHOWN)
+            buf_printf(&text, "%s%s %s%s", count > 1 ? ", " : "", mark->name, count > 1 ? "in " : "is in ",
+                       runtime_admin_name(mark->theirs));
+    }
+    if (count > OVERRIDES_SHOWN)
+        buf_printf(&text, " and %zu more", count - OVERRIDES_SHOWN);
+    *ret_count = count;
+    return count > 0 ? buf_take(&text) : NULL;
+}
