@@ -145,7 +145,7 @@ void parking_look(struct parking *p, const struct backend *actual, const struct 
             continue;
         p->parked++;
         if (node_exists != NULL && !node_exists(arg, e->name))
-            judge(e, PARKING_LAZY, "it was parked, and its node does not exist any more");
+            judge(e, PARKING_LAZY, "it was parked, and Kubernetes has no node of that name");
         else if (now_ms - e->since_ms >= p->ttl_ms)
             judge(e, PARKING_LAZY, "it was parked for PARK_TTL");
     }

@@ -23,7 +23,7 @@ struct parking;
 
 enum parking_verdict {
     PARKING_STAY, /* it is parked, or may be */
-    PARKING_LAZY, /* parked for the time to live, or its node does not exist: it goes with the next transaction */
+    PARKING_LAZY, /* parked for the time to live, or no node has its name: it goes with the next transaction */
     PARKING_NOW,  /* more than PARKING_MAX are parked: the longest parked ones go, of these first the lazy ones */
 };
 

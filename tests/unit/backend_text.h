@@ -156,10 +156,10 @@ static inline void text_wish_out(struct desired *d, char *words)
     out->reason = mem_strdup(words + (out->announced ? strlen("announced ") : 0));
 }
 
-static inline void text_wish_server(struct desired *d, const char *name, char *words)
+static inline void text_wish_server(struct desired_server **list, size_t *count, const char *name, char *words)
 {
-    d->servers = mem_resize(d->servers, d->server_count + 1, sizeof(d->servers[0]));
-    struct desired_server *s = &d->servers[d->server_count++];
+    *list = mem_resize(*list, *count + 1, sizeof(**list));
+    struct desired_server *s = &(*list)[(*count)++];
     *s = (struct desired_server){.name = mem_strdup(name), .state = SERVER_LIVE, .weight = -1};
     s->reason = mem_printf("%s is wanted", name);
     text_address(strsep(&words, " "), &s->address, &s->port);
@@ -173,8 +173,15 @@ static inline void text_wish_server(struct desired *d, const char *name, char *w
     }
 }
 
-/* "n1 10.0.0.1:80; n2 [fd00::2]:80 draining; n3 10.0.0.3:80 weight 5; check-port 32000; out n4 it is gone". No server:
- * DESIRED_EMPTY. */
+static inline void text_wish_spare(struct desired *d, char *words)
+{
+    char *name = strsep(&words, " ");
+    text_wish_server(&d->spares, &d->spare_count, name, words);
+    d->spares[d->spare_count - 1].state = SERVER_OUT;
+}
+
+/* "n1 10.0.0.1:80; n2 [fd00::2]:80 draining; n3 10.0.0.3:80 weight 5; check-port 32000; out n4 it is gone; spare n5
+ * 10.0.0.5:80". No server: DESIRED_EMPTY. */
 static inline void text_wish(struct desired *d, const char *text)
 {
     cleanup(mem_free_ptr) char *copy = mem_strdup(text);
@@ -187,8 +194,10 @@ static inline void text_wish(struct desired *d, const char *text)
             d->check_port = text_port(words);
         else if (strcmp(word, "out") == 0)
             text_wish_out(d, words);
+        else if (strcmp(word, "spare") == 0)
+            text_wish_spare(d, words);
         else if (word[0] != '\0')
-            text_wish_server(d, word, words);
+            text_wish_server(&d->servers, &d->server_count, word, words);
     }
     d->state = d->server_count > 0 ? DESIRED_OK : DESIRED_EMPTY;
     if (d->server_count == 0)

@@ -16,8 +16,12 @@
 
 /* Settings with which nothing is ever undecided, whatever the Service is. */
 static const char *const world_plain[] = {
-    "port=30080",       "port=30080 want=http", "port=30080 weights=endpoints", "port=30080 want=https drain=0",
+    "port=30080",
+    "port=30080 want=http",
+    "port=30080 weights=endpoints",
+    "port=30080 want=https drain=0",
     "port=30080 check",
+    "port=30080 park weights=equal",
 };
 
 static const char *const world_any[] = {
@@ -32,6 +36,9 @@ static const char *const world_any[] = {
     "types=ExternalIP,InternalIP",
     "want=http check weights=endpoints",
     "selector=a",
+    "park want=http",
+    "park mode=all port=30080",
+    "park types=ExternalIP family=IPv6-first",
     "want=80",
 };
 

@@ -12,7 +12,8 @@ struct diff_row {
     const char *globs; /* of HAPROXY_KEEP_SERVERS, separated by commas */
     struct diff_rules with;
     enum diff_verdict verdict;
-    const char *writes; /* "+ ADD", "~ CHANGE (detail)", "- REMOVE", "= SETTINGS", "! CREATE", one a line */
+    const char *
+        writes; /* "+ ADD", "~ CHANGE (detail)", "- REMOVE", "= SETTINGS", "! CREATE", one a line; see text_of_writes */
     const char *left_out;
     const char *why;
 };
@@ -31,6 +32,7 @@ static inline void globs_split(char *text, char **ret, struct diff_rules *rules)
     rules->keep_servers = ret;
 }
 
+/* Behind an addition that parks ", parked", behind a removal that may wait ", lazy". */
 static inline char *text_of_writes(const struct diff *d)
 {
     struct buf b;
@@ -47,6 +49,12 @@ static inline char *text_of_writes(const struct diff *d)
             buf_printf(&b, " (%s)", c->detail);
         else
             ck_assert_str_eq(c->detail, "");
+        ck_assert_msg(c->op == DIFF_CHANGE ? c->fields != 0 : c->fields == 0, "fields of %s", c->server.name);
+        ck_assert_msg(!c->parks || c->server.maintenance, "%s parks", c->server.name);
+        if (c->op == DIFF_ADD && c->parks)
+            buf_add(&b, ", parked");
+        if (c->lazy)
+            buf_add(&b, ", lazy");
         ck_assert_msg((c->server.json == NULL) == (c->op == DIFF_ADD), "json of %s", c->server.name);
     }
     return buf_take(&b);

@@ -1,7 +1,7 @@
 /*
  * One mapping as text: the objects of model_text.h and its settings.
  *
- *     port=30080 want=https mode=all weights=endpoints check drain=0 selector=zone=a
+ *     port=30080 want=https mode=all weights=endpoints check drain=0 selector=zone=a park
  *     family=IPv4 | IPv6 | IPv4-first | IPv6-first      types=ExternalIP,InternalIP,Hostname
  *     endpoints     there are no slices, only Endpoints       absent     the Service is watched, and there is none
  *
@@ -59,6 +59,8 @@ static inline void text_setting(struct mapping_rules *r, char *word)
         r->weights = strcmp(value, "endpoints") == 0 ? WEIGHTS_ENDPOINTS : WEIGHTS_EQUAL;
     else if (strcmp(word, "check") == 0)
         r->node_port_check = true;
+    else if (strcmp(word, "park") == 0)
+        r->park_nodes = true;
     else if (strcmp(word, "drain") == 0)
         r->drain_timeout_ms = text_number(value);
     else if (strcmp(word, "selector") == 0)

@@ -212,13 +212,12 @@ static inline void text_sync(struct cache *c, enum cache_kind kind)
     ck_assert(cache_replace_end(c, kind));
 }
 
-/* "n1 10.0.0.1 80; n2 10.0.0.2 80 draining; n3 10.0.0.3 80 w5" */
-static inline char *text_of_servers(const struct desired *d)
+static inline char *text_of_list(const struct desired_server *list, size_t count)
 {
     struct buf b;
     buf_init(&b, 0);
-    for (size_t i = 0; i < d->server_count; i++) {
-        const struct desired_server *s = &d->servers[i];
+    for (size_t i = 0; i < count; i++) {
+        const struct desired_server *s = &list[i];
         buf_printf(&b, "%s%s %s %u", i > 0 ? "; " : "", s->name, s->address, s->port);
         if (s->state != SERVER_LIVE)
             buf_printf(&b, " %s", server_state_name(s->state));
@@ -226,6 +225,17 @@ static inline char *text_of_servers(const struct desired *d)
             buf_printf(&b, " w%d", s->weight);
     }
     return buf_take(&b);
+}
+
+/* "n1 10.0.0.1 80; n2 10.0.0.2 80 draining; n3 10.0.0.3 80 w5" */
+static inline char *text_of_servers(const struct desired *d)
+{
+    return text_of_list(d->servers, d->server_count);
+}
+
+static inline char *text_of_spares(const struct desired *d)
+{
+    return text_of_list(d->spares, d->spare_count);
 }
 
 /* One line each; "~" in front of ordinary ones, "!" in front of announced ones. */

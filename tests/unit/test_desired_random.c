@@ -40,11 +40,11 @@ static void reach(struct cache *c, struct dice *dice, char *const *world, unsign
 /* All that is told of a wish. */
 static char *text_of_all(const struct desired *d)
 {
-    cleanup(mem_free_ptr) char *servers = text_of_servers(d), *skips = text_of_skips(d);
+    cleanup(mem_free_ptr) char *servers = text_of_servers(d), *spares = text_of_spares(d), *skips = text_of_skips(d);
     struct buf b;
     buf_init(&b, 0);
-    buf_printf(&b, "%d %s\n%s\n%s %s %u %d\n", d->state, servers, skips, d->problem != NULL ? d->problem : "-",
-               d->note != NULL ? d->note : "-", d->check_port, d->paused);
+    buf_printf(&b, "%d %s\n%s\n%s\n%s %s %u %d\n", d->state, servers, spares, skips,
+               d->problem != NULL ? d->problem : "-", d->note != NULL ? d->note : "-", d->check_port, d->paused);
     for (size_t i = 0; i < d->server_count; i++)
         buf_printf(&b, "%s\n", d->servers[i].reason);
     return buf_take(&b);
@@ -198,10 +198,23 @@ static void check_against_oracle(const struct mapping_text *m, const struct desi
     ck_assert_uint_eq(d->server_count, servers);
 }
 
+/* Each node that can have a server and has none is spare, where that is asked for. */
+static void check_every_spare(const struct mapping_text *m, const struct desired *d, unsigned round)
+{
+    for (unsigned i = 0; i < WORLD_NODES; i++) {
+        char name[16];
+        place_name(i, name, sizeof(name));
+        struct endpoint on_it = {.node_name = name};
+        bool spare = m->rules.park_nodes && d->state == DESIRED_OK && desired_find(d, name) == NULL &&
+                     can_have_a_server(m, &on_it);
+        ck_assert_msg(spare == (desired_find_spare(d, name) != NULL), "round %u: spare %s", round, name);
+    }
+}
+
 START_TEST(a_node_serves_exactly_when_the_rules_say_so)
 {
     struct dice dice = {1234567891011u};
-    unsigned asked = 0;
+    unsigned asked = 0, spared = 0;
     for (unsigned round = 0; round < 1500; round++) {
         char *world[WORLD_LINES];
         struct mapping_text m;
@@ -212,6 +225,8 @@ START_TEST(a_node_serves_exactly_when_the_rules_say_so)
         desired_compute(&m.in, &d);
         if (is_asked_well(&m)) {
             check_against_oracle(&m, &d, round);
+            check_every_spare(&m, &d, round);
+            spared += d.spare_count > 0;
             asked++;
         } else {
             ck_assert_int_eq(d.state, DESIRED_UNDECIDED);
@@ -221,15 +236,31 @@ START_TEST(a_node_serves_exactly_when_the_rules_say_so)
         world_free(world);
     }
     ck_assert_uint_gt(asked, 1000);
+    ck_assert_uint_gt(spared, 100);
 }
 END_TEST
 
 /* ---- whatever the settings ---- */
 
+/* Spares: of what the wish is there, and no server. */
+static void check_spares(const struct desired *d, const char *settings)
+{
+    ck_assert_msg(d->spare_count == 0 || (d->state == DESIRED_OK && strstr(settings, "park") != NULL), "%s", settings);
+    for (size_t i = 0; i < d->spare_count; i++) {
+        const struct desired_server *s = &d->spares[i];
+        ck_assert(i == 0 || strcmp(d->spares[i - 1].name, s->name) < 0);
+        ck_assert(s->port != 0 && !str_empty(s->address) && !str_empty(s->reason) && s->state == SERVER_OUT);
+        ck_assert_int_eq(s->weight, strstr(settings, "weights=equal") != NULL ? DESIRED_WEIGHT : -1);
+        ck_assert_ptr_null(desired_find(d, s->name));
+        ck_assert_ptr_eq(desired_find_spare(d, s->name), s);
+    }
+}
+
 /* What HAProxy relies on: one of each name, ordered, live ones beside every draining one, all of it complete. */
 static void check_sound(const struct desired *d, const char *settings)
 {
     size_t live = 0;
+    check_spares(d, settings);
     for (size_t i = 0; i < d->server_count; i++) {
         const struct desired_server *s = &d->servers[i];
         ck_assert(i == 0 || strcmp(d->servers[i - 1].name, s->name) < 0);
