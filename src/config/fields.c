@@ -107,10 +107,11 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .expected = "http://host:port, https://host:port, or a unix socket as unix:/path; or up to 16 of them, "
                         "separated by commas, none twice",
             .help =
-                "Where HAProxy's Data Plane API (version 3) listens; where there are several HAProxies, those of all: "
-                "each is kept in step by itself, and one that is down delays no other. IPv6 addresses in brackets; a "
-                "path only where a proxy in front of the API wants one. User name and password have variables of their "
-                "own. With https, its certificate must be of a CA that this machine (or image) trusts.",
+                "Where HAProxy's Data Plane API (version 3) listens. Several HAProxies: the URLs of all; each is kept "
+                "in "
+                "step by itself, and one that is down delays no other. IPv6 addresses in brackets; a path only where a "
+                "proxy in front of the API wants one. User name and password have variables of their own. With https, "
+                "its certificate must be of a CA that this machine (or image) trusts.",
             .example = "http://haproxy-a:5555,https://[2001:db8::5]:5555",
             .is_list = true,
             .parse = value_dataplane_url,
@@ -248,7 +249,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .expected = "names of servers, with *, ? and [...] as in a shell, separated by commas or spaces",
             .help =
                 "Servers of the backend that are never touched. All others are ours, except those marked backup: they "
-                "are changed and removed to match the nodes.",
+                "are changed, parked and removed to match the nodes.",
             .example = "static-*,legacy",
             .is_list = true,
             .parse = value_keep_servers,

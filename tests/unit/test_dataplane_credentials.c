@@ -101,6 +101,35 @@ START_TEST(after_a_refusal_files_are_read_again_unasked)
 }
 END_TEST
 
+/* A proxy was put in front of the API, and taken away again. */
+START_TEST(a_line_turns_from_a_login_to_a_token_and_back)
+{
+    char path[] = "/tmp/dataplane-client.XXXXXX";
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    secret_set_line(&username, path, "http://h:1", SECRET_USER);
+    secret_set_line(&password, path, "http://h:1", SECRET_PASSWORD);
+    secret_set_line(&token, path, "http://h:1", SECRET_TOKEN);
+    write_file(path, "http://h:1 admin:adminpwd\n");
+    call("GET", "/a", NULL);
+    ck_assert_str_eq(server.authorization, "Basic YWRtaW46YWRtaW5wd2Q=");
+    write_file(path, "http://h:1 Bearer t0ken\n");
+    call("GET", "/a", NULL);
+    ck_assert_str_eq(server.authorization, "Bearer t0ken");
+    write_file(path, "http://h:1 hunter2\n"); /* nobody's credentials: the old ones stay */
+    call("GET", "/a", NULL);
+    ck_assert_str_eq(server.authorization, "Bearer t0ken");
+    write_file(path, "http://h:1 u:first\n");
+    call("GET", "/a", NULL);
+    ck_assert_str_eq(server.authorization, "Basic dTpmaXJzdA==");
+    write_file(path, "http://h:1 Bearer t\n");
+    ck_assert(dataplane_credentials_refused(client));
+    ck_assert(!dataplane_credentials_refused(client));
+    unlink(path);
+}
+END_TEST
+
 START_TEST(credentials_that_were_never_readable_are_not_left_out)
 {
     secret_set_value(&username, "u");
@@ -162,6 +191,7 @@ int main(void)
     tcase_add_test(t, basic_or_bearer);
     tcase_add_test(t, files_are_read_again);
     tcase_add_test(t, after_a_refusal_files_are_read_again_unasked);
+    tcase_add_test(t, a_line_turns_from_a_login_to_a_token_and_back);
     tcase_add_test(t, credentials_that_were_never_readable_are_not_left_out);
     tcase_add_test(t, no_message_quotes_a_secret);
     suite_add_tcase(s, t);

@@ -269,6 +269,188 @@ START_TEST(a_read_that_fails_is_told)
 }
 END_TEST
 
+/* ---- a part of a line ---- */
+
+/* What a client holds of one URL. */
+static struct secret user, password, token;
+
+static void set_lines(const char *url)
+{
+    secret_set_line(&user, path, url, SECRET_USER);
+    secret_set_line(&password, path, url, SECRET_PASSWORD);
+    secret_set_line(&token, path, url, SECRET_TOKEN);
+}
+
+static void lines_fini(void)
+{
+    secret_fini(&user);
+    secret_fini(&password);
+    secret_fini(&token);
+}
+
+/* Refreshes all, expecting success; how many changed. */
+static int refresh_lines(void)
+{
+    return refresh(&user, false) + refresh(&password, false) + refresh(&token, false);
+}
+
+static void assert_lines(const char *u, const char *p, const char *t)
+{
+    ck_assert_pstr_eq(user.value, u);
+    ck_assert_pstr_eq(password.value, p);
+    ck_assert_pstr_eq(token.value, t);
+    ck_assert(secret_is_set(&user) == (u != NULL) && secret_is_set(&token) == (t != NULL));
+}
+
+START_TEST(a_line_gives_its_parts)
+{
+    write_text(path, "# x\nhttp://a:1 admin:a:b c\nhttp://b:1/ Bearer t0ken\n");
+    set_lines("http://a:1");
+    assert_lines(NULL, NULL, NULL);
+    ck_assert_int_eq(refresh_lines(), 2);
+    assert_lines("admin", "a:b c", NULL);
+    ck_assert_int_eq(refresh_lines(), 0);
+    set_lines("http://b:1");
+    ck_assert_int_eq(refresh_lines(), 1);
+    assert_lines(NULL, NULL, "t0ken");
+    lines_fini();
+}
+END_TEST
+
+START_TEST(a_line_turns_into_the_other_kind_and_back)
+{
+    write_text(path, "http://a:1 u:p");
+    set_lines("http://a:1");
+    refresh_lines();
+    write_text(path, "http://a:1 Bearer t");
+    ck_assert_int_eq(refresh_lines(), 3);
+    assert_lines(NULL, NULL, "t");
+    write_text(path, "http://a:1 Bearer t2");
+    ck_assert_int_eq(refresh_lines(), 1);
+    write_text(path, "http://a:1 u2:p");
+    ck_assert_int_eq(refresh_lines(), 3);
+    assert_lines("u2", "p", NULL);
+    lines_fini();
+}
+END_TEST
+
+START_TEST(a_line_of_an_old_file_is_read_when_the_file_changes)
+{
+    write_text(path, "http://a:1 u:one");
+    set_mtime(path, 1000000000);
+    set_lines("http://a:1");
+    ck_assert_int_eq(refresh_lines(), 2);
+    write_text(path, "http://a:1 u:two");
+    set_mtime(path, 1000000000);
+    ck_assert_int_eq(refresh_lines(), 0);
+    ck_assert(refresh(&password, true));
+    ck_assert_str_eq(password.value, "two");
+    write_text(path, "http://a:1 v:six");
+    set_mtime(path, 1000000001);
+    ck_assert_int_eq(refresh_lines(), 2);
+    assert_lines("v", "six", NULL);
+    lines_fini();
+}
+END_TEST
+
+/* Each part tells the same, so that one trouble is one line of the log. */
+static void assert_lines_refused(const char *message)
+{
+    struct secret *const all[] = {&user, &password, &token};
+    for (size_t i = 0; i < array_len(all); i++) {
+        struct error err;
+        bool changed = true;
+        ck_assert_int_eq(secret_refresh(all[i], false, &changed, &err), -1);
+        ck_assert_int_eq(err.kind, ERROR_INVALID);
+        ck_assert(changed); /* untouched */
+        ck_assert_str_eq(err.message, message);
+    }
+}
+
+START_TEST(a_broken_file_or_a_lost_line_keeps_the_old_parts)
+{
+    static const struct {
+        const char *text, *says;
+    } rows[] = {
+        {"http://a:1 hunter2", ", line 1: expected URL user:password or URL Bearer TOKEN; there is no ':' between user "
+                               "name and password"},
+        {"http://a:1 u:good\nhttp://b:1 hunter2",
+         ", line 2: expected URL user:password or URL Bearer TOKEN; there is no "
+         "':' between user name and password"},
+        {"http://a:1 u:good\nhttp://a:1 u:hunter2",
+         ", line 2: expected URL user:password or URL Bearer TOKEN; its URL is that of line 1"},
+        {"http://b:1 u:hunter2",
+         ": has no line for http://a:1 any more; put it back, or restart to go by the variables"},
+        {"", ": has no line for http://a:1 any more; put it back, or restart to go by the variables"},
+        {"# http://a:1 u:hunter2\n",
+         ": has no line for http://a:1 any more; put it back, or restart to go by the variables"},
+    };
+    write_text(path, "http://a:1 u:good");
+    set_lines("http://a:1");
+    refresh_lines();
+    for (size_t i = 0; i < array_len(rows); i++) {
+        cleanup(mem_free_ptr) char *message = mem_printf("%s%s", path, rows[i].says);
+        write_text(path, rows[i].text);
+        assert_lines_refused(message);
+        assert_lines("u", "good", NULL);
+    }
+    cleanup(mem_free_ptr) char *gone = mem_printf("%s: No such file or directory", path);
+    ck_assert_int_eq(unlink(path), 0);
+    assert_lines_refused(gone);
+    assert_lines("u", "good", NULL);
+    write_text(path, "http://b:1 u:p\n\nhttp://A:1/ u:better");
+    ck_assert_int_eq(refresh_lines(), 1);
+    assert_lines("u", "better", NULL);
+    lines_fini();
+}
+END_TEST
+
+START_TEST(a_mounted_file_of_lines_swaps_its_folder)
+{
+    char data[128], fresh[128];
+    snprintf(data, sizeof(data), "%s/..data", dir);
+    snprintf(fresh, sizeof(fresh), "%s/new", dir);
+    make_version("a", "http://a:1 u:one");
+    make_version("b", "http://a:1 u:two");
+    ck_assert_int_eq(symlink("a", data), 0);
+    ck_assert_int_eq(symlink("..data/secret", path), 0);
+    set_lines("http://a:1");
+    ck_assert_int_eq(refresh_lines(), 2);
+    ck_assert_int_eq(symlink("b", fresh), 0);
+    ck_assert_int_eq(rename(fresh, data), 0);
+    ck_assert_int_eq(refresh_lines(), 1);
+    ck_assert_str_eq(password.value, "two");
+    lines_fini();
+}
+END_TEST
+
+START_TEST(a_copy_is_its_own)
+{
+    cleanup(secret_fini) struct secret value = {0}, file = {0}, copy = {0};
+    secret_copy(&copy, &value);
+    ck_assert(!secret_is_set(&copy));
+    secret_set_value(&value, "x");
+    secret_copy(&copy, &value);
+    ck_assert_str_eq(copy.value, "x");
+    write_text(path, "one");
+    secret_set_path(&file, path);
+    ck_assert(refresh(&file, false));
+    secret_copy(&copy, &file);
+    ck_assert_str_eq(copy.value, "one");
+    write_text(path, "two");
+    ck_assert(refresh(&file, true));
+    ck_assert_str_eq(copy.value, "one");
+    ck_assert(refresh(&copy, true));
+    ck_assert_str_eq(copy.value, "two");
+    write_text(path, "http://a:1 u:p");
+    set_lines("http://a:1");
+    secret_copy(&copy, &password);
+    ck_assert(refresh(&copy, false));
+    ck_assert_str_eq(copy.value, "p");
+    lines_fini();
+}
+END_TEST
+
 START_TEST(null_results_are_allowed)
 {
     cleanup(secret_fini) struct secret s = {0};
@@ -295,6 +477,12 @@ static Suite *suite(void)
     tcase_add_test(t, sizes_at_the_cap);
     tcase_add_test(t, only_regular_files_are_read);
     tcase_add_test(t, a_read_that_fails_is_told);
+    tcase_add_test(t, a_line_gives_its_parts);
+    tcase_add_test(t, a_line_turns_into_the_other_kind_and_back);
+    tcase_add_test(t, a_line_of_an_old_file_is_read_when_the_file_changes);
+    tcase_add_test(t, a_broken_file_or_a_lost_line_keeps_the_old_parts);
+    tcase_add_test(t, a_mounted_file_of_lines_swaps_its_folder);
+    tcase_add_test(t, a_copy_is_its_own);
     tcase_add_test(t, null_results_are_allowed);
     suite_add_tcase(s, t);
     return s;
