@@ -168,11 +168,11 @@ struct target *target_new(struct event_base *base, const struct target_options *
     backoff_init(&t->reload_backoff, 2000, 60000, 1000, seed + 1);
     backoff_init(&t->drift_backoff, 2000, 600000, 2000, seed + 1);
     t->version = t->split_version = t->drift_version = t->worker_pid = -1;
-    target_set_trust(t, TRUST_UNTRIED);
     t->problem_limit.period_ms = REPEAT_LOG_MS;
     t->slots = mem_array(options->backend_count, sizeof(t->slots[0]));
     for (size_t i = 0; i < options->backend_count; i++)
         slot_init(&t->slots[i], t, options->backends[i], seed + 2 + (unsigned)i);
+    target_set_trust(t, TRUST_UNTRIED);
     return t;
 }
 
@@ -252,6 +252,7 @@ void target_compare(struct target *t)
     t->write_wait_until_ms = 0;
     t->calls.not_before_ms = 0;
     t->trust_until_ms = 0;
+    t->structural_not_before_ms = 0;
     log_limit_reset(&t->problem_limit);
     for (size_t i = 0; i < t->options.backend_count; i++) {
         struct slot *s = &t->slots[i];

@@ -243,7 +243,8 @@ void target_count_reconcile(struct target *t, const char *result);
 
 void target_follow_reload(struct target *t, const char *id);
 void target_poll_reload(struct target *t); /* t->reload, which is pending */
-void target_reload_failed(struct target *t, const struct error *err);
+/* backoff: of the next attempt. */
+void target_reload_failed(struct target *t, const struct error *err, struct backoff *backoff);
 void target_count_reload(struct target *t, const char *result);
 void target_ask_history(struct target *t); /* until history_known */
 /* Whether somebody else mended what we left dirty; the step does it. */

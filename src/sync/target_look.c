@@ -162,7 +162,8 @@ static void judge_reload(struct target *t)
                   t->ended.id, (long long)t->worker_pid);
     }
     target_count_reload(t, "unknown");
-    target_reload_failed(t, &err);
+    /* One that HAProxy went through all the same costs connections: not every minute. */
+    target_reload_failed(t, &err, problem != NULL ? &t->drift_backoff : &t->reload_backoff);
 }
 
 /* At rest, HAProxy runs something else than its file says: a reload that never came, an operator's command, a stranger. */

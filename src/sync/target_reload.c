@@ -28,12 +28,12 @@ void target_count_reload(struct target *t, const char *result)
     metric_add(t->options.telemetry->reloads, 1, result, dataplane_client_url(t->options.client), NULL);
 }
 
-void target_reload_failed(struct target *t, const struct error *err)
+void target_reload_failed(struct target *t, const struct error *err, struct backoff *backoff)
 {
     t->dirty = true;
     for (size_t i = 0; i < t->options.backend_count; i++) /* that the file is not what we committed has this reason */
         t->slots[i].committed_version = t->slots[i].ours_version = -1;
-    target_write_not_before(t, clock_mono_ms() + backoff_next_ms(&t->reload_backoff));
+    target_write_not_before(t, clock_mono_ms() + backoff_next_ms(backoff));
     target_problem(t, "HAProxy was not reloaded; it still runs what it ran before, an empty commit will try again",
                    err);
 }
@@ -44,7 +44,7 @@ static void reload_ended(struct target *t)
     struct reload *r = &t->reload;
     if (r->state == RELOAD_BROKEN && r->error.kind == ERROR_INVALID) {
         target_count_reload(t, "failed");
-        target_reload_failed(t, &r->error);
+        target_reload_failed(t, &r->error, &t->reload_backoff);
     } else {
         t->ended.waits = true;
         t->ended.done = r->state == RELOAD_DONE;

@@ -483,7 +483,7 @@ START_TEST(a_wish_does_not_wait_for_a_reload)
     wish("n2", "one");
     settle();
     wish("n3", "two");
-    settle();
+    pass(2500); /* it gathers for as long */
     ck_assert_uint_eq(w.commits, 2);
     w.held = false;
     pass(5000);
@@ -653,14 +653,17 @@ START_TEST(a_change_that_does_not_stick_is_not_hammered)
 }
 END_TEST
 
-START_TEST(a_wish_while_our_commit_is_read_back_is_written_at_once)
+START_TEST(a_wish_while_our_commit_is_read_back_is_no_sign_that_it_did_not_stick)
 {
     world_in_step();
     wish("n2", "one");
     until('R');
     wish("n3", "two");
     settle();
-    assert_trace("B+-CRB+-CR");
+    assert_trace("B+-CR");
+    pass(5000);
+    assert_settled("n3");
+    ck_assert_uint_eq(w.commits, 2);
     ck_assert(!logged("does not stick"));
 }
 END_TEST
@@ -824,7 +827,7 @@ START_TEST(latency_of_an_event_during_a_write_is_its_own)
     pass(5000);
     assert_settled("n3");
     ck_assert_uint_eq(metric_value(w.telemetry.event_to_commit, NULL), 2);
-    ck_assert_double_lt(sum_of_latencies(), 21);
+    ck_assert_double_lt(sum_of_latencies(), 23); /* two seconds of it gathering */
 }
 END_TEST
 
@@ -928,7 +931,7 @@ START_TEST(a_comparison_ends_every_wait)
     ck_assert_uint_eq(w.commits, 1);
     fault((struct fault){.step = '+', .status = 422, .times = 1});
     wish("n3", "event");
-    pass(1000);
+    pass(2500);
     ck_assert_uint_eq(w.commits, 1);
     target_compare(w.target);
     settle();
@@ -1183,7 +1186,7 @@ int main(void)
     tcase_add_loop_test(tc, history_that_this_api_does_not_have_keeps_nothing_up, 0, 4);
     tcase_add_loop_test(tc, dead_transactions_are_looked_for_but_need_not_be_found, 0, 6);
     tcase_add_test(tc, a_change_that_does_not_stick_is_not_hammered);
-    tcase_add_test(tc, a_wish_while_our_commit_is_read_back_is_written_at_once);
+    tcase_add_test(tc, a_wish_while_our_commit_is_read_back_is_no_sign_that_it_did_not_stick);
     tcase_add_test(tc, drift_at_the_version_of_our_own_commit_is_repaired_at_once);
     tcase_add_test(tc, drift_is_repaired_and_not_put_down_to_an_old_event);
     tcase_add_loop_test(tc, a_stranger_in_each_step, 0, 8);
