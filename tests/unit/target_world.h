@@ -81,13 +81,13 @@ static struct world {
         char name[SET_BYTES], state[16];
         void (*on_answer)(void *arg, const struct dataplane_answer *a);
         void *arg;
-    } call; /* on the second connection */
-    unsigned pid;       /* of the worker; another one after each reload */
-    bool deaf;          /* what is written does not reach what runs */
-    bool unreadable;    /* what runs cannot be read */
-    bool reloads_fast;  /* the API answers 202 to a write without a transaction, and reloads */
-    bool lies;          /* reloads are called done and never happen */
-    unsigned fast;      /* writes without a reload */
+    } call;            /* on the second connection */
+    unsigned pid;      /* of the worker; another one after each reload */
+    bool deaf;         /* what is written does not reach what runs */
+    bool unreadable;   /* what runs cannot be read */
+    bool reloads_fast; /* the API answers 202 to a write without a transaction, and reloads */
+    bool lies;         /* reloads are called done and never happen */
+    unsigned fast;     /* writes without a reload */
 
     int64_t version, file_version, running_version;
     /* what the API answers; what haproxy.cfg says, which goes back after a failed
@@ -316,7 +316,9 @@ static char step_of(void)
     if (strcmp(w.method, "POST") == 0)
         return transaction ? 'B' : '+';
     if (strcmp(w.method, "PUT") == 0)
-        return transaction ? 'C' : strstr(w.path, "?version=") != NULL ? 'F' : '~'; /* one server; backends' settings never differ here */
+        return transaction                           ? 'C'
+               : strstr(w.path, "?version=") != NULL ? 'F'
+                                                     : '~'; /* one server; backends' settings never differ here */
     return transaction ? 'D' : '-';
 }
 
@@ -437,7 +439,10 @@ static void put_row(struct buf *b, const char *word)
     buf_printf(b,
                "{\"name\":\"%.*s\",\"address\":\"10.0.0.%.*s\",\"port\":80,\"id\":\"1\","
                "\"operational_state\":\"up\",\"admin_state\":\"%s\"}",
-               len, word, len - 1, word + 1, word[len] == '*' ? "maint" : word[len] == '!' ? "drain" : "ready");
+               len, word, len - 1, word + 1,
+               word[len] == '*'   ? "maint"
+               : word[len] == '!' ? "drain"
+                                  : "ready");
 }
 
 static int put_running(struct buf *b)
