@@ -82,7 +82,7 @@ static inline void text_add_alien(struct backend *b, char *words)
 {
     b->aliens = mem_resize(b->aliens, b->alien_count + 1, sizeof(b->aliens[0]));
     struct backend_alien_line *a = &b->aliens[b->alien_count++];
-    a->line = text_port(strsep(&words, " "));
+    *a = (struct backend_alien_line){.line = text_port(strsep(&words, " "))};
     a->text = mem_strdup(strsep(&words, "|"));
     a->reason = mem_strdup(words);
 }
