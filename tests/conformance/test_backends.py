@@ -92,6 +92,55 @@ def test_full_section_round_trip(plane: DataPlane) -> None:
     assert "  timeout server 77s" in backend_lines(plane.file(), "other")
 
 
+MADE = {"name": "made", "mode": "tcp", "balance": {"algorithm": "roundrobin"}, "adv_check": "tcp-check"}
+FULL = "/configuration/backends?full_section=true"
+
+
+def test_full_section_create(plane: DataPlane) -> None:
+    servers = {f"n{i}": server(f"n{i}", address=f"127.0.8.{i}") for i in range(12)}
+    servers["out"] = server("out", maintenance="enabled")
+    tid = plane.begin()
+    created = plane.post(f"{FULL}&transaction_id={tid}", {**MADE, "servers": servers})
+    assert created.status == 202 and created.json() == {**MADE, "servers": servers}
+    assert {s["name"]: s for s in plane.get(f"/configuration/backends/made/servers?transaction_id={tid}").json()} == servers
+    plane.follow(reload_id(plane.commit(tid)))
+    assert plane.get("/configuration/backends/made?full_section=true").json() == {**MADE, "servers": servers}
+    assert plane.haproxy is not None
+    assert plane.haproxy.states("made") == {name: "maint" if name == "out" else "ready" for name in servers}
+
+
+def test_full_section_by_version(plane: DataPlane) -> None:
+    version = plane.version()
+    created = plane.post(f"{FULL}&version={version}", {**MADE, "servers": {"a": server("a")}})
+    assert plane.follow(reload_id(created))["status"] == "succeeded"
+    replaced = plane.put(f"/configuration/backends/made?full_section=true&version={version + 1}",
+                         {**MADE, "servers": {"b": server("b")}})
+    assert plane.follow(reload_id(replaced))["status"] == "succeeded"
+    assert plane.haproxy is not None and set(plane.haproxy.servers("made")) == {"b"}
+
+
+def test_full_section_create_of_what_is_there_is_404(plane: DataPlane) -> None:
+    inside = f"transaction_id={plane.begin()}"
+    assert "already exist" in error(plane.post(f"{FULL}&{inside}", {**MADE, "name": "be"}), 404)
+    assert "already exist" in error(plane.post(f"/configuration/backends?{inside}", {**MADE, "name": "be"}), 409)
+
+
+def test_full_section_a_server_has_its_name_inside(plane: DataPlane) -> None:
+    inside = f"transaction_id={plane.begin()}"
+    error(plane.post(f"{FULL}&{inside}", {**MADE, "servers": {"a": {"address": "127.0.8.1"}}}), 422)
+    error(plane.post(f"{FULL}&{inside}", {**MADE, "servers": {"a": {"name": "a", "port": 1}}}), 422)
+    assert plane.post(f"{FULL}&{inside}", {**MADE, "servers": {"key": server("a")}}).status == 202
+    assert [s["name"] for s in plane.get(f"/configuration/backends/made/servers?{inside}").json()] == ["a"]
+
+
+def test_servers_without_full_section_are_said_and_not_written(plane: DataPlane) -> None:
+    tid = plane.begin()
+    body = {**MADE, "servers": {"a": server("a")}}
+    created = plane.post(f"/configuration/backends?transaction_id={tid}", body)
+    assert created.status == 202 and created.json() == body
+    assert not plane.get(f"/configuration/backends/made/servers?transaction_id={tid}").json()
+
+
 def test_create_and_delete(plane: DataPlane) -> None:
     tid = plane.begin()
     body = {"name": "new", "mode": "tcp", "balance": {"algorithm": "roundrobin"}, "adv_check": "tcp-check"}

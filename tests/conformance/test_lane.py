@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.harness.haproxy import DataPlane
 
 from .say import backend_lines, error, reload_id, server
 
-SERVER = "/configuration/backends/be/servers/old"
+SERVERS = "/configuration/backends/be/servers"
+SERVER = f"{SERVERS}/old"
 OLD = server("old", address="127.0.9.1")
+SORRY = {"name": "sorry", "address": "127.0.9.9", "port": 80, "backup": "enabled"}
 
 
 def put(plane: DataPlane, body: dict, path: str = SERVER):
@@ -58,6 +62,98 @@ def test_another_field_or_a_removed_weight_reloads(plane: DataPlane, body: dict)
     assert plane.get(SERVER).json() == body
 
 
+def test_a_weight_where_none_was(plane: DataPlane) -> None:
+    assert plane.haproxy is not None
+    assert put(plane, {**SORRY, "weight": 7}, f"{SERVERS}/sorry").status == 200
+    assert plane.haproxy.servers("be")["sorry"]["srv_uweight"] == "7"
+    assert "  server sorry 127.0.9.9:80 backup weight 7" in backend_lines(plane.file(), "be")
+
+
+def test_a_port_where_none_was_and_gone_again(plane: DataPlane) -> None:
+    assert plane.haproxy is not None
+    tid = plane.begin()
+    plane.post(f"{SERVERS}?transaction_id={tid}", {"name": "bare", "address": "127.0.9.50"})
+    plane.follow(reload_id(plane.commit(tid)))
+    with_port = {"name": "bare", "address": "127.0.9.51", "port": 99}
+    assert put(plane, with_port, f"{SERVERS}/bare").status == 200
+    row = plane.haproxy.servers("be")["bare"]
+    assert (row["srv_addr"], row["srv_port"]) == ("127.0.9.51", "99")
+    assert "  server bare 127.0.9.51:99" in backend_lines(plane.file(), "be")
+    reload_id(put(plane, {"name": "bare", "address": "127.0.9.51"}, f"{SERVERS}/bare"))
+
+
+def test_an_address_that_is_a_name_is_in_the_file_only(plane: DataPlane) -> None:
+    """A trap: 200 and no reload, while HAProxy, which takes no name there, goes on with the old address."""
+    assert plane.haproxy is not None
+    answer = put(plane, {**OLD, "address": "localhost"})
+    assert answer.status == 200 and "Reload-ID" not in answer.headers
+    assert "  server old localhost:30443 check weight 100" in backend_lines(plane.file(), "be")
+    assert plane.haproxy.servers("be")["old"]["srv_addr"] == "127.0.9.1"
+    assert plane.get("/runtime/backends/be/servers/old").json()["address"] == "127.0.9.1"
+    assert put(plane, {**OLD, "address": "127.0.9.8"}).status == 200
+    assert plane.haproxy.servers("be")["old"]["srv_addr"] == "127.0.9.8", "from a name to an address there is no trap"
+
+
+def test_a_check_port_comes_live_and_goes_by_a_reload(plane: DataPlane) -> None:
+    assert plane.haproxy is not None
+    for port in (81, 82):
+        assert put(plane, {**OLD, "health_check_port": port}).status == 200
+        assert plane.haproxy.servers("be")["old"]["srv_check_port"] == str(port)
+        assert f"  server old 127.0.9.1:30443 check port {port} weight 100" in backend_lines(plane.file(), "be")
+    plane.follow(reload_id(put(plane, OLD)))
+    assert plane.haproxy.servers("be")["old"]["srv_check_port"] == "0"
+
+
+def test_a_check_port_where_nothing_is_checked_is_in_the_file_only(plane: DataPlane) -> None:
+    assert plane.haproxy is not None
+    answer = put(plane, {**SORRY, "health_check_port": 82}, f"{SERVERS}/sorry")
+    assert answer.status == 200 and "Reload-ID" not in answer.headers
+    assert plane.haproxy.servers("be")["sorry"]["srv_check_port"] == "0"
+
+
+def test_one_after_the_other_by_the_version_in_the_answer(plane: DataPlane) -> None:
+    assert plane.haproxy is not None
+    version = str(plane.version())
+    for weight in (61, 62, 63):
+        answer = plane.put(f"{SERVER}?version={version}", {**OLD, "weight": weight})
+        assert answer.status == 200, answer.text
+        version = answer.headers["Configuration-Version"]
+    assert plane.haproxy.servers("be")["old"]["srv_uweight"] == "63"
+
+
+def test_it_outdates_an_open_transaction_and_a_runtime_call_does_not(plane: DataPlane) -> None:
+    kept = plane.begin()
+    assert plane.put("/runtime/backends/be/servers/old", {"admin_state": "drain"}).status == 200
+    plane.follow(reload_id(plane.commit(kept)))
+    outdated = plane.begin()
+    assert put(plane, {**OLD, "weight": 60}).status == 200
+    assert plane.get(f"/transactions/{outdated}").json()["status"] == "in_progress", "it does not know yet"
+    assert plane.post(f"{SERVERS}?transaction_id={outdated}", server("late")).status == 202
+    assert "version" in error(plane.commit(outdated), 409)
+    assert plane.get(f"/transactions/{outdated}").json()["status"] == "outdated"
+    error(plane.commit(outdated), 406)
+    assert plane.delete(f"/transactions/{outdated}").status == 204
+
+
+def test_a_server_that_haproxy_does_not_have_yet(fresh: Callable[..., DataPlane]) -> None:
+    plane = fresh(reload_delay=30)
+    assert plane.haproxy is not None
+    tid = plane.begin()
+    plane.post(f"{SERVERS}?transaction_id={tid}", server("n1"))
+    rid = reload_id(plane.commit(tid))
+    assert reload_id(put(plane, server("n1", weight=5), f"{SERVERS}/n1")) == rid, "both wait for the same reload"
+    assert put(plane, {**OLD, "weight": 9}).status == 200, "the others do not"
+    assert plane.haproxy.servers("be")["old"]["srv_uweight"] == "9"
+
+
+def test_while_haproxy_is_away(fresh: Callable[..., DataPlane]) -> None:
+    plane = fresh(reload_delay=30)
+    assert plane.haproxy is not None
+    plane.haproxy.stop()
+    reload_id(put(plane, {**OLD, "weight": 9}))
+    assert plane.get(SERVER).json() == {**OLD, "weight": 9}
+
+
 def test_a_list_alone_is_neither_live_nor_reloaded(plane: DataPlane) -> None:
     """A trap: 200, and the running HAProxy knows nothing of it."""
     answer = put(plane, {**OLD, "proxy-v2-options": ["crc32c"]})
@@ -69,7 +165,7 @@ def test_refusals(plane: DataPlane) -> None:
     version = plane.version()
     error(plane.put(f"{SERVER}?version={version - 1}", OLD), 409)
     error(plane.put(SERVER, OLD), 400)
-    error(put(plane, server("no"), "/configuration/backends/be/servers/no"), 404)
+    error(put(plane, server("no"), f"{SERVERS}/no"), 404)
     error(put(plane, {**OLD, "weight": 300}), 400)
     assert plane.version() == version
     assert plane.get(SERVER).json() == OLD
@@ -83,7 +179,7 @@ def test_a_refused_versioned_write_leaves_a_failed_transaction_behind(plane: Dat
 
 
 def test_a_versioned_add_reloads_where_there_is_a_default_server(plane: DataPlane) -> None:
-    answer = plane.post(f"/configuration/backends/be/servers?version={plane.version()}", server("n9"))
+    answer = plane.post(f"{SERVERS}?version={plane.version()}", server("n9"))
     assert plane.follow(reload_id(answer))["status"] == "succeeded"
     assert plane.haproxy is not None and "n9" in plane.haproxy.servers("be")
 
@@ -110,8 +206,7 @@ def test_a_versioned_delete_always_reloads(plane: DataPlane) -> None:
 
 
 def test_forced(plane: DataPlane) -> None:
-    base = "/configuration/backends/be/servers"
-    assert plane.post(f"{base}?version={plane.version()}&force_reload=true", server("n1")).status == 201
-    assert plane.put(f"{base}/n1?version={plane.version()}&force_reload=true", server("n1", fall=9)).status == 200
-    answer = plane.delete(f"{base}/n1?version={plane.version()}&force_reload=true")
+    assert plane.post(f"{SERVERS}?version={plane.version()}&force_reload=true", server("n1")).status == 201
+    assert plane.put(f"{SERVERS}/n1?version={plane.version()}&force_reload=true", server("n1", fall=9)).status == 200
+    answer = plane.delete(f"{SERVERS}/n1?version={plane.version()}&force_reload=true")
     assert (answer.status, answer.body) == (204, b"")

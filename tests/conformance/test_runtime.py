@@ -1,6 +1,8 @@
-"""Servers of the running HAProxy."""
+"""The running HAProxy: which process it is, and its servers."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import pytest
 
@@ -8,7 +10,43 @@ from tests.harness.haproxy import DataPlane
 
 from .say import error, release, reload_id
 
+INFO = "/runtime/info"
 SERVERS = "/runtime/backends/be/servers"
+
+
+def test_info(plane: DataPlane) -> None:
+    assert plane.haproxy is not None
+    answer = plane.get(INFO)
+    assert answer.status == 200 and set(answer.json()) == {"info", "runtimeAPI"}
+    info = answer.json()["info"]
+    assert info["pid"] == plane.haproxy.worker(), "the worker's, not the master's"
+    assert isinstance(info["uptime"], int) and info["uptime"] >= 0
+    assert isinstance(info["version"], str) and info["version"]
+
+
+def test_info_after_a_reload(plane: DataPlane) -> None:
+    assert plane.haproxy is not None
+    before = plane.worker()
+    assert plane.worker() == before
+    plane.follow(reload_id(plane.commit(plane.begin())))
+    assert plane.worker() == plane.haproxy.worker() != before
+    assert plane.get(INFO).json()["info"]["uptime"] < 60, "it counts from the reload"
+
+
+def test_while_haproxy_is_away(fresh: Callable[..., DataPlane]) -> None:
+    """The process is asked for in vain with 200, and its servers look like ones that do not exist."""
+    plane = fresh()
+    assert plane.haproxy is not None
+    plane.haproxy.stop()
+    answer = plane.get(INFO)
+    assert answer.status == 200 and set(answer.json()) == {"error", "runtimeAPI"}
+    odd = 500 if release(plane) == (3, 0) else 404
+    error(plane.get(SERVERS), odd)
+    error(plane.get(f"{SERVERS}/old"), 404)
+    error(plane.put(f"{SERVERS}/old", {"admin_state": "drain"}), odd)
+    plane.haproxy.start()
+    assert plane.worker() == plane.haproxy.worker(), "it is found again by itself"
+    assert plane.get(f"{SERVERS}/old").json()["admin_state"] == "ready"
 
 
 def test_get(plane: DataPlane) -> None:
@@ -42,6 +80,12 @@ def test_lost_at_the_next_reload(plane: DataPlane) -> None:
     assert plane.get(f"{SERVERS}/old").json()["admin_state"] == "ready"
 
 
+def test_what_is_set_already(plane: DataPlane) -> None:
+    for _ in range(2):
+        answer = plane.put(f"{SERVERS}/old", {"admin_state": "drain"})
+        assert answer.status == 200 and answer.json()["admin_state"] == "drain"
+
+
 def test_address_and_weight_only_in_later_versions(plane: DataPlane) -> None:
     assert plane.haproxy is not None
     answer = plane.put(f"{SERVERS}/old", {"address": "127.0.9.77", "port": 30777})
@@ -58,6 +102,7 @@ def test_what_is_not_there(plane: DataPlane) -> None:
     odd = 500 if release(plane) == (3, 0) else 404
     error(plane.get("/runtime/backends/none/servers"), odd)
     error(plane.put(f"{SERVERS}/no", {"admin_state": "drain"}), odd)
+    error(plane.put("/runtime/backends/none/servers/no", {"admin_state": "drain"}), odd)
 
 
 def test_a_state_that_is_none(plane: DataPlane) -> None:
