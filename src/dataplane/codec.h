@@ -31,6 +31,9 @@ int codec_write_server(const struct diff_change *change, struct buf *out, struct
  * ours (the wish has a check_port) and says nothing about what to ask for gets GET /healthz. */
 int codec_write_backend(const struct backend *actual, const struct diff *d, const struct diff_rules *rules,
                         struct buf *out, struct error *err) must_check;
+/* The same and the servers that d adds, for POST of a backend with full_section=true. */
+int codec_write_backend_with_servers(const struct backend *actual, const struct diff *d, const struct diff_rules *rules,
+                                     struct buf *out, struct error *err) must_check;
 
 /* {"_version":N,"id":"...","status":"..."} */
 struct codec_transaction {

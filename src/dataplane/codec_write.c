@@ -91,6 +91,18 @@ static void put_address(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *ad
         put_string(doc, obj, "init-addr", "last,libc,none");
 }
 
+static void fill_server(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct backend_server *s)
+{
+    put_string(doc, obj, "name", s->name);
+    put_address(doc, obj, s->address);
+    put_port(doc, obj, "port", s->port);
+    put_switch(doc, obj, "check", s->check);
+    put_port(doc, obj, "health_check_port", s->check_port);
+    put_int(doc, obj, "weight", s->weight >= 0 ? s->weight : DESIRED_WEIGHT);
+    put_switch(doc, obj, "maintenance", s->maintenance);
+    put_switch(doc, obj, "send-proxy-v2", s->send_proxy_v2);
+}
+
 int codec_write_server(const struct diff_change *change, struct buf *out, struct error *err)
 {
     const struct backend_server *s = &change->server;
@@ -99,15 +111,7 @@ int codec_write_server(const struct diff_change *change, struct buf *out, struct
         start_from(change->op == DIFF_CHANGE ? s->json : NULL, what, err);
     if (doc == NULL)
         return -1;
-    yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
-    put_string(doc, root, "name", s->name);
-    put_address(doc, root, s->address);
-    put_port(doc, root, "port", s->port);
-    put_switch(doc, root, "check", s->check);
-    put_port(doc, root, "health_check_port", s->check_port);
-    put_int(doc, root, "weight", s->weight >= 0 ? s->weight : DESIRED_WEIGHT);
-    put_switch(doc, root, "maintenance", s->maintenance);
-    put_switch(doc, root, "send-proxy-v2", s->send_proxy_v2);
+    fill_server(doc, yyjson_mut_doc_get_root(doc), s);
     return finish(doc, what, out, err);
 }
 
@@ -153,13 +157,9 @@ static void put_proxy_default(yyjson_mut_doc *doc, yyjson_mut_val *root)
         put(doc, root, "default_server", defaults); /* when it is complete: a replacement is copied */
 }
 
-int codec_write_backend(const struct backend *actual, const struct diff *d, const struct diff_rules *rules,
-                        struct buf *out, struct error *err)
+static void fill_backend(yyjson_mut_doc *doc, const struct backend *actual, const struct diff *d,
+                         const struct diff_rules *rules)
 {
-    cleanup(mem_free_ptr) char *what = mem_printf("backend %s", actual->name);
-    cleanup(codec_mut_doc_free_ptr) yyjson_mut_doc *doc = start_from(actual->json, what, err);
-    if (doc == NULL)
-        return -1;
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
     put_string(doc, root, "name", actual->name);
     if (!actual->exists)
@@ -172,5 +172,44 @@ int codec_write_backend(const struct backend *actual, const struct diff *d, cons
         put_httpchk(doc, root);
     if (rules->proxy_v2 == PROXY_V2_DEFAULT_SERVER)
         put_proxy_default(doc, root);
+}
+
+/* A diff has each name once, so none is looked for: with thousands that would take longer than the request. */
+static void put_new_servers(yyjson_mut_doc *doc, const struct diff *d)
+{
+    yyjson_mut_val *servers = yyjson_mut_obj(doc);
+    for (size_t i = 0; i < d->change_count; i++) {
+        if (d->changes[i].op != DIFF_ADD)
+            continue;
+        yyjson_mut_val *server = yyjson_mut_obj(doc);
+        fill_server(doc, server, &d->changes[i].server);
+        if (!yyjson_mut_obj_add(servers, yyjson_mut_strcpy(doc, d->changes[i].server.name), server))
+            abort(); /* out of memory */
+    }
+    put(doc, yyjson_mut_doc_get_root(doc), "servers", servers);
+}
+
+static int write_backend(const struct backend *actual, const struct diff *d, const struct diff_rules *rules,
+                         bool with_servers, struct buf *out, struct error *err)
+{
+    cleanup(mem_free_ptr) char *what = mem_printf("backend %s", actual->name);
+    cleanup(codec_mut_doc_free_ptr) yyjson_mut_doc *doc = start_from(actual->json, what, err);
+    if (doc == NULL)
+        return -1;
+    fill_backend(doc, actual, d, rules);
+    if (with_servers)
+        put_new_servers(doc, d);
     return finish(doc, what, out, err);
+}
+
+int codec_write_backend(const struct backend *actual, const struct diff *d, const struct diff_rules *rules,
+                        struct buf *out, struct error *err)
+{
+    return write_backend(actual, d, rules, false, out, err);
+}
+
+int codec_write_backend_with_servers(const struct backend *actual, const struct diff *d, const struct diff_rules *rules,
+                                     struct buf *out, struct error *err)
+{
+    return write_backend(actual, d, rules, true, out, err);
 }

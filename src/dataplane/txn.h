@@ -99,7 +99,8 @@ const char *txn_result_name(enum txn_result r);
 void txn_steps_free(struct txn_step *steps, size_t count);
 
 /* Appends the steps of d to *steps (mem_array'd, or NULL with *count 0): backend (create or change), changes of servers,
- * adds, removals. Several backends share one transaction so. -1: the list is as it was. */
+ * adds, removals. A backend that is made is one step with all its servers, unless its balance goes by their order. Several
+ * backends share one transaction so. -1: the list is as it was. */
 struct backend;
 struct diff;
 struct diff_rules;

@@ -266,6 +266,50 @@ START_TEST(only_our_fields_of_a_backend_are_written)
 }
 END_TEST
 
+/* ---- a backend with its servers ---- */
+
+static struct diff_change new_server(enum diff_op op, const char *name, const char *address)
+{
+    return (struct diff_change){.op = op,
+                                .server = {.name = (char *)(uintptr_t)name,
+                                           .address = (char *)(uintptr_t)address,
+                                           .port = 80,
+                                           .weight = -1,
+                                           .check = true,
+                                           .json = op == DIFF_ADD ? NULL : (char *)(uintptr_t) "{}"}};
+}
+
+START_TEST(a_backend_with_the_servers_that_are_new)
+{
+    struct diff_change changes[] = {new_server(DIFF_ADD, "n\"1", "fd00::1"), new_server(DIFF_CHANGE, "n2", "10.0.0.2"),
+                                    new_server(DIFF_ADD, "n3", "n3.example"),
+                                    new_server(DIFF_REMOVE, "n4", "10.0.0.4")};
+    struct backend b = {.name = (char *)(uintptr_t) "be"};
+    struct diff_rules rules = {.balance = "leastconn", .proxy_v2 = PROXY_V2_DEFAULT_SERVER};
+    struct diff d = {.changes = changes, .change_count = 4, .adv_check = "httpchk", .own_httpchk = true};
+    struct buf out;
+    struct error err = {0};
+    changes[0].server.maintenance = changes[0].server.send_proxy_v2 = true;
+    changes[2].server.weight = 0;
+    changes[2].server.check_port = 31000;
+    buf_init(&out, 0);
+    ck_assert_msg(codec_write_backend_with_servers(&b, &d, &rules, &out, &err) == 0, "%s", err.message);
+    assert_json(buf_str(&out),
+                "{\"name\":\"be\",\"mode\":\"tcp\",\"balance\":{\"algorithm\":\"leastconn\"},"
+                "\"adv_check\":\"httpchk\",\"httpchk_params\":{\"method\":\"GET\",\"uri\":\"/healthz\"},"
+                "\"default_server\":{\"send-proxy-v2\":\"enabled\"},\"servers\":{"
+                "\"n\\\"1\":{\"name\":\"n\\\"1\",\"address\":\"fd00::1\",\"port\":80,\"check\":\"enabled\","
+                "\"weight\":100,\"maintenance\":\"enabled\",\"send-proxy-v2\":\"enabled\"},"
+                "\"n3\":{\"name\":\"n3\",\"address\":\"n3.example\",\"port\":80,\"check\":\"enabled\","
+                "\"weight\":0,\"health_check_port\":31000,\"init-addr\":\"last,libc,none\"}}}");
+    changes[0].server.name = (char *)(uintptr_t) "\xff";
+    ck_assert_int_eq(codec_write_backend_with_servers(&b, &d, &rules, &out, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_INVALID);
+    ck_assert_msg(strstr(err.message, "backend be cannot be written") != NULL, "%s", err.message);
+    buf_fini(&out);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("codec_write");
@@ -274,6 +318,7 @@ int main(void)
     tcase_add_test(t, the_order_of_fields_stays);
     tcase_add_test(t, what_cannot_be_written_says_so);
     tcase_add_loop_test(t, only_our_fields_of_a_backend_are_written, 0, array_len(backends));
+    tcase_add_test(t, a_backend_with_the_servers_that_are_new);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);

@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "dataplane/txn.h"
+#include "json_text.h"
 #include "model/diff.h"
 
 static char *writable(const char *s)
@@ -62,21 +64,84 @@ START_TEST(steps_of_a_difference)
 }
 END_TEST
 
+#define BASE_FIELDS "\"name\":\"be\",\"mode\":\"tcp\""
+#define NEW_SERVER(name) \
+    "{\"name\":\"" name "\",\"address\":\"10.0.0.1\",\"port\":80,\"check\":\"enabled\",\"weight\":100}"
+
+/* Where HAProxy does not go by the order of the servers, the new ones come with the backend. */
 START_TEST(steps_for_a_backend_that_is_to_be_made)
 {
-    struct diff_change changes[] = {change(DIFF_ADD, "n1", NULL)};
+    static const struct {
+        const char *balance;
+        bool whole;
+    } ways[] = {{"roundrobin", true}, {"static-rr", true}, {"leastconn", true}, {"random", true},
+                {"source", false},    {"first", false},    {"uri", false},      {NULL, false}};
+    struct diff_change changes[] = {change(DIFF_ADD, "n1", NULL), change(DIFF_ADD, "n2", NULL)};
     struct backend actual = {.name = writable("be")};
-    struct diff d = {.verdict = DIFF_WRITE, .changes = changes, .change_count = 1, .create_backend = true};
+    struct diff d = {.verdict = DIFF_WRITE, .changes = changes, .change_count = 2, .create_backend = true};
+    struct diff_rules rules = {.balance = ways[_i].balance, .create_backend = true};
+    struct txn_step *steps = NULL;
+    size_t count = 0;
+    struct error err = {0};
+    changes[1].server.maintenance = true;
+    ck_assert_int_eq(txn_steps_add(&actual, &d, &rules, &steps, &count, &err), 0);
+    ck_assert_uint_eq(count, ways[_i].whole ? 1 : 3);
+    ck_assert_str_eq(steps[0].method, "POST");
+    char *balance =
+        ways[_i].balance == NULL ? mem_strdup("") : mem_printf(",\"balance\":{\"algorithm\":\"%s\"}", ways[_i].balance);
+    char *body;
+    if (ways[_i].whole) {
+        ck_assert_str_eq(steps[0].path, "/configuration/backends?full_section=true");
+        ck_assert_str_eq(steps[0].what, "create backend be with its servers (2)");
+        body = mem_printf("{" BASE_FIELDS "%s,\"servers\":{\"n1\":" NEW_SERVER("n1") ",\"n2\":%s}}", balance,
+                          "{\"name\":\"n2\",\"address\":\"10.0.0.1\",\"port\":80,\"check\":\"enabled\","
+                          "\"weight\":100,\"maintenance\":\"enabled\"}");
+    } else {
+        ck_assert_str_eq(steps[0].path, "/configuration/backends");
+        ck_assert_str_eq(steps[0].what, "create backend be");
+        ck_assert_str_eq(steps[1].body, NEW_SERVER("n1"));
+        ck_assert_str_eq(steps[2].what, "add server n2");
+        body = mem_printf("{" BASE_FIELDS "%s}", balance);
+    }
+    assert_json(steps[0].body, body);
+    free(body);
+    free(balance);
+    txn_steps_free(steps, count);
+}
+END_TEST
+
+START_TEST(a_backend_without_servers_is_made_as_ever)
+{
+    struct backend actual = {.name = writable("be")};
+    struct diff d = {.verdict = DIFF_WRITE, .create_backend = true};
     struct diff_rules rules = {.balance = "roundrobin", .create_backend = true};
     struct txn_step *steps = NULL;
     size_t count = 0;
     struct error err = {0};
     ck_assert_int_eq(txn_steps_add(&actual, &d, &rules, &steps, &count, &err), 0);
-    ck_assert_uint_eq(count, 2);
-    ck_assert_str_eq(steps[0].method, "POST");
+    ck_assert_uint_eq(count, 1);
     ck_assert_str_eq(steps[0].path, "/configuration/backends");
-    ck_assert_str_eq(steps[0].body, "{\"name\":\"be\",\"mode\":\"tcp\",\"balance\":{\"algorithm\":\"roundrobin\"}}");
-    ck_assert_str_eq(steps[0].what, "create backend be");
+    ck_assert_str_eq(steps[0].body, "{" BASE_FIELDS ",\"balance\":{\"algorithm\":\"roundrobin\"}}");
+    txn_steps_free(steps, count);
+}
+END_TEST
+
+/* Never one that is there: what was not sent would be gone. */
+START_TEST(a_backend_that_is_there_is_never_written_whole)
+{
+    struct diff_change changes[] = {change(DIFF_ADD, "n1", NULL), change(DIFF_ADD, "n2", NULL)};
+    struct backend actual = {.name = writable("be"), .exists = true, .json = writable("{\"name\":\"be\"}")};
+    struct diff d = {.verdict = DIFF_WRITE, .changes = changes, .change_count = 2, .backend_change = _i != 0};
+    struct diff_rules rules = {.balance = "roundrobin", .create_backend = true};
+    struct txn_step *steps = NULL;
+    size_t count = 0;
+    struct error err = {0};
+    ck_assert_int_eq(txn_steps_add(&actual, &d, &rules, &steps, &count, &err), 0);
+    ck_assert_uint_eq(count, _i != 0 ? 3 : 2);
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_ptr_null(strstr(steps[i].path, "full_section"));
+        ck_assert_ptr_null(strstr(steps[i].body, "\"servers\""));
+    }
     txn_steps_free(steps, count);
 }
 END_TEST
@@ -134,7 +199,9 @@ int main(void)
     Suite *s = suite_create("txn_steps");
     TCase *t = tcase_create("txn_steps");
     tcase_add_test(t, steps_of_a_difference);
-    tcase_add_test(t, steps_for_a_backend_that_is_to_be_made);
+    tcase_add_loop_test(t, steps_for_a_backend_that_is_to_be_made, 0, 8);
+    tcase_add_test(t, a_backend_without_servers_is_made_as_ever);
+    tcase_add_loop_test(t, a_backend_that_is_there_is_never_written_whole, 0, 2);
     tcase_add_test(t, several_backends_share_one_list);
     tcase_add_test(t, nothing_to_do_or_nothing_that_can_be_done);
     suite_add_tcase(s, t);
