@@ -186,11 +186,11 @@ void lane_memory_called(struct lane_memory *m, const char *name, enum runtime_ad
 
 void lane_memory_written(struct lane_memory *m, const char *name)
 {
-    struct lane_mark *mark = find_or_add(m, name);
+    struct lane_mark *mark = find(m, name);
+    if (mark == NULL)
+        return;
     mark->asked = false;
     mark->lost = mark->theirs != RUNTIME_READY; /* no harm where it is there still */
-    if (mark->ours == RUNTIME_MAINT)
-        mark->ours = RUNTIME_READY; /* the file says it, or it is over */
 }
 
 /* ---- what operators did ---- */
