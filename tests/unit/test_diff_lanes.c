@@ -194,6 +194,21 @@ START_TEST(many_at_once)
 }
 END_TEST
 
+/* The wish that counts is the one of the difference, though who is parked was looked at with another. */
+START_TEST(a_new_spare_does_not_go)
+{
+    cleanup(made_fini) struct made m = {.rules = {RUNTIME}};
+    make(&m, 0, N1 "\nserver n2x 10.0.0.2:80 disabled", LIVE1 "; n3 10.0.0.3:80");
+    ck_assert_uint_eq(m.d.change_count, 2);
+    diff_fini(&m.d);
+    desired_fini(&m.wish);
+    text_wish(&m.wish, LIVE1 "; n3 10.0.0.3:80; spare n2x 10.0.0.2:80");
+    diff_compute(&m.b, &m.wish, &m.rules, &m.d);
+    ck_assert_uint_eq(m.d.change_count, 1);
+    ck_assert_str_eq(m.d.changes[0].server.name, "n3");
+}
+END_TEST
+
 /* No memory of who is parked: as it was before there was parking. */
 START_TEST(without_parking_spares_are_nothing)
 {
@@ -219,6 +234,7 @@ int main(void)
     tcase_add_test(t, lines_that_come_and_go);
     tcase_add_test(t, moving_among_known_nodes_needs_no_transaction);
     tcase_add_test(t, many_at_once);
+    tcase_add_test(t, a_new_spare_does_not_go);
     tcase_add_test(t, without_parking_spares_are_nothing);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
