@@ -9,8 +9,11 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "config/config.h"
+#include "dataplane/client.h"
+#include "model/cache.h"
 #include "net/timer.h"
 #include "sync/clients.h"
+#include "sync/inspect_decide.h"
 #include "sync/inspect_haproxy.h"
 #include "sync/inspect_near.h"
 #include "sync/inspect_report.h"
@@ -21,25 +24,38 @@
 /* For so many servers of a backend the rules are asked one by one. */
 #define REASONS_MAX 100
 
+/* An API server that has just started refuses everybody for a moment, and a refusal may be followed by another way to ask. */
+#define REFUSED_LOOK_MS 500
+#define REFUSED_LOOKS 6
+
 struct inspect {
     struct event_base *base;
     const struct inspect_options *options;
     struct clients clients;
     struct mappings mappings;
     struct plan_rules rules;
+    uint64_t park_ttl_ms;
     struct sources *sources;
-    struct inspect_haproxy haproxy;
-    struct timer synced, deadline;
-    char *missing; /* not all was synced in time */
+    struct inspect_haproxy *haproxies; /* as clients.dataplanes */
+    size_t haproxies_left;             /* that are being read */
+    struct timer synced, refused, deadline;
+    unsigned refused_looks; /* in a row at which all that was missing was refused */
+    bool reading;           /* HAProxy; with Kubernetes it is over */
+    char *missing;          /* not all was synced */
 };
 
 /* ---- Kubernetes, then HAProxy ---- */
 
-static void read_haproxy(struct inspect *i)
+/* Side by side, each with a deadline of its own. */
+static void read_haproxies(struct inspect *i)
 {
+    i->reading = true;
     timer_cancel(&i->synced);
+    timer_cancel(&i->refused);
     timer_cancel(&i->deadline);
-    inspect_haproxy_start(&i->haproxy, i->options->timeout_ms);
+    i->haproxies_left = i->clients.dataplane_count;
+    for (size_t h = 0; h < i->clients.dataplane_count; h++)
+        inspect_haproxy_start(&i->haproxies[h], i->options->timeout_ms);
 }
 
 static bool all_synced(const struct inspect *i)
@@ -53,8 +69,8 @@ static bool all_synced(const struct inspect *i)
 static void on_synced(void *arg)
 {
     struct inspect *i = arg;
-    if (i->missing == NULL && !inspect_haproxy_started(&i->haproxy) && all_synced(i))
-        read_haproxy(i);
+    if (!i->reading && all_synced(i))
+        read_haproxies(i);
 }
 
 static void on_changed(void *arg, size_t service, const char *cause, uint64_t received_us)
@@ -84,39 +100,50 @@ static void on_deadline(void *arg)
 {
     struct inspect *i = arg;
     i->missing = missing_lines(i);
-    read_haproxy(i);
+    read_haproxies(i);
+}
+
+/* Nothing is waited for that will not come. */
+static void look_for_refusals(void *arg)
+{
+    struct inspect *i = arg;
+    i->refused_looks = sources_refused(i->sources) ? i->refused_looks + 1 : 0;
+    if (i->refused_looks >= REFUSED_LOOKS)
+        on_deadline(i);
+    else
+        timer_set(&i->refused, REFUSED_LOOK_MS);
 }
 
 static void on_haproxy(void *arg)
 {
     struct inspect *i = arg;
-    event_base_loopbreak(i->base);
+    if (--i->haproxies_left == 0)
+        event_base_loopbreak(i->base);
 }
 
 /* ---- the report ---- */
 
-static void fill_service(const struct inspect *i, const struct mapping *m, struct inspect_backend *b)
+static void fill_service(const struct inspect *i, const struct mapping *from, struct inspect_mapping *m)
 {
-    const struct cache *cache = sources_cache(i->sources, m->service);
-    b->service = cache_service(cache, m->rules.service);
-    b->service_state = b->service != NULL                               ? INSPECT_SERVICE_KNOWN
-                       : sources_service_denied(i->sources, m->service) ? INSPECT_SERVICE_DENIED
-                       : cache_synced(cache, CACHE_SERVICES)            ? INSPECT_SERVICE_ABSENT
-                                                                        : INSPECT_SERVICE_WAITING;
+    const struct cache *cache = sources_cache(i->sources, from->service);
+    m->service = cache_service(cache, from->rules.service);
+    m->service_state = m->service != NULL                                  ? INSPECT_SERVICE_KNOWN
+                       : sources_service_denied(i->sources, from->service) ? INSPECT_SERVICE_DENIED
+                       : cache_synced(cache, CACHE_SERVICES)               ? INSPECT_SERVICE_ABSENT
+                                                                           : INSPECT_SERVICE_WAITING;
 }
 
-static void fill_plan(struct inspect *i, size_t which, struct inspect_backend *b)
+static void fill_mapping(const struct inspect *i, const struct mapping *from, struct inspect_mapping *m)
 {
-    struct observed *found = &i->haproxy.found[which];
-    struct brake brake = {0};
-    if (found->unreadable.kind != ERROR_NONE) {
-        b->unseen = found->unreadable;
+    const char *node = i->options->node;
+    m->backend = from->backend;
+    m->rules = &from->rules;
+    fill_service(i, from, m);
+    mapping_compute(from, i->sources, clock_mono_ms(), &m->wish);
+    if (node == NULL)
         return;
-    }
-    b->seen = true;
-    b->actual = found->backend;
-    backend_init(&found->backend);
-    plan_make(&b->actual, &b->wish, &i->rules, i->haproxy.dirty, &brake, clock_mono_ms(), &b->plan);
+    m->node_known = mapping_explain(from, i->sources, node, &m->explanation) == 0;
+    m->is_node = str_ip_family(node) == 0 || cache_node(sources_nodes(i->sources), node) != NULL;
 }
 
 static void add_reason(struct inspect_backend *b, const char *server, const char *text)
@@ -125,41 +152,59 @@ static void add_reason(struct inspect_backend *b, const char *server, const char
 }
 
 /* The wish tells only of nodes that have something to do with the Service. Of the others, the rules tell. */
-static void fill_reasons(const struct inspect *i, const struct mapping *m, struct inspect_backend *b)
+static void fill_reasons(const struct inspect *i, const struct mapping *from, struct inspect_backend *b)
 {
+    const struct desired *wish = &b->of->wish;
     b->reasons = mem_array(b->actual.server_count, sizeof(b->reasons[0]));
     for (size_t k = 0; k < b->actual.server_count && b->reason_count < REASONS_MAX; k++) {
         cleanup(explanation_fini) struct explanation e = {.state = SERVER_OUT};
         const char *server = b->actual.servers[k].name;
-        if (desired_find(&b->wish, server) != NULL || desired_why_out(&b->wish, server) != NULL)
+        if (desired_find(wish, server) != NULL || desired_why_out(wish, server) != NULL)
             continue;
-        bool known = mapping_explain(m, i->sources, server, &e) == 0;
+        bool known = mapping_explain(from, i->sources, server, &e) == 0;
         if (known && e.state == SERVER_OUT)
             add_reason(b, server, e.verdict);
-        else if (!known && sources_synced(i->sources, m->service))
+        else if (!known && sources_synced(i->sources, from->service))
             add_reason(b, server, "no node and no endpoint of that name is known");
     }
 }
 
-static void fill_explanation(const struct inspect *i, const struct mapping *m, struct inspect_backend *b)
+static void fill_backend(const struct inspect *i, const struct mapping *from, struct observed *found,
+                         struct inspect_backend *b)
 {
-    const char *node = i->options->node;
-    b->node_known = mapping_explain(m, i->sources, node, &b->explanation) == 0;
-    b->is_node = str_ip_family(node) == 0 || cache_node(sources_nodes(i->sources), node) != NULL;
+    if (found->unreadable.kind != ERROR_NONE) {
+        b->unseen = found->unreadable;
+        return;
+    }
+    b->seen = true;
+    b->actual = found->backend;
+    b->runtime = found->runtime;
+    backend_init(&found->backend);
+    runtime_init(&found->runtime);
+    fill_reasons(i, from, b);
 }
 
-static void fill_backend(struct inspect *i, size_t which, struct inspect_backend *b)
+/* As in sync/controller. */
+static bool node_exists(const void *arg, const char *server)
 {
-    const struct mapping *m = &i->mappings.list[which];
-    *b = (struct inspect_backend){.name = m->backend, .rules = &m->rules};
-    backend_init(&b->actual);
-    desired_init(&b->wish);
-    fill_service(i, m, b);
-    mapping_compute(m, i->sources, clock_mono_ms(), &b->wish);
-    fill_plan(i, which, b);
-    fill_reasons(i, m, b);
-    if (i->options->node != NULL)
-        fill_explanation(i, m, b);
+    const struct inspect *i = arg;
+    return cache_node(sources_nodes(i->sources), server) != NULL;
+}
+
+static void fill_target(struct inspect *i, struct inspect_haproxy *h, struct inspect_target *t)
+{
+    const struct inspect_rules rules = {.plan = &i->rules,
+                                        .park_ttl_ms = i->park_ttl_ms,
+                                        .node_exists = node_exists,
+                                        .node_arg = i,
+                                        .now_ms = clock_mono_ms()};
+    t->url = dataplane_client_url(h->client);
+    t->dirty = h->dirty;
+    t->drift = mem_strdup(h->drift);
+    t->warning = mem_strdup(h->warning);
+    for (size_t k = 0; k < i->mappings.count; k++)
+        fill_backend(i, &i->mappings.list[k], &h->found[k], &t->backends[k]);
+    inspect_decide(t, i->mappings.count, &rules);
 }
 
 static char *nearest_names(const struct inspect *i, const char *node)
@@ -174,14 +219,14 @@ static char *nearest_names(const struct inspect *i, const char *node)
 
 static void fill(struct inspect *i, struct inspect_report *r)
 {
-    *r = (struct inspect_report){.backends = mem_array(i->mappings.count, sizeof(r->backends[0])),
-                                 .count = i->mappings.count,
-                                 .rules = &i->rules.diff,
-                                 .node = i->options->node,
-                                 .missing = mem_strdup(i->missing),
-                                 .warning = mem_strdup(i->haproxy.warning)};
-    for (size_t k = 0; k < r->count; k++)
-        fill_backend(i, k, &r->backends[k]);
+    inspect_report_init(r, i->clients.dataplane_count, i->mappings.count);
+    r->rules = &i->rules.diff;
+    r->node = i->options->node;
+    r->missing = mem_strdup(i->missing);
+    for (size_t k = 0; k < r->mapping_count; k++)
+        fill_mapping(i, &i->mappings.list[k], &r->mappings[k]);
+    for (size_t k = 0; k < r->target_count; k++)
+        fill_target(i, &i->haproxies[k], &r->targets[k]);
     if (r->node != NULL && inspect_explain_status(r) != EXIT_SUCCESS)
         r->nearest = nearest_names(i, r->node);
 }
@@ -196,18 +241,25 @@ static void begin(struct inspect *i, struct config *config, const struct log *lo
                                             .log = log};
     i->sources = sources_new(i->base, i->clients.kube, &options, on_changed, i);
     timer_init(&i->synced, i->base, on_synced, i);
+    timer_init(&i->refused, i->base, look_for_refusals, i);
     timer_init(&i->deadline, i->base, on_deadline, i);
-    inspect_haproxy_init(&i->haproxy, i->base, i->clients.dataplanes[0].file, i->mappings.backends, i->mappings.count,
-                         on_haproxy, i);
+    i->haproxies = mem_array(i->clients.dataplane_count, sizeof(i->haproxies[0]));
+    for (size_t h = 0; h < i->clients.dataplane_count; h++)
+        inspect_haproxy_init(&i->haproxies[h], i->base, i->clients.dataplanes[h].file, i->mappings.backends,
+                             i->mappings.count, &i->rules.diff, on_haproxy, i);
     sources_start(i->sources);
+    timer_set(&i->refused, REFUSED_LOOK_MS);
     timer_set(&i->deadline, i->options->timeout_ms);
 }
 
 static void end(struct inspect *i)
 {
     sources_free(i->sources);
-    inspect_haproxy_fini(&i->haproxy);
+    for (size_t h = 0; h < i->clients.dataplane_count; h++)
+        inspect_haproxy_fini(&i->haproxies[h]);
+    free(i->haproxies);
     timer_fini(&i->synced);
+    timer_fini(&i->refused);
     timer_fini(&i->deadline);
     free(i->missing);
 }
@@ -215,7 +267,8 @@ static void end(struct inspect *i)
 int inspect_run(struct event_base *base, struct config *config, const struct kube_access *access, const char *version,
                 const struct log *log, const struct inspect_options *options, struct error *err)
 {
-    struct inspect i = {.base = base, .options = options, .rules = rules_for_plan(config)};
+    struct inspect i = {
+        .base = base, .options = options, .rules = rules_for_plan(config), .park_ttl_ms = config->park_ttl_ms};
     const struct dataplane_client_events events = {0};
     int status = clients_make(base, config, access, version, &events, log, &i.clients, err);
     if (status == 0) {

@@ -1,6 +1,6 @@
 /*
- * One look at everything, for `plan` and `explain`: connects, syncs the watches once, reads HAProxy once, and decides by the
- * code that the daemon decides by. Writes nothing anywhere.
+ * One look at everything, for `plan` and `explain`: connects, syncs the watches once, reads each HAProxy once, all of them
+ * side by side, and decides by the code that the daemon decides by. Writes nothing anywhere.
  */
 #ifndef SYNC_INSPECT_H
 #define SYNC_INSPECT_H
@@ -19,7 +19,7 @@ struct kube_access;
 
 struct inspect_options {
     const char *node;    /* of `explain`; NULL: `plan` */
-    uint64_t timeout_ms; /* how long Kubernetes may take, and after it HAProxy */
+    uint64_t timeout_ms; /* how long Kubernetes may take, and after it each HAProxy */
     /* Called once; what it gets is valid in the call. What could not be read is in the report. */
     void (*show)(void *arg, const struct inspect_report *report);
     void *arg;

@@ -1,4 +1,5 @@
-/* `explain NODE`: for each backend the rules in their order, what HAProxy has of it now, and what would become of that. */
+/* `explain NODE`: for each backend the rules in their order; then of each HAProxy what it has of it now, and what would become
+ * of that. */
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -10,13 +11,13 @@
 #define MARGIN 2
 #define RULE_COLUMN 18
 
-static void print_verdict(const char *node, const struct inspect_backend *b, struct page *p)
+static void print_verdict(const char *node, const struct inspect_mapping *m, struct page *p)
 {
     static const enum page_ink inks[] = {
         [SERVER_LIVE] = INK_GREEN, [SERVER_DRAINING] = INK_YELLOW, [SERVER_OUT] = INK_RED};
-    const struct explanation *e = &b->explanation;
+    const struct explanation *e = &m->explanation;
     page_to(p, MARGIN);
-    page_put(p, INK_PLAIN, b->is_node ? "node " : "endpoint ");
+    page_put(p, INK_PLAIN, m->is_node ? "node " : "endpoint ");
     page_put(p, INK_BOLD, node);
     page_put(p, INK_PLAIN, ": ");
     page_put(p, inks[e->state], server_state_name(e->state));
@@ -73,7 +74,56 @@ static void print_field(struct page *p, const char *name, enum page_ink ink, con
     page_end_line(p);
 }
 
-static void print_now(const struct inspect_backend *b, const struct backend_server *line, struct page *p)
+/* Words, and their colour. */
+struct said {
+    char *text; /* NULL: nothing is to be said */
+    enum page_ink ink;
+};
+
+static struct said state_in_maintenance(const struct inspect_report *r, const struct inspect_backend *b,
+                                        const struct backend_server *line)
+{
+    bool parked = inspect_has_lines(b) && inspect_line(r, b, line) == INSPECT_LINE_PARKED;
+    return (struct said){mem_strdup(parked ? "parked: in maintenance, kept so that its return needs no reload"
+                                           : "in maintenance: no new connections, the open ones live on"),
+                         INK_DIM};
+}
+
+/* Of a line that is live. */
+static struct said state_that_runs(const struct inspect_backend *b, const struct runtime_server *is)
+{
+    const struct lane_mark *by_hand = inspect_by_hand(b, is->name);
+    const char *state = runtime_admin_name(is->admin);
+    if (by_hand != NULL)
+        return (struct said){mem_printf("set to %s by hand in the running HAProxy: left alone until taken back (state "
+                                        "ready)",
+                                        runtime_admin_name(by_hand->theirs)),
+                             INK_YELLOW};
+    if (is->admin == RUNTIME_READY)
+        return (struct said){mem_strdup("live: the running HAProxy has it in ready"), INK_DIM};
+    if (is->admin == RUNTIME_DRAIN)
+        return (struct said){mem_strdup("drains: the running HAProxy alone was told, no new connections, the open ones "
+                                        "live on"),
+                             INK_CYAN};
+    return (struct said){mem_printf("the running HAProxy has it in %s", state), INK_YELLOW};
+}
+
+static struct said state_now(const struct inspect_report *r, const struct inspect_backend *b,
+                             const struct backend_server *line)
+{
+    if (line->maintenance)
+        return state_in_maintenance(r, b, line);
+    if (!b->runtime.readable)
+        return (struct said){b->runtime.why != NULL ? mem_printf("what HAProxy runs cannot be read: %s", b->runtime.why)
+                                                    : NULL,
+                             INK_YELLOW};
+    const struct runtime_server *is = runtime_find(&b->runtime, line->name);
+    return is != NULL ? state_that_runs(b, is)
+                      : (struct said){mem_strdup("the running HAProxy does not have it"), INK_YELLOW};
+}
+
+static void print_now(const struct inspect_report *r, const struct inspect_backend *b,
+                      const struct backend_server *line, struct page *p)
 {
     cleanup(mem_free_ptr) char *text = NULL;
     if (!b->seen)
@@ -81,22 +131,27 @@ static void print_now(const struct inspect_backend *b, const struct backend_serv
     else if (!b->actual.exists)
         text = mem_strdup("HAProxy has no such backend");
     else if (line == NULL)
-        text = mem_printf("no server %s", b->explanation.server);
+        text = mem_printf("no server %s", b->of->explanation.server);
     else
         text = line_text(line);
     print_field(p, "now in HAProxy", b->seen ? INK_PLAIN : INK_YELLOW, text);
-    if (line != NULL && line->maintenance)
-        print_field(p, "", INK_DIM, "in maintenance: no new connections, the open ones live on");
+    if (line == NULL)
+        return;
+    struct said state = state_now(r, b, line);
+    if (state.text != NULL)
+        print_field(p, "", state.ink, state.text);
+    free(state.text);
 }
 
 /* ---- what would become of that ---- */
 
-static const struct diff_change *find_change(const struct diff *d, const char *server)
+/* Its place among the changes; their number: none is about it. */
+static size_t find_change(const struct diff *d, const char *server)
 {
-    for (size_t i = 0; i < d->change_count; i++)
-        if (str_eq(d->changes[i].server.name, server))
-            return &d->changes[i];
-    return NULL;
+    size_t i = 0;
+    while (i < d->change_count && !str_eq(d->changes[i].server.name, server))
+        i++;
+    return i;
 }
 
 static char *change_text(const struct diff_change *c)
@@ -121,7 +176,7 @@ static const char *name_clash(const struct diff *d, const char *server)
 static char *unchanged_text(const struct inspect_report *r, const struct inspect_backend *b,
                             const struct backend_server *line)
 {
-    const char *clash = name_clash(&b->plan.diff, b->explanation.server);
+    const char *clash = name_clash(&b->plan.diff, b->of->explanation.server);
     if (clash != NULL)
         return mem_printf("nothing: %s", clash);
     if (line == NULL)
@@ -131,6 +186,9 @@ static char *unchanged_text(const struct inspect_report *r, const struct inspect
         return mem_strdup("nothing: the line is not ours");
     case INSPECT_LINE_HELD:
         return mem_printf("it stays for now: %s", str_empty(b->plan.why) ? "it is held" : b->plan.why);
+    case INSPECT_LINE_PARKED:
+        return mem_strdup("nothing: it stays parked");
+    case INSPECT_LINE_TOLD:
     case INSPECT_LINE_EQUAL:
     case INSPECT_LINE_CHANGED:
         break;
@@ -138,48 +196,88 @@ static char *unchanged_text(const struct inspect_report *r, const struct inspect
     return mem_strdup("nothing: it is as it should be");
 }
 
+/* What the running HAProxy is told. */
+static void print_call(const struct inspect_backend *b, const struct lane_call *call, struct page *p)
+{
+    cleanup(mem_free_ptr) char *reason = inspect_call_reason(b, call);
+    cleanup(mem_free_ptr) char *text =
+        mem_printf("~ %s, in the running HAProxy alone: %s", runtime_admin_name(call->state), reason);
+    print_field(p, "next", INK_YELLOW, text);
+}
+
+static void print_change(const struct inspect_backend *b, size_t which, struct page *p)
+{
+    static const enum page_ink inks[] = {[DIFF_ADD] = INK_GREEN, [DIFF_CHANGE] = INK_YELLOW, [DIFF_REMOVE] = INK_RED};
+    const struct diff_change *change = &b->plan.diff.changes[which];
+    cleanup(mem_free_ptr) char *text = change_text(change);
+    print_field(p, "next", inks[change->op], text);
+    print_field(p, "", INK_DIM,
+                b->ways[which] == INSPECT_BY_RELOAD ? "by a transaction and a reload" : "without a reload");
+    if (b->plan.verdict == PLAN_WITHHELD)
+        print_field(p, "", INK_YELLOW, b->plan.why);
+}
+
 static void print_next(const struct inspect_report *r, const struct inspect_backend *b,
                        const struct backend_server *line, struct page *p)
 {
-    static const enum page_ink inks[] = {[DIFF_ADD] = INK_GREEN, [DIFF_CHANGE] = INK_YELLOW, [DIFF_REMOVE] = INK_RED};
-    const struct diff_change *change = find_change(&b->plan.diff, b->explanation.server);
+    const char *server = b->of->explanation.server;
+    size_t change = find_change(&b->plan.diff, server);
+    const struct lane_call *call = inspect_call(b, server);
     cleanup(mem_free_ptr) char *text = NULL;
+    if (inspect_has_lines(b) && change < b->plan.diff.change_count) {
+        print_change(b, change, p);
+        return;
+    }
+    if (inspect_has_lines(b) && call != NULL) {
+        print_call(b, call, p);
+        return;
+    }
     if (!inspect_has_lines(b))
         text =
             mem_printf("nothing is written: %s", str_empty(b->plan.why) ? "what is wanted is not known" : b->plan.why);
     else
-        text = change != NULL ? change_text(change) : unchanged_text(r, b, line);
-    print_field(p, "next", change != NULL ? inks[change->op] : INK_PLAIN, text);
-    if (change != NULL && b->plan.verdict == PLAN_WITHHELD)
-        print_field(p, "", INK_YELLOW, b->plan.why);
+        text = unchanged_text(r, b, line);
+    print_field(p, "next", INK_PLAIN, text);
 }
 
-static void print_backend(const struct inspect_report *r, const struct inspect_backend *b, struct page *p)
+static void print_in_target(const struct inspect_report *r, const struct inspect_target *t,
+                            const struct inspect_backend *b, struct page *p)
 {
-    inspect_print_heading(b, p);
-    if (!b->node_known) {
+    const struct backend_server *line = b->seen ? backend_find(&b->actual, b->of->explanation.server) : NULL;
+    page_end_line(p);
+    if (r->target_count > 1) {
+        page_to(p, MARGIN);
+        inspect_print_target(t, p);
+    }
+    print_now(r, b, line, p);
+    if (b->seen)
+        print_next(r, b, line, p);
+}
+
+static void print_backend(const struct inspect_report *r, size_t which, struct page *p)
+{
+    const struct inspect_mapping *m = &r->mappings[which];
+    inspect_print_heading(m, p);
+    if (!m->node_known) {
         page_to(p, MARGIN);
         page_printf(p, INK_DIM, "nothing is known of %s here", r->node);
         page_end_line(p);
         return;
     }
-    const struct backend_server *line = b->seen ? backend_find(&b->actual, b->explanation.server) : NULL;
-    print_verdict(r->node, b, p);
+    print_verdict(r->node, m, p);
     page_end_line(p);
-    print_rules(&b->explanation, p);
-    page_end_line(p);
-    print_now(b, line, p);
-    if (b->seen)
-        print_next(r, b, line, p);
+    print_rules(&m->explanation, p);
+    for (size_t t = 0; t < r->target_count; t++)
+        print_in_target(r, &r->targets[t], &r->targets[t].backends[which], p);
 }
 
 void inspect_print_explain(const struct inspect_report *r, struct page *p)
 {
     if (inspect_explain_status(r) != EXIT_SUCCESS)
         return; /* what to say then is no answer, but a problem */
-    for (size_t i = 0; i < r->count; i++) {
+    for (size_t i = 0; i < r->mapping_count; i++) {
         if (i > 0)
             page_end_line(p);
-        print_backend(r, &r->backends[i], p);
+        print_backend(r, i, p);
     }
 }

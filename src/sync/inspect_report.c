@@ -2,12 +2,40 @@
 
 #include <stdlib.h>
 
+#include "base/mem.h"
+#include "model/parking.h"
+
+void inspect_report_init(struct inspect_report *r, size_t target_count, size_t mapping_count)
+{
+    *r = (struct inspect_report){.mappings = mem_array(mapping_count, sizeof(r->mappings[0])),
+                                 .mapping_count = mapping_count,
+                                 .targets = mem_array(target_count, sizeof(r->targets[0])),
+                                 .target_count = target_count};
+    for (size_t m = 0; m < mapping_count; m++) {
+        desired_init(&r->mappings[m].wish);
+        r->mappings[m].explanation.state = SERVER_OUT;
+    }
+    for (size_t t = 0; t < target_count; t++) {
+        r->targets[t].backends = mem_array(mapping_count, sizeof(r->targets[t].backends[0]));
+        for (size_t m = 0; m < mapping_count; m++) {
+            struct inspect_backend *b = &r->targets[t].backends[m];
+            b->of = &r->mappings[m];
+            backend_init(&b->actual);
+            runtime_init(&b->runtime);
+        }
+    }
+}
+
 static void backend_end(struct inspect_backend *b)
 {
     plan_fini(&b->plan);
-    desired_fini(&b->wish);
+    plan_fini(&b->first);
+    lane_choice_fini(&b->choice);
+    lane_memory_fini(&b->memory);
+    parking_free(b->parking);
+    free(b->ways);
     backend_fini(&b->actual);
-    explanation_fini(&b->explanation);
+    runtime_fini(&b->runtime);
     for (size_t i = 0; i < b->reason_count; i++) {
         free(b->reasons[i].server);
         free(b->reasons[i].text);
@@ -17,11 +45,21 @@ static void backend_end(struct inspect_backend *b)
 
 void inspect_report_fini(struct inspect_report *r)
 {
-    for (size_t i = 0; i < r->count; i++)
-        backend_end(&r->backends[i]);
-    free(r->backends);
+    for (size_t t = 0; t < r->target_count; t++) {
+        struct inspect_target *target = &r->targets[t];
+        for (size_t m = 0; m < r->mapping_count; m++)
+            backend_end(&target->backends[m]);
+        free(target->backends);
+        free(target->drift);
+        free(target->warning);
+    }
+    for (size_t m = 0; m < r->mapping_count; m++) {
+        desired_fini(&r->mappings[m].wish);
+        explanation_fini(&r->mappings[m].explanation);
+    }
+    free(r->targets);
+    free(r->mappings);
     free(r->missing);
-    free(r->warning);
     free(r->nearest);
     *r = (struct inspect_report){0};
 }
@@ -34,7 +72,10 @@ enum inspect_verdict inspect_verdict(const struct inspect_backend *b)
         [PLAN_HOLD] = INSPECT_HOLD,         [PLAN_BRAKE] = INSPECT_BRAKE,
         [PLAN_WITHHELD] = INSPECT_WITHHELD, [PLAN_REFUSE] = INSPECT_REFUSED,
     };
-    return b->seen ? verdicts[b->plan.verdict] : INSPECT_UNSEEN;
+    if (!b->seen)
+        return INSPECT_UNSEEN;
+    bool only_told = b->plan.verdict == PLAN_IN_STEP && b->choice.call_count > 0;
+    return only_told ? INSPECT_CHANGES : verdicts[b->plan.verdict];
 }
 
 const char *inspect_verdict_word(enum inspect_verdict v)
@@ -66,21 +107,33 @@ static int status_of(enum inspect_verdict v)
     return INSPECT_EXIT_UNKNOWN;
 }
 
+static int worse(int a, int b)
+{
+    if (a == INSPECT_EXIT_UNKNOWN || b == INSPECT_EXIT_UNKNOWN)
+        return INSPECT_EXIT_UNKNOWN;
+    return a != EXIT_SUCCESS ? a : b;
+}
+
+int inspect_target_status(const struct inspect_report *r, const struct inspect_target *t)
+{
+    int worst = EXIT_SUCCESS;
+    for (size_t m = 0; m < r->mapping_count; m++)
+        worst = worse(worst, status_of(inspect_verdict(&t->backends[m])));
+    return worst;
+}
+
 int inspect_plan_status(const struct inspect_report *r)
 {
     int worst = r->missing != NULL ? INSPECT_EXIT_UNKNOWN : EXIT_SUCCESS;
-    for (size_t i = 0; i < r->count && worst != INSPECT_EXIT_UNKNOWN; i++) {
-        int status = status_of(inspect_verdict(&r->backends[i]));
-        if (status != EXIT_SUCCESS)
-            worst = status;
-    }
+    for (size_t t = 0; t < r->target_count; t++)
+        worst = worse(worst, inspect_target_status(r, &r->targets[t]));
     return worst;
 }
 
 int inspect_explain_status(const struct inspect_report *r)
 {
-    for (size_t i = 0; i < r->count; i++)
-        if (r->backends[i].node_known)
+    for (size_t m = 0; m < r->mapping_count; m++)
+        if (r->mappings[m].node_known)
             return EXIT_SUCCESS;
     return INSPECT_EXIT_UNKNOWN;
 }

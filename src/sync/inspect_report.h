@@ -1,6 +1,6 @@
 /*
- * What one look at Kubernetes and HAProxy found: filled by sync/inspect, shown by sync/inspect_print. Plain values, so that
- * a test can make them by hand.
+ * What one look at Kubernetes and at each HAProxy found: filled by sync/inspect and sync/inspect_decide, shown by
+ * sync/inspect_print. Plain values, so that a test can make them by hand.
  */
 #ifndef SYNC_INSPECT_REPORT_H
 #define SYNC_INSPECT_REPORT_H
@@ -12,8 +12,11 @@
 #include "model/backend.h"
 #include "model/desired.h"
 #include "model/explain.h"
+#include "model/lane.h"
+#include "model/runtime.h"
 #include "sync/plan.h"
 
+struct parking;
 struct service;
 
 enum inspect_service {
@@ -23,46 +26,81 @@ enum inspect_service {
     INSPECT_SERVICE_KNOWN,
 };
 
+/* What is wanted of one backend, the same of each HAProxy. */
+struct inspect_mapping {
+    const char *backend;               /* its name; borrowed, as are rules and service */
+    const struct mapping_rules *rules; /* which Service it is for */
+    enum inspect_service service_state;
+    const struct service *service; /* KNOWN */
+    struct desired wish;
+    bool node_known; /* of `explain`: something of that name is known here, and explanation says what about it */
+    bool is_node;    /* a node, not the address of an endpoint */
+    struct explanation explanation;
+};
+
 /* Why a server that HAProxy has is not wanted, where the wish itself does not say: nothing of the Service is there. */
 struct inspect_reason {
     char *server;
     char *text;
 };
 
+/* How a change comes to HAProxy, or would, were it not withheld. */
+enum inspect_way {
+    INSPECT_WITHOUT_RELOAD, /* written to the file and to the running HAProxy in one */
+    INSPECT_BY_RELOAD,      /* by a transaction */
+};
+
+/* One backend in one HAProxy. */
 struct inspect_backend {
-    const char *name;                  /* borrowed, as are rules and service */
-    const struct mapping_rules *rules; /* which Service it is for */
-    enum inspect_service service_state;
-    const struct service *service; /* KNOWN */
-    struct desired wish;
-    bool seen;           /* HAProxy was read: actual and plan are set */
-    struct error unseen; /* otherwise: why not */
+    const struct inspect_mapping *of; /* in the report */
+    bool seen;                        /* HAProxy was read: actual and runtime are set */
+    struct error unseen;              /* otherwise: why not */
     struct backend actual;
-    struct plan plan;
+    struct runtime runtime;
     struct inspect_reason *reasons;
     size_t reason_count;
-    bool node_known; /* of `explain`: something of that name is known here, and explanation says what about it */
-    bool is_node;    /* a node, not the address of an endpoint */
-    struct explanation explanation;
+
+    /* The rest is by sync/inspect_decide. */
+    struct plan plan;       /* as it goes into the file in the end */
+    enum inspect_way *ways; /* of each change of the plan */
+    /* What the daemon would begin with: without a reload where that is possible. The writes of choice are about it. The calls
+     * are what the running HAProxy is told at once; those that are about no change of plan are all that happens to their
+     * server. */
+    struct plan first;
+    struct lane_choice choice;
+    struct lane_memory memory; /* who set which state, as far as one look can tell */
+    struct parking *parking;   /* NULL: nothing is parked */
+};
+
+/* One HAProxy. */
+struct inspect_target {
+    const char *url;                  /* of its Data Plane API; borrowed */
+    struct inspect_backend *backends; /* as the mappings of the report */
+    bool dirty;    /* it may run something else than its file says: nothing comes to it without a reload */
+    char *drift;   /* what it runs that its file does not say; NULL: nothing, or a reload is to come or has failed */
+    char *warning; /* what the plan could not take into account; NULL: nothing */
 };
 
 struct inspect_report {
-    struct inspect_backend *backends; /* in the order of the settings */
-    size_t count;
+    struct inspect_mapping *mappings; /* in the order of the settings */
+    size_t mapping_count;
+    struct inspect_target *targets; /* in the order of the settings */
+    size_t target_count;
     const struct diff_rules *rules; /* which lines are ours */
-    char *missing;                  /* what Kubernetes did not tell in time, a line for each; NULL: nothing */
-    char *warning;                  /* what the plan could not take into account; NULL: nothing */
+    char *missing;                  /* what Kubernetes did not tell, a line for each; NULL: nothing */
 
     const char *node; /* the NODE of `explain`; NULL: `plan` */
     char *nearest;    /* names like it, "n1, n2"; NULL: none */
 };
 
+/* As many targets and mappings as these, each backend of them initialised; unseen. */
+void inspect_report_init(struct inspect_report *r, size_t target_count, size_t mapping_count);
 void inspect_report_fini(struct inspect_report *r); /* a zeroed one is allowed */
 
 /* What to do about a backend as far as exit status and JSON are concerned. */
 enum inspect_verdict {
     INSPECT_IN_STEP,
-    INSPECT_CHANGES,      /* a transaction would be written */
+    INSPECT_CHANGES,      /* something would be written, or told to the running HAProxy */
     INSPECT_RELOAD_AGAIN, /* an empty commit */
     INSPECT_HOLD,         /* no usable endpoint: what is there stays */
     INSPECT_BRAKE,        /* too many servers would be lost at once */
@@ -79,6 +117,7 @@ const char *inspect_verdict_word(enum inspect_verdict v); /* "in_step", "changes
 #define INSPECT_EXIT_CHANGES 2
 #define INSPECT_EXIT_UNKNOWN 1
 int inspect_plan_status(const struct inspect_report *r);
+int inspect_target_status(const struct inspect_report *r, const struct inspect_target *t);
 int inspect_explain_status(const struct inspect_report *r);
 
 #endif

@@ -1,5 +1,4 @@
-/* `plan` as text: for each backend what would change, what stays, what was left out, and the verdict. */
-#include <stdint.h>
+/* `plan` as text: for each HAProxy and backend what would change, what stays, what was left out, and the verdict. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,147 +6,12 @@
 #include "base/str.h"
 #include "sync/inspect_print.h"
 #include "sync/inspect_report.h"
+#include "sync/inspect_rows.h"
 #include "sync/page.h"
 
 #define MARGIN 2
-#define GAP 2
-#define NAME_MAX_COLUMNS 40
-#define WHAT_MAX_COLUMNS 60 /* longer ones do not widen the column */
-#define REASON_MARGIN 6     /* where it stands in a line of its own */
 #define ORDINARY_SHOWN 10
 #define LEFT_OUT_SHOWN 100
-
-/* In this order. */
-enum kind { ROW_ADD, ROW_CHANGE, ROW_REMOVE, ROW_HELD, ROW_EQUAL };
-
-struct row {
-    enum kind kind;
-    const char *name;     /* borrowed */
-    char *address, *what; /* what stands behind the name: an address and more, or (address NULL) a change */
-    char *reason;         /* NULL: none */
-    enum page_ink ink;
-};
-
-struct rows {
-    struct row *list;
-    size_t count;
-    size_t name_columns, address_columns, what_columns, reason_columns;
-};
-
-static void rows_fini(struct rows *r)
-{
-    for (size_t i = 0; i < r->count; i++) {
-        free(r->list[i].address);
-        free(r->list[i].what);
-        free(r->list[i].reason);
-    }
-    free(r->list);
-}
-
-/* ---- gathering ---- */
-
-static char *more_text(const struct backend_server *s, const char *mark)
-{
-    cleanup(buf_fini) struct buf b;
-    buf_init(&b, 0);
-    if (s->weight >= 0)
-        buf_printf(&b, "weight %d", s->weight);
-    if (mark != NULL)
-        buf_printf(&b, "%s%s", b.len > 0 ? "  " : "", mark);
-    return buf_take(&b);
-}
-
-static void add_row(struct rows *r, enum kind kind, enum page_ink ink, const struct backend_server *s,
-                    const char *detail, char *reason)
-{
-    bool draining = kind == ROW_EQUAL && s->maintenance;
-    const char *mark = draining ? "draining" : kind == ROW_HELD ? "held" : NULL;
-    r->list[r->count++] = (struct row){.kind = kind,
-                                       .ink = draining ? INK_CYAN : ink,
-                                       .name = s->name,
-                                       .reason = reason,
-                                       .address = detail == NULL ? inspect_address(s) : NULL,
-                                       .what = detail == NULL ? more_text(s, mark) : mem_strdup(detail)};
-}
-
-/* n2 before n10. */
-static int row_order(const void *a, const void *b)
-{
-    const struct row *x = a, *y = b;
-    return x->kind != y->kind ? (int)x->kind - (int)y->kind : strverscmp(x->name, y->name);
-}
-
-static void gather(const struct inspect_report *report, const struct inspect_backend *b, struct rows *r)
-{
-    static const enum kind kinds[] = {[DIFF_ADD] = ROW_ADD, [DIFF_CHANGE] = ROW_CHANGE, [DIFF_REMOVE] = ROW_REMOVE};
-    static const enum page_ink inks[] = {[DIFF_ADD] = INK_GREEN, [DIFF_CHANGE] = INK_YELLOW, [DIFF_REMOVE] = INK_RED};
-    const struct diff *d = &b->plan.diff;
-    r->list = mem_array(d->change_count + b->actual.server_count, sizeof(r->list[0]));
-    for (size_t i = 0; i < d->change_count; i++) {
-        const struct diff_change *c = &d->changes[i];
-        add_row(r, kinds[c->op], inks[c->op], &c->server, c->op == DIFF_CHANGE ? c->detail : NULL,
-                inspect_change_reason(b, c));
-    }
-    for (size_t i = 0; i < b->actual.server_count; i++) {
-        const struct backend_server *s = &b->actual.servers[i];
-        enum inspect_line line = inspect_line(report, b, s);
-        if (line == INSPECT_LINE_EQUAL)
-            add_row(r, ROW_EQUAL, INK_PLAIN, s, NULL, inspect_reason(b, s->name));
-        else if (line == INSPECT_LINE_HELD)
-            add_row(r, ROW_HELD, INK_YELLOW, s, NULL, inspect_reason(b, s->name));
-    }
-    if (r->count > 1)
-        qsort(r->list, r->count, sizeof(r->list[0]), row_order);
-}
-
-static void widen(size_t *columns, size_t to, size_t max)
-{
-    if (to > *columns && to <= max)
-        *columns = to;
-}
-
-static void measure(struct rows *r)
-{
-    for (size_t i = 0; i < r->count; i++) {
-        widen(&r->name_columns, page_columns(r->list[i].name), NAME_MAX_COLUMNS);
-        if (r->list[i].address != NULL)
-            widen(&r->address_columns, page_columns(r->list[i].address), WHAT_MAX_COLUMNS);
-    }
-    for (size_t i = 0; i < r->count; i++) {
-        size_t columns = page_columns(r->list[i].what);
-        if (r->list[i].address != NULL)
-            columns += r->address_columns + (columns > 0 ? GAP : 0);
-        widen(&r->what_columns, columns, WHAT_MAX_COLUMNS);
-        if (r->list[i].reason != NULL)
-            widen(&r->reason_columns, page_columns(r->list[i].reason), SIZE_MAX);
-    }
-}
-
-/* ---- printing ---- */
-
-static void print_row(const struct row *row, const struct rows *r, struct page *p)
-{
-    static const char *const marks[] = {
-        [ROW_ADD] = "+", [ROW_CHANGE] = "~", [ROW_REMOVE] = "-", [ROW_HELD] = "!", [ROW_EQUAL] = "="};
-    size_t what = MARGIN + GAP + r->name_columns + GAP, reason = what + r->what_columns + GAP;
-    page_to(p, MARGIN);
-    page_printf(p, row->ink, "%s %s", marks[row->kind], row->name);
-    page_to(p, what);
-    if (row->address != NULL) {
-        page_put(p, row->ink, row->address);
-        if (!str_empty(row->what))
-            page_to(p, what + r->address_columns + GAP);
-    }
-    page_put(p, row->ink, row->what);
-    if (row->reason != NULL) {
-        bool beside = reason + r->reason_columns <= p->width; /* all of them, or none */
-        if (!beside || p->column + GAP > reason)
-            page_end_line(p);
-        page_to(p, beside ? reason : REASON_MARGIN);
-        page_flow(p, INK_DIM, row->reason);
-    }
-    page_end_line(p);
-}
 
 static void print_settings(const struct diff *d, struct page *p)
 {
@@ -164,16 +28,6 @@ static void print_settings(const struct diff *d, struct page *p)
     }
 }
 
-static void print_servers(const struct inspect_report *report, const struct inspect_backend *b, struct page *p)
-{
-    cleanup(rows_fini) struct rows rows = {0};
-    gather(report, b, &rows);
-    measure(&rows);
-    print_settings(&b->plan.diff, p);
-    for (size_t i = 0; i < rows.count; i++)
-        print_row(&rows.list[i], &rows, p);
-}
-
 static void print_not_ours(const struct diff *d, struct page *p)
 {
     if (d->foreign_count == 0)
@@ -183,6 +37,48 @@ static void print_not_ours(const struct diff *d, struct page *p)
                 d->foreign_count == 1 ? "server line is" : "server lines are");
     if (d->foreign_inherit_count > 0)
         page_printf(p, INK_YELLOW, "; %zu of them would inherit send-proxy-v2", d->foreign_inherit_count);
+    page_end_line(p);
+}
+
+/* ---- parked, and set by hand ---- */
+
+static int name_order(const void *a, const void *b)
+{
+    return strverscmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void print_parked(const struct inspect_report *r, const struct inspect_backend *b, struct page *p)
+{
+    cleanup(mem_free_ptr) const char **names = mem_array(b->actual.server_count, sizeof(names[0]));
+    cleanup(buf_fini) struct buf text;
+    size_t count = 0;
+    buf_init(&text, 0);
+    for (size_t i = 0; i < b->actual.server_count; i++)
+        if (inspect_line(r, b, &b->actual.servers[i]) == INSPECT_LINE_PARKED)
+            names[count++] = b->actual.servers[i].name;
+    if (count == 0)
+        return;
+    qsort(names, count, sizeof(names[0]), name_order);
+    for (size_t i = 0; i < count; i++)
+        buf_printf(&text, "%s%s", i > 0 ? ", " : "parked: ", names[i]);
+    buf_printf(&text, " (maintenance, kept so that %s return needs no reload)", count == 1 ? "its" : "their");
+    page_to(p, MARGIN);
+    page_put(p, INK_DIM, ". ");
+    page_flow(p, INK_DIM, buf_str(&text));
+    page_end_line(p);
+}
+
+static void print_by_hand(const struct inspect_backend *b, struct page *p)
+{
+    size_t count = 0;
+    cleanup(mem_free_ptr) char *what = b->memory.looked ? lane_memory_overrides(&b->memory, &count) : NULL;
+    if (what == NULL)
+        return;
+    cleanup(mem_free_ptr) char *text =
+        mem_printf("set by hand in the running HAProxy: %s; left alone until taken back (state ready)", what);
+    page_to(p, MARGIN);
+    page_put(p, INK_YELLOW, "! ");
+    page_flow(p, INK_YELLOW, text);
     page_end_line(p);
 }
 
@@ -198,18 +94,22 @@ static void print_left_out(const char *subject, const char *reason, bool ordinar
 }
 
 /* The row of its server says it already: as the reason of what goes or is held. */
-static bool is_told(const struct inspect_backend *b, const struct desired_skip *s)
+static bool is_told(const struct inspect_report *r, const struct inspect_backend *b, const struct desired_skip *s)
 {
-    return inspect_has_lines(b) && s->server != NULL && desired_why_out(&b->wish, s->server) == s &&
-           backend_find(&b->actual, s->server) != NULL;
+    if (!inspect_has_lines(b) || s->server == NULL || desired_why_out(&b->of->wish, s->server) != s)
+        return false;
+    const struct backend_server *line = backend_find(&b->actual, s->server);
+    return line != NULL && inspect_line(r, b, line) != INSPECT_LINE_PARKED;
 }
 
-static void print_skips(const struct inspect_backend *b, bool ordinary, size_t most, struct page *p)
+static void print_skips(const struct inspect_report *r, const struct inspect_backend *b, bool ordinary, size_t most,
+                        struct page *p)
 {
+    const struct desired *wish = &b->of->wish;
     size_t count = 0;
-    for (size_t i = 0; i < b->wish.skip_count; i++) {
-        const struct desired_skip *s = &b->wish.skips[i];
-        if (s->ordinary == ordinary && !is_told(b, s) && count++ < most)
+    for (size_t i = 0; i < wish->skip_count; i++) {
+        const struct desired_skip *s = &wish->skips[i];
+        if (s->ordinary == ordinary && !is_told(r, b, s) && count++ < most)
             print_left_out(s->subject, s->reason, ordinary, p);
     }
     if (count > most) {
@@ -222,8 +122,8 @@ static void print_skips(const struct inspect_backend *b, bool ordinary, size_t m
 /* Wished for as draining, but there is no line to drain. */
 static void print_drained(const struct inspect_backend *b, struct page *p)
 {
-    for (size_t i = 0; b->seen && i < b->wish.server_count; i++) {
-        const struct desired_server *s = &b->wish.servers[i];
+    for (size_t i = 0; b->seen && i < b->of->wish.server_count; i++) {
+        const struct desired_server *s = &b->of->wish.servers[i];
         if (s->state != SERVER_DRAINING || backend_find(&b->actual, s->name) != NULL)
             continue;
         cleanup(mem_free_ptr) char *why = mem_printf("draining, and not there: it gets no line (%s)", s->reason);
@@ -231,18 +131,18 @@ static void print_drained(const struct inspect_backend *b, struct page *p)
     }
 }
 
-static void print_all_left_out(const struct inspect_backend *b, struct page *p)
+static void print_all_left_out(const struct inspect_report *r, const struct inspect_backend *b, struct page *p)
 {
     const struct diff *d = &b->plan.diff;
     for (size_t i = 0; i < d->skip_count; i++)
         print_left_out(d->skips[i].name, d->skips[i].reason, false, p);
-    print_skips(b, false, LEFT_OUT_SHOWN, p);
+    print_skips(r, b, false, LEFT_OUT_SHOWN, p);
     print_drained(b, p);
-    print_skips(b, true, ORDINARY_SHOWN, p);
-    if (b->wish.note != NULL) {
+    print_skips(r, b, true, ORDINARY_SHOWN, p);
+    if (b->of->wish.note != NULL) {
         page_to(p, MARGIN);
         page_put(p, INK_YELLOW, "! ");
-        page_flow(p, INK_YELLOW, b->wish.note);
+        page_flow(p, INK_YELLOW, b->of->wish.note);
         page_end_line(p);
     }
 }
@@ -253,7 +153,24 @@ static size_t count_op(const struct diff *d, enum diff_op op)
 {
     size_t count = 0;
     for (size_t i = 0; i < d->change_count; i++)
-        count += d->changes[i].op == op;
+        count += d->changes[i].op == op && !d->changes[i].parks;
+    return count;
+}
+
+static size_t count_parks(const struct diff *d)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < d->change_count; i++)
+        count += d->changes[i].parks;
+    return count;
+}
+
+/* Of what is told and is no part of a change. */
+static size_t count_told(const struct inspect_backend *b, enum runtime_admin state)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < b->choice.call_count; i++)
+        count += b->choice.calls[i].state == state && inspect_is_only_told(b, b->choice.calls[i].name);
     return count;
 }
 
@@ -264,37 +181,60 @@ static void add_count(struct buf *b, size_t count, const char *what)
 }
 
 /* "2 to add, 1 to change, settings" */
-static void add_changes(struct buf *b, const struct diff *d)
+static void add_changes(struct buf *b, const struct inspect_backend *of)
 {
+    const struct diff *d = &of->plan.diff;
     add_count(b, count_op(d, DIFF_ADD), "to add");
     add_count(b, count_op(d, DIFF_CHANGE), "to change");
+    add_count(b, count_told(of, RUNTIME_READY), "to be ready");
+    add_count(b, count_told(of, RUNTIME_DRAIN), "to drain");
+    add_count(b, count_told(of, RUNTIME_MAINT), "to be in maint");
+    add_count(b, count_parks(d), "to park");
     add_count(b, count_op(d, DIFF_REMOVE), "to remove");
     if (d->backend_change || d->create_backend)
         buf_printf(b, "%s%s", b->len > 0 ? ", " : "", d->create_backend ? "the backend to make" : "settings");
 }
 
+/* "; 2 without a reload, 1 by a transaction and a reload" */
+static void add_ways(struct buf *b, const struct inspect_backend *of)
+{
+    struct inspect_ways ways = inspect_count_ways(of);
+    cleanup(mem_free_ptr) char *why = inspect_reload_why(of);
+    if (ways.without > 0 && ways.reload > 0)
+        buf_printf(b, "; %zu without a reload, %zu by a transaction and a reload", ways.without, ways.reload);
+    else
+        buf_add(b, ways.reload > 0 ? "; by a transaction and a reload" : "; without a reload");
+    if (why != NULL)
+        buf_printf(b, " (%s)", why);
+}
+
 static void add_in_step(struct buf *b, const struct inspect_backend *of)
 {
+    const struct desired *wish = &of->of->wish;
     size_t draining = 0, count = 0;
-    for (size_t i = 0; i < of->wish.server_count; i++)
-        if (backend_find(&of->actual, of->wish.servers[i].name) != NULL) {
+    for (size_t i = 0; i < wish->server_count; i++)
+        if (backend_find(&of->actual, wish->servers[i].name) != NULL) {
             count++;
-            draining += of->wish.servers[i].state == SERVER_DRAINING;
+            draining += wish->servers[i].state == SERVER_DRAINING;
         }
     buf_printf(b, "%zu server%s", count, count == 1 ? "" : "s");
     if (draining > 0)
         buf_printf(b, ", %zu draining", draining);
 }
 
-static void verdict_text(const struct inspect_backend *b, struct buf *text)
+static void verdict_text(const struct inspect_target *t, const struct inspect_backend *b, struct buf *text)
 {
     enum inspect_verdict v = inspect_verdict(b);
     if (v == INSPECT_IN_STEP)
         add_in_step(text, b);
     if (v == INSPECT_CHANGES || v == INSPECT_WITHHELD)
-        add_changes(text, &b->plan.diff);
+        add_changes(text, b);
+    if (text->len > 0 && v != INSPECT_IN_STEP)
+        add_ways(text, b);
     if (v == INSPECT_RELOAD_AGAIN)
-        buf_add(text, "the last reload failed, so an empty commit would apply the file again");
+        buf_add(text, t->drift != NULL
+                          ? "HAProxy runs something else than its file says, so an empty commit would load the file"
+                          : "the last reload failed, so an empty commit would apply the file again");
     cleanup(mem_free_ptr) char *why = inspect_why(b);
     if (str_empty(why))
         return;
@@ -302,7 +242,7 @@ static void verdict_text(const struct inspect_backend *b, struct buf *text)
                v == INSPECT_CHANGES && b->plan.held_back > 0 ? "the brake holds the rest: " : "", why);
 }
 
-static void print_verdict(const struct inspect_backend *b, struct page *p)
+static void print_verdict(const struct inspect_target *t, const struct inspect_backend *b, struct page *p)
 {
     static const struct {
         enum page_ink ink;
@@ -320,10 +260,10 @@ static void print_verdict(const struct inspect_backend *b, struct page *p)
     };
     enum inspect_verdict v = inspect_verdict(b);
     const struct diff *d = &b->plan.diff;
-    size_t changes = d->change_count + (d->backend_change || d->create_backend);
+    size_t changes = d->change_count + (d->backend_change || d->create_backend) + inspect_told_count(b);
     cleanup(buf_fini) struct buf text;
     buf_init(&text, 0);
-    verdict_text(b, &text);
+    verdict_text(t, b, &text);
     page_to(p, MARGIN);
     if (v == INSPECT_CHANGES)
         page_printf(p, shapes[v].ink, "%zu change%s", changes, changes == 1 ? "" : "s");
@@ -344,25 +284,55 @@ static void end_part(struct page *p, size_t *before)
     *before = p->out->len;
 }
 
-static void print_backend(const struct inspect_report *r, const struct inspect_backend *b, struct page *p)
+static void print_backend(const struct inspect_report *r, const struct inspect_target *t,
+                          const struct inspect_backend *b, struct page *p)
 {
-    inspect_print_heading(b, p);
+    inspect_print_heading(b->of, p);
     size_t before = p->out->len;
-    if (inspect_has_lines(b))
-        print_servers(r, b, p);
+    if (inspect_has_lines(b)) {
+        print_settings(&b->plan.diff, p);
+        inspect_print_rows(r, b, p);
+    }
     end_part(p, &before);
-    if (inspect_has_lines(b))
+    if (inspect_has_lines(b)) {
+        print_by_hand(b, p);
+        print_parked(r, b, p);
         print_not_ours(&b->plan.diff, p);
-    print_all_left_out(b, p);
+    }
+    print_all_left_out(r, b, p);
     end_part(p, &before);
-    print_verdict(b, p);
+    print_verdict(t, b, p);
+}
+
+/* One connection that fails is told once. */
+static bool print_unseen(const struct inspect_report *r, const struct inspect_target *t, struct page *p)
+{
+    const char *why = inspect_unseen(r, t);
+    if (why == NULL)
+        return false;
+    page_to(p, MARGIN);
+    page_put(p, INK_RED, "could not tell");
+    page_put(p, INK_PLAIN, ": ");
+    page_flow(p, INK_PLAIN, why);
+    page_end_line(p);
+    return true;
 }
 
 void inspect_print_plan(const struct inspect_report *r, struct page *p)
 {
-    for (size_t i = 0; i < r->count; i++) {
+    for (size_t i = 0; i < r->target_count; i++) {
+        const struct inspect_target *t = &r->targets[i];
         if (i > 0)
             page_end_line(p);
-        print_backend(r, &r->backends[i], p);
+        if (r->target_count > 1) {
+            inspect_print_target(t, p);
+            if (print_unseen(r, t, p))
+                continue;
+        }
+        for (size_t m = 0; m < r->mapping_count; m++) {
+            if (m > 0)
+                page_end_line(p);
+            print_backend(r, t, &t->backends[m], p);
+        }
     }
 }

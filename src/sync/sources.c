@@ -140,6 +140,19 @@ bool sources_service_denied(const struct sources *s, size_t service)
     return service_sources_denied(&s->services[service]);
 }
 
+bool sources_refused(const struct sources *s)
+{
+    bool missing = s->nodes.synced_us == 0;
+    if (missing && source_status(&s->nodes).denied == INFORMER_ALLOWED)
+        return false;
+    for (size_t i = 0; i < s->service_count; i++) {
+        if (service_sources_pending(&s->services[i]))
+            return false;
+        missing = missing || !service_sources_synced(&s->services[i]);
+    }
+    return missing;
+}
+
 bool sources_ready(const struct sources *s, struct buf *body)
 {
     bool all = source_ready(&s->nodes, body);

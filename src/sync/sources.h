@@ -57,6 +57,9 @@ bool sources_synced(const struct sources *s, size_t service);
 /* The Service may not be read (403, 404 of the resource): the daemon goes on without what it would say. */
 bool sources_service_denied(const struct sources *s, size_t service);
 
+/* All that is still missing was refused (403, 404 of the resource), so that waiting hardly helps. False where nothing is. */
+bool sources_refused(const struct sources *s);
+
 /* Adds a line for each watch; true where all that are needed are synced and in contact. A denied Service is no lack. */
 bool sources_ready(const struct sources *s, struct buf *body);
 

@@ -33,6 +33,17 @@ bool service_sources_synced(const struct service_sources *s)
     return s->nodes->synced_us != 0 && endpoints_known(s) && (is_synced(s, SOURCE_SERVICE) || s->denied);
 }
 
+static bool is_pending(const struct service_sources *s, enum service_source which)
+{
+    return !is_synced(s, which) && source_status(&s->all[which]).denied == INFORMER_ALLOWED;
+}
+
+bool service_sources_pending(const struct service_sources *s)
+{
+    return is_pending(s, SOURCE_SERVICE) ||
+           (!endpoints_known(s) && is_pending(s, s->fallback ? SOURCE_ENDPOINTS : SOURCE_SLICES));
+}
+
 static void changed(struct service_sources *s, const char *cause, uint64_t received_us)
 {
     if (service_sources_synced(s))

@@ -1,0 +1,146 @@
+#include "sync/inspect_decide.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "model/parking.h"
+#include "sync/inspect_report.h"
+
+static bool is_withheld(const struct inspect_backend *b, const struct inspect_rules *rules)
+{
+    return rules->plan->dry_run || b->of->wish.paused;
+}
+
+static void make_plan(const struct inspect_target *t, const struct inspect_backend *b,
+                      const struct inspect_rules *rules, bool runtime, struct plan *ret)
+{
+    struct brake brake = {0};
+    struct plan_rules of_plan = *rules->plan;
+    of_plan.diff.parking = b->parking;
+    of_plan.diff.runtime = runtime && b->runtime.readable;
+    plan_make(&b->actual, &b->of->wish, &of_plan, t->dirty, &brake, rules->now_ms, ret);
+}
+
+/* What is withheld is chosen all the same, to tell which way it would go. */
+static bool may_write(const struct inspect_backend *b)
+{
+    enum plan_verdict v = b->first.verdict;
+    return v == PLAN_IN_STEP || v == PLAN_WRITE || v == PLAN_RELOAD_AGAIN || v == PLAN_BRAKE || v == PLAN_WITHHELD;
+}
+
+static void begin_anew(struct inspect_backend *b)
+{
+    plan_fini(&b->plan);
+    plan_fini(&b->first);
+    lane_choice_fini(&b->choice);
+    lane_memory_fini(&b->memory);
+    parking_free(b->parking);
+    b->parking = NULL;
+    free(b->ways);
+    b->ways = NULL;
+}
+
+/* As the daemon begins. */
+static void decide_first(const struct inspect_target *t, struct inspect_backend *b, const struct inspect_rules *rules)
+{
+    const struct desired *wish = &b->of->wish;
+    const struct diff_rules *ours = &rules->plan->diff;
+    begin_anew(b);
+    if (rules->park_ttl_ms > 0) {
+        b->parking = parking_new(rules->park_ttl_ms);
+        parking_look(b->parking, &b->actual, wish, ours, rules->node_exists, rules->node_arg, rules->now_ms);
+    }
+    make_plan(t, b, rules, true, &b->first);
+    if (b->actual.exists && (wish->state == DESIRED_OK || wish->state == DESIRED_EMPTY))
+        lane_memory_look(&b->memory, &b->actual, &b->runtime, wish, ours, false);
+    const struct lane_input in = {
+        .actual = &b->actual,
+        .runtime = &b->runtime,
+        .wish = wish,
+        .diff = &b->first.diff,
+        .rules = ours,
+        .memory = &b->memory,
+        .open = b->runtime.readable,
+        .may_write = may_write(b),
+    };
+    lane_choose(&in, &b->choice);
+    if (is_withheld(b, rules))
+        b->choice.call_count = 0;
+}
+
+/* ---- what goes into the file ---- */
+
+/* While HAProxy runs something else than its file says, only a reload makes one of both. */
+static bool needs_transaction(const struct inspect_target *t, const struct inspect_backend *b)
+{
+    return b->first.verdict == PLAN_WRITE && (b->choice.transaction || t->dirty);
+}
+
+static bool target_reloads(const struct inspect_target *t, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct inspect_backend *b = &t->backends[i];
+        if (b->seen && (needs_transaction(t, b) || b->first.verdict == PLAN_RELOAD_AGAIN))
+            return true;
+    }
+    return false;
+}
+
+/* A reload forgets what the running HAProxy alone was told, so that the file says it then. */
+static bool joins(const struct inspect_backend *b)
+{
+    enum plan_verdict v = b->first.verdict;
+    bool drains = false;
+    for (size_t i = 0; i < b->of->wish.server_count; i++)
+        drains = drains || b->of->wish.servers[i].state == SERVER_DRAINING;
+    return drains && b->runtime.readable &&
+           (v == PLAN_WRITE || v == PLAN_IN_STEP || v == PLAN_BRAKE || v == PLAN_RELOAD_AGAIN);
+}
+
+static const struct diff_change *find_change(const struct diff *d, const char *server)
+{
+    for (size_t i = 0; i < d->change_count; i++)
+        if (str_eq(d->changes[i].server.name, server))
+            return &d->changes[i];
+    return NULL;
+}
+
+static bool is_written(const struct inspect_backend *b, const char *server)
+{
+    for (size_t i = 0; i < b->choice.write_count; i++)
+        if (str_eq(b->first.diff.changes[b->choice.writes[i].change].server.name, server))
+            return true;
+    return false;
+}
+
+static enum inspect_way way_of(const struct inspect_target *t, const struct inspect_backend *b, const char *server)
+{
+    if (t->dirty)
+        return INSPECT_BY_RELOAD;
+    /* Without a reload a drain is no change of the file: only what is withheld is shown as one all the same. */
+    bool told = b->plan.verdict == PLAN_WITHHELD && b->runtime.readable && !b->choice.transaction &&
+                find_change(&b->first.diff, server) == NULL;
+    return told || is_written(b, server) ? INSPECT_WITHOUT_RELOAD : INSPECT_BY_RELOAD;
+}
+
+static void decide_rest(const struct inspect_target *t, struct inspect_backend *b, const struct inspect_rules *rules,
+                        bool reloads)
+{
+    bool file = is_withheld(b, rules) || needs_transaction(t, b) || (reloads && joins(b));
+    make_plan(t, b, rules, !file, &b->plan);
+    b->ways = mem_array(b->plan.diff.change_count, sizeof(b->ways[0]));
+    for (size_t i = 0; i < b->plan.diff.change_count; i++)
+        b->ways[i] = way_of(t, b, b->plan.diff.changes[i].server.name);
+}
+
+void inspect_decide(struct inspect_target *t, size_t backend_count, const struct inspect_rules *rules)
+{
+    for (size_t i = 0; i < backend_count; i++)
+        if (t->backends[i].seen)
+            decide_first(t, &t->backends[i], rules);
+    bool reloads = target_reloads(t, backend_count);
+    for (size_t i = 0; i < backend_count; i++)
+        if (t->backends[i].seen)
+            decide_rest(t, &t->backends[i], rules, reloads);
+}
