@@ -43,18 +43,6 @@ void lane_lines_fini(struct lane_lines *l)
     free(l->list);
 }
 
-static int compare_line(const void *name, const void *line)
-{
-    return strcmp(name, (*(const struct backend_server *const *)line)->name);
-}
-
-const struct backend_server *lane_lines_find(const struct lane_lines *l, const char *name)
-{
-    const struct backend_server **found =
-        l->count > 0 ? bsearch(name, l->list, l->count, sizeof(l->list[0]), compare_line) : NULL;
-    return found != NULL ? *found : NULL;
-}
-
 /* ---- the choice so far ---- */
 
 struct chooser {
@@ -259,8 +247,6 @@ static char *transaction_reason(const struct chooser *c, const struct diff_chang
     }
     if (!open || diff_needs_transaction(c->in->actual, change))
         return mem_printf("server %s: %s", name, change->detail);
-    if (lane_lines_find(&c->lines, name) == NULL)
-        return mem_printf("server %s stands on several lines", name);
     return runtime_find(c->in->runtime, name) == NULL ? mem_printf("HAProxy does not run server %s yet", name) : NULL;
 }
 

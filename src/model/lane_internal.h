@@ -4,7 +4,7 @@
 
 #include "model/lane.h"
 
-/* The lines that a call or a fast write can mean: ours, and of a name that stands on no other line. Ordered by name. */
+/* The lines that a call can mean: ours, and of a name that stands on no other line. Ordered by name. */
 struct lane_lines {
     const struct backend_server **list;
     size_t count;
@@ -12,7 +12,6 @@ struct lane_lines {
 
 void lane_lines_read(struct lane_lines *l, const struct backend *actual, const struct diff_rules *rules);
 void lane_lines_fini(struct lane_lines *l);
-const struct backend_server *lane_lines_find(const struct lane_lines *l, const char *name); /* NULL: not among them */
 
 /* As lane_memory_find, with those that only say what the rows do not show yet. */
 const struct lane_mark *lane_memory_any(const struct lane_memory *m, const char *name);

@@ -104,7 +104,7 @@ static void judge_set(struct lane_mark *mark, const struct look *l)
 {
     if (l->stale)
         return;
-    if (mark->ours != l->row->admin || mark->theirs == l->row->admin) {
+    if (mark->ours != l->row->admin) {
         mark->theirs = l->row->admin;
         mark->ours = RUNTIME_READY;
         mark->lost = false;

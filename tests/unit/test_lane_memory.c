@@ -155,6 +155,11 @@ static const struct story stories[] = {
      {{"written", NULL, NULL, NULL, "n1 ours drain"}, {"look", N1, "n1 drain", DRAINS, "n1 ours drain"}}},
     {"it drains, and a transaction puts that into the file", true, "n1 ours drain", {{"look", P1, "", DRAINS, ""}}},
 
+    {"told to be ready, an operator's state is gone as well",
+     true,
+     "n1 theirs drain",
+     {{"called ready", NULL, NULL, NULL, "n1 told ready"}, {"look other", N1, "", LIVE, ""}}},
+
     /* ---- readings that are older than a call ---- */
     {"told to drain while it was read",
      true,
