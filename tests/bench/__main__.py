@@ -1,4 +1,18 @@
-"""make bench: prints figures. NODES, MANY and RUNS change the sizes; what a machine lacks is skipped by name."""
+"""make bench: prints figures; what a machine lacks is skipped by name. These variables change what it does:
+
+ONLY           parts to run, out of program, mapping, sync, double, rolling (separated by commas)
+NODES, RUNS    sync: nodes written to a real kube-apiserver, and how often each figure is taken
+MANY           double: nodes that the Kubernetes double generates
+QUIET          sync: seconds of nothing
+OTHER          rolling: path of another controller that reads the same environment (INGRESS_NAMESPACE, INGRESS_SERVICE_NAME,
+               HAPROXY_DATAPLANE_URL, HAPROXY_DATAPLANE_USERNAME, HAPROXY_DATAPLANE_PASSWORD, HAPROXY_BACKEND_NAME,
+               HAPROXY_BACKEND_PORT, RESYNC_PERIOD, KUBECONFIG): its figures stand beside ours
+RATE           rolling: new connections a second
+RELOAD_DELAY   rolling: the Data Plane API's, in seconds
+RESYNC         rolling: RESYNC_PERIOD of the controllers
+DATAPLANEAPI   a real Data Plane API; else the one on PATH, else the double
+HAPROXY_K8S_SYNC  our daemon, where it is not build/haproxy-k8s-sync
+"""
 
 from __future__ import annotations
 
@@ -13,7 +27,7 @@ import time
 from tests.harness import realparts
 from tests.harness.daemon import program
 
-from . import changes, cluster, first_sync, mapping, report
+from . import changes, cluster, first_sync, mapping, report, rolling
 from .setup import Target
 
 NODES = int(os.environ.get("NODES", "5000"))
@@ -61,21 +75,48 @@ def doubles(target: Target, home: pathlib.Path) -> None:
     first_sync.double(target, home / "double", MANY, 1, True, {"anon": "<= 16 MB"})
 
 
+def with_real_cluster(home: pathlib.Path) -> None:
+    with Target(home / "real") as target:
+        print(f"  {target.describe()}")
+        real_cluster(target, home)
+
+
+def with_doubles(home: pathlib.Path) -> None:
+    # A target of its own: the one above has served thousands of changes.
+    report.heading("beyond what a real kube-apiserver holds here")
+    (home / "double").mkdir()
+    with Target(home / "other") as target:
+        doubles(target, home)
+
+
+def rolling_update(home: pathlib.Path) -> None:
+    rolling.measure(home / "rolling")
+
+
+def map_endpoints(_: pathlib.Path) -> None:
+    mapping.measure(MAPPED_NODES, MAPPED_ENDPOINTS, MAPPINGS)
+
+
+PARTS = {"program": binary_size, "mapping": map_endpoints, "sync": with_real_cluster, "double": with_doubles,
+         "rolling": rolling_update}
+
+
+def chosen() -> list[str]:
+    """In their own order; all unless ONLY says otherwise."""
+    only = set(filter(None, os.environ.get("ONLY", "").replace(",", " ").split()))
+    unknown = only - PARTS.keys()
+    if unknown:
+        raise SystemExit(f"ONLY={os.environ['ONLY']}: there is no {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    return [name for name in PARTS if name in only or not only]
+
+
 def main() -> int:
+    parts = chosen()
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
-        home = pathlib.Path(name)
-        (home / "double").mkdir()
         print(f"figures, not verdicts; {platform.machine()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.2f}, "
-              f"Python {platform.python_version()}")
-        binary_size(home)
-        mapping.measure(MAPPED_NODES, MAPPED_ENDPOINTS, MAPPINGS)
-        with Target(home / "real") as target:
-            print(f"  {target.describe()}")
-            real_cluster(target, home)
-        # A target of its own: the one above has served thousands of changes.
-        report.heading("beyond what a real kube-apiserver holds here")
-        with Target(home / "other") as target:
-            doubles(target, home)
+              f"Python {platform.python_version()}", flush=True)
+        for part in parts:
+            PARTS[part](pathlib.Path(name))
     return 0
 
 
