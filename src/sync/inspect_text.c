@@ -195,11 +195,12 @@ static void add_changes(struct buf *b, const struct inspect_backend *of)
         buf_printf(b, "%s%s", b->len > 0 ? ", " : "", d->create_backend ? "the backend to make" : "settings");
 }
 
-/* "; 2 without a reload, 1 by a transaction and a reload" */
+/* "; 2 without a reload, 1 by a transaction and a reload". Why it takes one is said where no change shows it. */
 static void add_ways(struct buf *b, const struct inspect_backend *of)
 {
     struct inspect_ways ways = inspect_count_ways(of);
-    cleanup(mem_free_ptr) char *why = inspect_reload_why(of);
+    bool shown = of->choice.transaction && (of->runtime.readable || of->runtime.why == NULL || !of->actual.exists);
+    cleanup(mem_free_ptr) char *why = shown ? NULL : inspect_reload_why(of);
     if (ways.without > 0 && ways.reload > 0)
         buf_printf(b, "; %zu without a reload, %zu by a transaction and a reload", ways.without, ways.reload);
     else

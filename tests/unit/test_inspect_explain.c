@@ -25,9 +25,9 @@ static void add_rule(struct explanation *e, const char *rule, bool passed, const
 static struct inspect_backend *add(const char *wish, enum server_state state)
 {
     struct inspect_backend *b = world_add(&w, "be", wish);
-    struct explanation *e = &b->explanation;
+    struct explanation *e = &world_mapping(b)->explanation;
     w.report.node = "n1";
-    b->node_known = b->is_node = true;
+    world_mapping(b)->node_known = world_mapping(b)->is_node = true;
     *e = (struct explanation){.state = state,
                               .server = mem_strdup("n1"),
                               .verdict = mem_strdup(state == SERVER_OUT ? "it is tainted" : "it is wanted")};
@@ -52,7 +52,8 @@ START_TEST(live_and_to_be_changed)
     expect(HEADING LIVE
            "  now in HAProxy  server n1 10.0.0.1:30443 check port 80 send-proxy-v2 disabled\n"
            "                  in maintenance: no new connections, the open ones live on\n"
-           "  next            ~ maintenance off, address 10.0.0.1 -> fd00::1, weight 100, send-proxy-v2 off\n");
+           "  next            ~ maintenance off, address 10.0.0.1 -> fd00::1, weight 100, send-proxy-v2 off\n"
+           "                  by a transaction and a reload\n");
 }
 END_TEST
 
@@ -62,6 +63,7 @@ START_TEST(live_and_to_be_added)
     world_see(&w, add("n1 [fd00::1]:30443", SERVER_LIVE), "");
     expect(HEADING LIVE "  now in HAProxy  no server n1\n"
                         "  next            + server n1 [fd00::1]:30443 check weight 100\n"
+                        "                  by a transaction and a reload\n"
                         "                  DRY_RUN=true: nothing is written\n");
 }
 END_TEST
@@ -71,7 +73,8 @@ START_TEST(out_and_to_be_removed)
     world_see(&w, add("n2 10.0.0.2:30443; out n1 it is tainted", SERVER_OUT),
               "server n1 10.0.0.1:30443 check weight 100");
     expect(HEADING OUT "  now in HAProxy  server n1 10.0.0.1:30443 check weight 100\n"
-                       "  next            - it is removed\n");
+                       "  next            - it is removed\n"
+                       "                  by a transaction and a reload\n");
 }
 END_TEST
 
@@ -142,7 +145,7 @@ END_TEST
 START_TEST(known_in_one_backend_only)
 {
     world_see(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "server n1 10.0.0.1:30443 check weight 100");
-    w.report.backends[0].is_node = false;
+    w.report.mappings[0].is_node = false;
     world_unseen(world_add(&w, "be2", "n1 10.0.0.1:30443"), "x");
     expect(HEADING "  endpoint n1: live\n    it is wanted\n\n  [x] known       Node n1 is known\n\n"
                    "  now in HAProxy  server n1 10.0.0.1:30443 check weight 100\n"
@@ -173,7 +176,7 @@ END_TEST
 START_TEST(colours_and_what_a_peer_wrote)
 {
     struct inspect_backend *b = add("n2 10.0.0.2:30443; out n1 it is tainted", SERVER_OUT);
-    add_rule(&b->explanation, "odd", false, "label \x1b[2J");
+    add_rule(&world_mapping(b)->explanation, "odd", false, "label \x1b[2J");
     world_see(&w, b, "server n1 10.0.0.1\x07:30443 check weight 100");
     cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_explain, true);
     ck_assert_ptr_nonnull(strstr(text, "node \x1b[1mn1\x1b[0m: \x1b[31mout\x1b[0m"));

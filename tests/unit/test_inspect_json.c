@@ -34,11 +34,15 @@ static void expect_part(const char *part)
     ck_assert_msg(strstr(is, part) != NULL, "%s is not in %s", part, is);
 }
 
-#define HEAD "{\"backend\":\"be\",\"service\":{\"namespace\":\"ingress\",\"name\":\"web\",\"port\":\"https\"},"
+#define HAPROXIES \
+    "\"haproxies\":[{\"url\":\"http://lb1:5555\",\"in_step\":true,\"problem\":null,\"note\":null,\"drift\":null}],"
+#define HEAD                                    \
+    "{\"backend\":\"be\",\"haproxy\":\"http://" \
+    "lb1:5555\",\"service\":{\"namespace\":\"ingress\",\"name\":\"web\",\"port\":\"https\"},"
 
 START_TEST(nothing_at_all)
 {
-    expect("{\"in_step\":true,\"problems\":[],\"backends\":[]}");
+    expect("{\"in_step\":true,\"problems\":[]," HAPROXIES "\"backends\":[]}");
 }
 END_TEST
 
@@ -46,8 +50,10 @@ START_TEST(in_step)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
     world_see(&w, b, "server n1 10.0.0.1:30443 check weight 100\nserver sorry 10.0.0.2:80 backup");
-    expect("{\"in_step\":true,\"problems\":[],\"backends\":[" HEAD "\"verdict\":\"in_step\",\"why\":null,\"note\":null,"
-           "\"settings\":null,\"create\":false,\"changes\":[],\"held_back\":0,\"held\":[],"
+    expect("{\"in_step\":true,\"problems\":[]," HAPROXIES "\"backends\":[" HEAD
+           "\"verdict\":\"in_step\",\"why\":null,\"note\":null,"
+           "\"settings\":null,\"create\":false,\"reload\":false,\"reload_why\":null,\"changes\":[],\"held_back\":0,"
+           "\"held\":[],\"told\":[],\"by_hand\":[],\"parked\":[],\"runtime\":null,"
            "\"servers\":[{\"name\":\"n1\",\"address\":\"10.0.0.1\",\"port\":30443,\"weight\":null,\"state\":\"live\","
            "\"reason\":\"n1 is wanted\"}],\"left_out\":[],\"not_ours\":1}]}");
 }
@@ -68,18 +74,21 @@ START_TEST(each_change_with_all_it_has)
         "false,");
     expect_part(
         "{\"op\":\"add\",\"server\":\"n3\",\"address\":\"fd00::3\",\"port\":30443,\"weight\":100,\"state\":\"live\","
-        "\"detail\":\"\",\"reason\":\"n3 is wanted\",\"loss\":false,\"announced\":false}");
-    expect_part(
-        "{\"op\":\"change\",\"server\":\"n1\",\"address\":\"10.0.0.9\",\"port\":30443,\"weight\":100,\"state\":"
-        "\"live\","
-        "\"detail\":\"address 10.0.0.1 -> 10.0.0.9\",\"reason\":\"n1 is wanted\",\"loss\":false,\"announced\":false}");
+        "\"detail\":\"\",\"reason\":\"n3 is "
+        "wanted\",\"loss\":false,\"announced\":false,\"parks\":false,\"reload\":true}");
+    expect_part("{\"op\":\"change\",\"server\":\"n1\",\"address\":\"10.0.0.9\",\"port\":30443,\"weight\":100,\"state\":"
+                "\"live\","
+                "\"detail\":\"address 10.0.0.1 -> 10.0.0.9\",\"reason\":\"n1 is "
+                "wanted\",\"loss\":false,\"announced\":false,\"parks\":false,\"reload\":true}");
     expect_part("\"server\":\"n5\",\"address\":\"10.0.0.5\",\"port\":30443,\"weight\":9,\"state\":\"draining\",");
     expect_part(
         "{\"op\":\"remove\",\"server\":\"n2\",\"address\":\"10.0.0.2\",\"port\":30443,\"weight\":100,\"state\":\"out\","
-        "\"detail\":\"\",\"reason\":\"node n2: it is tainted\",\"loss\":true,\"announced\":true}");
+        "\"detail\":\"\",\"reason\":\"node n2: it is "
+        "tainted\",\"loss\":true,\"announced\":true,\"parks\":false,\"reload\":true}");
     expect_part(
         "\"server\":\"n7\",\"address\":\"10.0.0.7\",\"port\":30443,\"weight\":null,\"state\":\"out\",\"detail\":\"\","
-        "\"reason\":\"no endpoint of the Service is on a node of that name\",\"loss\":false,\"announced\":false}");
+        "\"reason\":\"no endpoint of the Service is on a node of that "
+        "name\",\"loss\":false,\"announced\":false,\"parks\":false,\"reload\":true}");
     expect_part("{\"in_step\":false,");
 }
 END_TEST
@@ -108,7 +117,7 @@ START_TEST(what_was_left_out)
     struct inspect_backend *b =
         world_add(&w, "be", "n1 10.0.0.1:30443; n8 10.0.0.8:30443; out n2 announced it is tainted");
     world_skip(b, "endpoint 10.1.0.1", "it is not ready")->ordinary = true;
-    b->wish.note = mem_strdup("no effect");
+    world_mapping(b)->wish.note = mem_strdup("no effect");
     world_see(&w, b, "server n1 10.0.0.1:30443 check weight 100");
     expect_part("\"note\":\"no effect\",");
     expect_part(
@@ -124,7 +133,7 @@ START_TEST(problems)
     world_unseen(world_add(&w, "be2", "n1 10.0.0.1:30443"), "connection refused");
     world_unseen(world_add(&w, "be3", "n1 10.0.0.1:30443"), "riddles");
     w.report.missing = mem_strdup("[-]watch nodes: x\n[-]watch services: y\n");
-    w.report.warning = mem_strdup("reloads");
+    world_target(&w)->warning = mem_strdup("reloads");
     expect_part(
         "{\"in_step\":false,\"problems\":[\"[-]watch nodes: x\",\"[-]watch services: y\",\"connection refused\","
         "\"riddles\",\"reloads\"],");
@@ -137,12 +146,13 @@ START_TEST(waiting_and_a_port_that_is_not_known)
 {
     struct inspect_backend *b = world_add(&w, "be", "");
     w.mapping.port = NULL;
-    b->service = NULL;
-    b->service_state = INSPECT_SERVICE_WAITING;
+    world_mapping(b)->service = NULL;
+    world_mapping(b)->service_state = INSPECT_SERVICE_WAITING;
     world_wait(b, DESIRED_NOT_SYNCED, "not yet");
     world_see(&w, b, "server n1 10.0.0.1:30443 check weight 100");
     expect_part("\"port\":null},\"verdict\":\"waiting\",\"why\":\"not yet\",");
-    expect_part("\"changes\":[],\"held_back\":0,\"held\":[],\"servers\":[]");
+    expect_part("\"changes\":[],\"held_back\":0,\"held\":[],\"told\":[],\"by_hand\":[],\"parked\":[],\"runtime\":null,"
+                "\"servers\":[]");
 }
 END_TEST
 
@@ -154,8 +164,8 @@ START_TEST(nothing_that_a_peer_wrote_gets_through)
     static const char *const back[] = {"\x1b[2J\n\t\x7f\x01", "\xc2\x9b[2J \xe2\x80\xae", "\\xff\\xfe cut \\xe2\\x82",
                                        "\" \\ </script> \xf0\x9f\x98\x80"};
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
-    b->wish.note = mem_strdup(texts[_i]);
-    text_set(&b->wish.servers[0].reason, texts[_i]);
+    world_mapping(b)->wish.note = mem_strdup(texts[_i]);
+    text_set(&world_mapping(b)->wish.servers[0].reason, texts[_i]);
     world_see(&w, b, "server n1 10.0.0.9:30443 check weight 100");
     cleanup(buf_fini) struct buf out;
     buf_init(&out, 0);

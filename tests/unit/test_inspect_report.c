@@ -73,7 +73,7 @@ START_TEST(an_explanation_in_any_backend_is_one)
     world_add(&w, "be", "n1 10.0.0.1:80");
     struct inspect_backend *b = world_add(&w, "be2", "n1 10.0.0.1:80");
     ck_assert_int_eq(inspect_explain_status(&w.report), 1);
-    b->node_known = true;
+    world_mapping(b)->node_known = true;
     ck_assert_int_eq(inspect_explain_status(&w.report), 0);
     world_fini(&w);
 }

@@ -54,7 +54,7 @@ START_TEST(every_kind_of_change)
                    "\n"
                    "  . 2 server lines are not ours and left alone\n"
                    "\n"
-                   "  7 changes: 2 to add, 2 to change, 2 to remove, settings\n");
+                   "  7 changes: 2 to add, 2 to change, 2 to remove, settings; by a transaction and a reload\n");
 }
 END_TEST
 
@@ -65,7 +65,7 @@ START_TEST(a_backend_to_be_made)
     expect(HEADING "  + the backend itself\n"
                    "  + n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
                    "\n"
-                   "  2 changes: 1 to add, the backend to make\n");
+                   "  2 changes: 1 to add, the backend to make; by a transaction and a reload\n");
 }
 END_TEST
 
@@ -99,7 +99,7 @@ START_TEST(others_inherit_the_proxy_protocol)
                    "\n"
                    "  . 1 server line is not ours and left alone; 1 of them would inherit send-proxy-v2\n"
                    "\n"
-                   "  1 change: settings\n");
+                   "  1 change: settings; by a transaction and a reload\n");
 }
 END_TEST
 
@@ -141,7 +141,7 @@ START_TEST(withheld)
     expect(HEADING "  + n2  10.0.0.2:30443  weight 100  n2 is wanted\n"
                    "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
                    "\n"
-                   "  withheld: 1 to add; DRY_RUN=true: nothing is written\n");
+                   "  withheld: 1 to add; by a transaction and a reload; DRY_RUN=true: nothing is written\n");
 }
 END_TEST
 
@@ -185,7 +185,7 @@ END_TEST
 
 START_TEST(reload_again)
 {
-    w.dirty = true;
+    world_target(&w)->dirty = true;
     see("n1 10.0.0.1:30443", "server n1 10.0.0.1:30443 check weight 100");
     expect(HEADING "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
                    "\n"
@@ -217,7 +217,7 @@ START_TEST(what_was_left_out)
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; n8 10.0.0.8:30443");
     world_skip(b, "endpoint 10.1.0.1", "it is not ready")->ordinary = true;
     world_skip(b, "node n7", "it has no address of the asked kind");
-    b->wish.note = mem_strdup("NODE_MODE=all has no effect with policy Local");
+    world_mapping(b)->wish.note = mem_strdup("NODE_MODE=all has no effect with policy Local");
     world_see(&w, b, "server n1 10.0.0.1:30443 check weight 100");
     expect(HEADING "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
                    "\n"
@@ -256,7 +256,7 @@ START_TEST(reasons_of_the_rules)
     expect(HEADING "  - n2  10.0.0.2:30443  weight 5    node n2: no endpoint is on it\n"
                    "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
                    "\n"
-                   "  1 change: 1 to remove\n");
+                   "  1 change: 1 to remove; by a transaction and a reload\n");
 }
 END_TEST
 
@@ -265,8 +265,8 @@ END_TEST
 START_TEST(one_long_reason_puts_all_below)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; worker-17.example.org 10.0.0.17:30443");
-    free(b->wish.servers[1].reason);
-    b->wish.servers[1].reason =
+    free(world_mapping(b)->wish.servers[1].reason);
+    world_mapping(b)->wish.servers[1].reason =
         mem_strdup("2 ready endpoints on node worker-17.example.org (slices web-abc12, web-xyz99); "
                    "nodePort 30443 of its port https");
     world_see(&w, b, "server n1 10.0.0.1:30443 check weight 100");
@@ -277,7 +277,7 @@ START_TEST(one_long_reason_puts_all_below)
            "  = n1                     10.0.0.1:30443   weight 100\n"
            "      n1 is wanted\n"
            "\n"
-           "  1 change: 1 to add\n");
+           "  1 change: 1 to add; by a transaction and a reload\n");
 }
 END_TEST
 
@@ -290,7 +290,7 @@ START_TEST(a_row_that_is_too_long_is_its_own_affair)
                    "                                    a-name-that-goes-on-and-on-and-on-and-on-for-ever is wanted\n"
                    "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
                    "\n"
-                   "  1 change: 1 to add\n");
+                   "  1 change: 1 to add; by a transaction and a reload\n");
 }
 END_TEST
 
@@ -311,10 +311,10 @@ END_TEST
 START_TEST(nothing_that_a_peer_wrote_gets_through)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
-    text_set(&b->wish.servers[0].reason, "slice \x1b[2Jx\ny");
-    text_set(&b->wish.servers[0].address, "evil\xc2\x9b");
+    text_set(&world_mapping(b)->wish.servers[0].reason, "slice \x1b[2Jx\ny");
+    text_set(&world_mapping(b)->wish.servers[0].address, "evil\xc2\x9b");
     world_skip(b, "node \r+ n9", "\xe2\x80\xae backwards");
-    b->wish.note = mem_strdup("\x07");
+    world_mapping(b)->wish.note = mem_strdup("\x07");
     world_see(&w, b, "server n\x1b 10.0.0.2:80 check\nserver n1 10.0.0.1:30443 check weight 100");
     for (int colour = 0; colour < 2; colour++) {
         cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_plan, colour);
@@ -377,8 +377,8 @@ START_TEST(heading_tells_what_is_known)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
     world_unseen(b, "x");
-    b->service_state = headings[_i].state;
-    b->service = headings[_i].state == INSPECT_SERVICE_KNOWN ? &w.service : NULL;
+    world_mapping(b)->service_state = headings[_i].state;
+    world_mapping(b)->service = headings[_i].state == INSPECT_SERVICE_KNOWN ? &w.service : NULL;
     w.service.type = headings[_i].type;
     w.service.port_count = headings[_i].port_count;
     w.service.paused = headings[_i].paused;
@@ -396,7 +396,7 @@ START_TEST(problems_of_no_backend)
     world_expect(&w, inspect_print_problems, "");
     w.report.missing =
         mem_strdup("[-]watch nodes: not synced: forbidden\x1b\n[-]watch services: not synced: waiting\n");
-    w.report.warning = mem_strdup("a reload is still to come");
+    world_target(&w)->warning = mem_strdup("a reload is still to come");
     world_expect(&w, inspect_print_problems,
                  "Kubernetes did not tell all in time:\n"
                  "  [-] watch nodes: not synced: forbidden\\x1b\n"
