@@ -271,7 +271,7 @@ static unsigned rank(const struct diff_change *c)
 {
     if (sets_maintenance(c))
         return 2;
-    return c->fields & (DIFF_MAINTENANCE | DIFF_ADDRESS | DIFF_PORT) ? 0 : 1;
+    return (c->fields & (DIFF_MAINTENANCE | DIFF_ADDRESS | DIFF_PORT)) ? 0 : 1;
 }
 
 static bool keeps_maintenance(const struct diff_change *c)
