@@ -12,28 +12,19 @@ from tests.harness.process import wait_until
 from .world import BACKEND, NODES, World
 
 LONG = "1h"  # so that no clock ends in the midst of a case
-FORCED_MAINTENANCE = 1  # bit of srv_admin_state
-
-
-def draining(world: World) -> set[str]:
-    """The servers in maintenance, where the file and HAProxy agree about them."""
-    in_file = {name for name, line in world.ours().items() if " disabled" in f" {line} "}
-    rows = world.haproxy.servers(BACKEND)
-    in_haproxy = {name for name, row in rows.items() if int(row["srv_admin_state"]) & FORCED_MAINTENANCE}
-    assert in_file == in_haproxy, f"the file says {in_file}, HAProxy {in_haproxy}"
-    return in_file
 
 
 def expect(world: World, live: list[str], leaving: list[str]) -> None:
     """Until all of these are servers, some of them draining, and new connections reach the live ones alone."""
-    wanted = {node: f"{NODES[node]}:{world.node_port}" for node in (*live, *leaving)}
-    world.expect_servers(wanted)
+    world.expect_resting(*leaving)
 
     def as_wanted() -> bool:
-        assert draining(world) == set(leaving), f"draining: {draining(world)}"
+        at = {node: f"{NODES[node]}:{world.node_port}" for node in live}
+        assert at.items() <= world.addresses().items(), f"the file has {world.addresses()}"
+        assert not set(live) & world.resting(), f"{world.resting()} get no new connections"
         return True
 
-    wait_until(as_wanted, 30, f"{leaving} draining")
+    wait_until(as_wanted, 30, f"{live} live")
     world.expect_traffic(*live)
 
 
@@ -170,7 +161,7 @@ def test_rollout_node_by_node_fails_no_connection(world: World) -> None:
     for ready, leaving in ([[f"node-{letter}" for letter in letters] for letters in step] for step in steps):
         world.put_slice(*ready, terminating=leaving)
         ask()
-        world.expect_servers({node: f"{NODES[node]}:{world.node_port}" for node in (*ready, *leaving)})
+        world.expect_resting(*leaving)
         ask()
         world.expect_traffic(*ready)
     assert not failed, f"a connection failed while the file was:\n{failed[0]}"

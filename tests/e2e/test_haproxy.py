@@ -8,9 +8,10 @@ import socket
 
 import pytest
 
+from tests.harness.lines import section, server_lines
 from tests.harness.process import free_port, wait_until
 
-from .world import World, section, server_lines, without_ours
+from .world import BACKEND, World, without_ours
 
 
 def in_step(world: World, **settings: str) -> None:
@@ -46,7 +47,7 @@ def test_hand_edit_of_a_weight_is_the_operators_to_make(world: World) -> None:
 
 
 def test_kept_servers_are_never_touched(world: World) -> None:
-    line = server_lines(world.dataplane.file())["old"]
+    line = server_lines(world.dataplane.file(), BACKEND)["old"]
     world.put_nodes("node-a")
     world.put_slice("node-a")
     world.start_daemon(HAPROXY_KEEP_SERVERS="ol*")
@@ -124,7 +125,7 @@ def test_missing_backend_is_said_and_made_only_when_allowed(world: World) -> Non
     world.start_daemon(HAPROXY_BACKEND_NAME="not-there", HAPROXY_CREATE_BACKEND="true")
     world.in_step()
     assert set(server_lines(world.dataplane.file(), "not-there")) == {"node-a"}
-    assert set(server_lines(world.dataplane.file())) == {"old", "sorry"}
+    assert set(server_lines(world.dataplane.file(), BACKEND)) == {"old", "sorry"}
 
 
 def test_running_backend_has_what_the_file_has_after_many_changes(world: World) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import objects
+from tests.harness.lines import section
 
-from .world import BACKEND, NODES, SERVICE, World, section, without_ours
+from .world import BACKEND, NODES, SERVICE, World, without_ours
 
 
 @pytest.mark.every_combination

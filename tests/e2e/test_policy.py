@@ -8,9 +8,10 @@ import pytest
 
 from tests.harness.backends import node_port
 from tests.harness.health import HealthPort
+from tests.harness.lines import section
 from tests.harness.process import wait_until
 
-from .world import BACKEND, NODES, World, section
+from .world import BACKEND, NODES, World
 
 UP, DOWN = "2", "0"  # srv_op_state
 

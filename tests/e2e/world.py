@@ -14,7 +14,8 @@ from typing import Any
 from tests.harness import objects
 from tests.harness.backends import Backend, ask, backends, node_port, wait_traffic
 from tests.harness.daemon import Daemon, clean_env, program
-from tests.harness.haproxy import AUTH, DataPlane, DoubleDataPlane, HAProxy, RealDataPlane
+from tests.harness.haproxy import AUTH, DataPlane, DoubleDataPlane, HAProxy, RealDataPlane, admin_state
+from tests.harness.lines import in_rotation, parked, server_lines
 from tests.harness.process import free_port, wait_until
 from tests.harness.realkube import Object, RealKube
 
@@ -76,26 +77,6 @@ backend shop
   mode tcp
 """
 MORE_BACKENDS = ("ingress-http", "shop")
-
-
-def section(text: str, head: str) -> list[str]:
-    """The lines below `head` up to the next section, e.g. section(cfg, "backend other")."""
-    lines = text.splitlines()
-    # The Data Plane API appends " from unnamed_defaults_1" to a section's first line.
-    found = [i for i, line in enumerate(lines) if re.match(r"\S", line) and line.split()[:2] == head.split()]
-    assert found, f"no section {head!r} in:\n{text}"
-    body = []
-    for line in lines[found[0] + 1:]:
-        if re.match(r"\S", line) and not line.startswith("#"):
-            break
-        body.append(line)
-    return [line for line in body if line.strip()]
-
-
-def server_lines(text: str, backend: str = BACKEND) -> dict[str, str]:
-    """name -> the rest of its line"""
-    found = (re.match(r"\s+server (\S+) (.*)", line) for line in section(text, f"backend {backend}"))
-    return {m[1]: m[2].strip() for m in found if m}
 
 
 def without_ours(text: str) -> str:
@@ -271,22 +252,46 @@ class World:
         self.kube.admin.put(objects.endpoints(SERVICE, [(f"10.1.0.{i}", n) for i, n in enumerate(nodes, 1)],
                                               namespace=self.namespace))
 
-    # --- what HAProxy has
+    # --- what HAProxy has. A server that is out may be parked: its line is kept, in maintenance in the file and in HAProxy.
+    # One that drains may have a live line, and drains in the running HAProxy alone.
 
-    def ours(self, backend: str = BACKEND) -> dict[str, str]:
-        """Our server lines in the file."""
+    def all_ours(self, backend: str = BACKEND) -> dict[str, str]:
+        """Our server lines in the file, the parked ones, too."""
         return {k: v for k, v in server_lines(self.dataplane.file(), backend).items() if " backup" not in f" {v} "}
 
+    def ours(self, backend: str = BACKEND) -> dict[str, str]:
+        """Those in rotation, as far as the file says."""
+        return in_rotation(self.all_ours(backend))
+
+    def parked(self, backend: str = BACKEND) -> set[str]:
+        """Names of our lines that are `disabled`."""
+        return parked(self.all_ours(backend))
+
     def addresses(self, backend: str = BACKEND) -> dict[str, str]:
-        """Our servers in the file: name -> address:port"""
+        """Our servers in rotation in the file: name -> address:port"""
         return {name: rest.split()[0] for name, rest in self.ours(backend).items()}
 
+    def runtime_states(self, backend: str = BACKEND) -> dict[str, str]:
+        """Server -> "ready", "drain" or "maint", as HAProxy itself has it."""
+        return {name: state for name, state in self.haproxy.states(backend).items() if name != "sorry"}
+
+    def draining(self, backend: str = BACKEND) -> set[str]:
+        """Those that drain in the running HAProxy."""
+        return {name for name, state in self.runtime_states(backend).items() if state == "drain"}
+
+    def resting(self, backend: str = BACKEND) -> set[str]:
+        """Those that get no new connections, by whichever way: they drain or are in maintenance."""
+        return {name for name, state in self.runtime_states(backend).items() if state != "ready"}
+
     def running(self, backend: str = BACKEND) -> dict[str, str]:
-        """Server -> address that HAProxy runs with at this moment."""
-        return {k: f"{v['srv_addr']}:{v['srv_port']}" for k, v in self.haproxy.servers(backend).items() if k != "sorry"}
+        """Server -> address that HAProxy runs with at this moment, without those in maintenance."""
+        rows = self.haproxy.servers(backend).items()
+        return {name: f"{row['srv_addr']}:{row['srv_port']}" for name, row in rows
+                if name != "sorry" and admin_state(int(row["srv_admin_state"])) != "maint"}
 
     def expect_servers(self, wanted: dict[str, str], timeout: float = 30.0, backend: str = BACKEND) -> None:
-        """Until the file and the running HAProxy have exactly these: name -> address:port."""
+        """Until the file and the running HAProxy have exactly these in rotation: name -> address:port. One that drains is among
+        them where its line is live (expect_resting), a parked one is not."""
         def file_has_them() -> bool:
             assert self.addresses(backend) == wanted, f"the file has {self.addresses(backend)}"
             return True
@@ -298,6 +303,16 @@ class World:
         with self._telling():
             wait_until(file_has_them, timeout, f"servers {wanted} in {self.haproxy.config}")
             wait_until(haproxy_has_them, timeout, f"servers {wanted} in the running HAProxy")
+
+    def expect_resting(self, *nodes: str, timeout: float = 30.0, backend: str = BACKEND) -> None:
+        """Until these are kept, and get no new connections; whether others rest is not asked."""
+        def rest() -> bool:
+            kept, resting = set(self.all_ours(backend)), self.resting(backend)
+            assert set(nodes) <= kept & resting, f"the file has {sorted(kept)}, HAProxy rests {sorted(resting)}"
+            return True
+
+        with self._telling():
+            wait_until(rest, timeout, f"{nodes} resting in {self.haproxy.config} and HAProxy")
 
     def expect(self, *nodes: str, timeout: float = 30.0, backend: str = BACKEND, port: int = 0, mark: str = "",
                **addresses: str) -> None:

@@ -1,21 +1,21 @@
-"""One daemon between the Kubernetes double and a Data Plane API double that drives a real HAProxy."""
+"""One daemon between the Kubernetes double and one or more doubles of the Data Plane API, each driving a real HAProxy."""
 
 from __future__ import annotations
 
 import os
 import pathlib
-import re
 from typing import Any
 
 from tests.harness import objects
 from tests.harness.daemon import Daemon
 from tests.harness.haproxy import AUTH, DoubleDataPlane, HAProxy
 from tests.harness.kube import KubeDouble
-from tests.harness.process import ROOT, wait_until
+from tests.harness.process import ROOT
+
+from .pair import BACKEND, Pair
 
 NAMESPACE = "ingress"
 SERVICE = "web"
-BACKEND = "be"
 PORT = 30443
 
 TEMPLATE = """\
@@ -69,20 +69,46 @@ def program() -> pathlib.Path:
 
 
 class Rig:
-    """Nodes n1, n2, ... have the addresses 127.0.11.<i>; HAProxy starts with n1 alone, in step with one pod on n1."""
+    """Nodes n1, n2, ... have the addresses 127.0.11.<i>; HAProxy starts with n1 alone, in step with one pod on n1.
 
-    def __init__(self, home: pathlib.Path, template: str = TEMPLATE, play: str = "3.4", **kube: Any):
+    There can be several HAProxies, all alike at first: `pairs`. The rig's own methods ask the first one, which is also
+    `haproxy` and `dataplane`; `rig.pairs[1].servers()` and so on asks another."""
+
+    def __init__(self, home: pathlib.Path, template: str = TEMPLATE, play: str = "3.4", haproxies: int = 1, deaf: bool = False,
+                 **kube: Any):
         self.home = home
-        self.haproxy = HAProxy(home / "haproxy", template)
-        self.dataplane = DoubleDataPlane(self.haproxy, self.haproxy.config, home / "dataplane", play, reload_delay=0.2)
+        self._new = lambda directory: Pair(directory, template, play, deaf)
+        self.pairs = [self._new(home)]
+        self._started = 0
+        self.more(haproxies - 1)
         (home / "kube").mkdir()
         self.kube = KubeDouble(home / "kube", **kube)
         self.daemon: Daemon | None = None
 
+    @property
+    def haproxy(self) -> HAProxy:
+        return self.pairs[0].haproxy
+
+    @property
+    def dataplane(self) -> DoubleDataPlane:
+        return self.pairs[0].dataplane
+
+    def more(self, n: int = 1) -> list[Pair]:
+        """So many further HAProxies; of use to a daemon that is started after."""
+        made = [self._new(self.home / f"more-{len(self.pairs) + i}") for i in range(n)]
+        self.pairs += made
+        if self._started:
+            self._start_pairs()
+        return made
+
+    def _start_pairs(self) -> None:
+        while self._started < len(self.pairs):
+            self._started += 1
+            self.pairs[self._started - 1].start()
+
     def __enter__(self) -> "Rig":
         try:
-            self.haproxy.start()
-            self.dataplane.start()
+            self._start_pairs()
             self.kube.start()
             self.kube.put(*(objects.node(f"n{i}", f"127.0.11.{i}") for i in range(1, 6)))
             self.pods(1)
@@ -97,8 +123,8 @@ class Rig:
                 self.daemon.close() if kind is None else self.daemon.kill()
         finally:
             self.kube.stop()
-            self.dataplane.stop()
-            self.haproxy.stop()
+            for pair in self.pairs:
+                pair.stop()
 
     # --- Kubernetes
 
@@ -124,7 +150,8 @@ class Rig:
     def settings(self, **more: str) -> dict[str, str]:
         user, password = AUTH.split(":")
         env = {"INGRESS_NAMESPACE": NAMESPACE, "INGRESS_SERVICE_NAME": SERVICE, "HAPROXY_BACKEND_NAME": BACKEND,
-               "KUBECONFIG": str(self.kube.kubeconfig(self.home / "kubeconfig")), "HAPROXY_DATAPLANE_URL": self.dataplane.url,
+               "KUBECONFIG": str(self.kube.kubeconfig(self.home / "kubeconfig")),
+               "HAPROXY_DATAPLANE_URL": ",".join(pair.dataplane.url for pair in self.pairs),
                "HAPROXY_DATAPLANE_USERNAME": user, "HAPROXY_DATAPLANE_PASSWORD": password, "HAPROXY_BACKEND_PORT": str(PORT),
                "RESYNC_PERIOD": "30s", "LOG_LEVEL": "debug",
                # With two or three servers nearly every removal is more than half of them, which the brake would hold back for
@@ -137,54 +164,67 @@ class Rig:
         self.daemon = Daemon(self.home / "daemon", self.settings(**settings), program()).start()
         return self.daemon
 
-    # --- what came of it
+    # --- what came of it, at the first HAProxy; see Pair
 
     def lines(self, backend: str = BACKEND) -> dict[str, str]:
-        """Server lines of a backend in the file: name -> what follows it."""
-        found = re.search(rf"^backend {re.escape(backend)}(?: .*)?\n((?:[^\S\n].*\n|\n)*)", self.dataplane.file(), re.M)
-        assert found, f"no backend {backend} in the file"
-        return dict(re.findall(r"^\s+server (\S+) (.*)$", found[1], re.M))
+        return self.pairs[0].lines(backend)
+
+    def all_lines(self, backend: str = BACKEND) -> dict[str, str]:
+        return self.pairs[0].all_lines(backend)
+
+    def parked(self, backend: str = BACKEND) -> set[str]:
+        return self.pairs[0].parked(backend)
 
     def servers(self, backend: str = BACKEND) -> set[str]:
-        """Names of the server lines of a backend in the file."""
-        return set(self.lines(backend))
+        return self.pairs[0].servers(backend)
 
     def addresses(self, backend: str = BACKEND) -> dict[str, str]:
-        """Name -> address:port in the file, without the backup that is not ours."""
-        return {name: line.split()[0] for name, line in self.lines(backend).items() if name != "sorry"}
+        return self.pairs[0].addresses(backend)
+
+    def runtime_states(self, backend: str = BACKEND) -> dict[str, str]:
+        return self.pairs[0].runtime_states(backend)
+
+    def draining(self, backend: str = BACKEND) -> set[str]:
+        return self.pairs[0].draining(backend)
+
+    def resting(self, backend: str = BACKEND) -> set[str]:
+        return self.pairs[0].resting(backend)
 
     def wait_servers(self, *nodes: int, timeout: float = 20, backend: str = BACKEND) -> None:
-        """Until the file has exactly these nodes (and the backup that is not ours), and HAProxy runs them."""
-        wanted = {f"n{i}" for i in nodes} | ({"sorry"} if backend == BACKEND else set())
-        wait_until(lambda: self.servers(backend) == wanted, timeout, f"servers {sorted(wanted)} in the file")
-        wait_until(lambda: set(self.haproxy.servers(backend)) == wanted, timeout, f"servers {sorted(wanted)} in HAProxy")
+        self.pairs[0].wait_servers(*nodes, timeout=timeout, backend=backend)
+
+    def wait_servers_everywhere(self, *nodes: int, timeout: float = 20, backend: str = BACKEND) -> None:
+        for pair in self.pairs:
+            pair.wait_servers(*nodes, timeout=timeout, backend=backend)
 
     def wait_addresses(self, wanted: dict[str, str], timeout: float = 20, backend: str = BACKEND) -> None:
-        """Until our servers in the file are these: name -> address:port."""
-        def are() -> bool:
-            found = self.addresses(backend)
-            assert found == wanted, found
-            return True
+        self.pairs[0].wait_addresses(wanted, timeout, backend)
 
-        wait_until(are, timeout, f"servers {wanted} in the file")
+    def wait_parked(self, *nodes: int, timeout: float = 20, backend: str = BACKEND) -> None:
+        self.pairs[0].wait_parked(*nodes, timeout=timeout, backend=backend)
 
-    def wait_in_sync(self, timeout: float = 20, backends: int = 1) -> None:
+    def wait_draining(self, *nodes: int, timeout: float = 20, backend: str = BACKEND) -> None:
+        self.pairs[0].wait_draining(*nodes, timeout=timeout, backend=backend)
+
+    def wait_in_sync(self, timeout: float = 20, backends: int = 1, targets: int = 0) -> None:
+        """Until so many backends are in step on so many HAProxies (default: on all)."""
         assert self.daemon
-        self.daemon.wait_metric("in_sync", backends, timeout)
+        self.daemon.wait_metric("in_sync", backends * (targets or len(self.pairs)), timeout)
 
     def hand_edit(self, text: str) -> None:
-        """haproxy.cfg as an editor saves it: beside it, and renamed over it. In place the API could read it half written."""
-        beside = self.dataplane.config.with_suffix(".edited")
-        beside.write_text(text)
-        os.replace(beside, self.dataplane.config)
+        self.pairs[0].hand_edit(text)
 
     def transactions(self) -> list[dict[str, Any]]:
-        return list(self.dataplane.get("/transactions").json() or [])
+        return self.pairs[0].transactions()
 
     def commits(self) -> int:
-        """How many transactions the Data Plane API took over (200, 202)."""
-        return len([w for w in self.writes() if w[0] == "PUT" and "/transactions/" in w[1] and w[2] in (200, 202)])
+        return self.pairs[0].commits()
+
+    def fast_writes(self) -> int:
+        return self.pairs[0].fast_writes()
+
+    def calls(self) -> int:
+        return self.pairs[0].calls()
 
     def writes(self) -> list[tuple[str, str, int]]:
-        """(method, path, status) of everything but GETs that the Data Plane API saw."""
-        return [(r["method"], r["path"], r["status"]) for r in self.dataplane.requests() if r["method"] != "GET"]
+        return self.pairs[0].writes()

@@ -21,20 +21,8 @@ def pods(rig: Rig, **states: dict[str, bool]) -> None:
                                                    for name, state in states.items()], namespace=NAMESPACE))
 
 
-def resting(rig: Rig) -> set[str]:
-    """Servers in maintenance in the file."""
-    return {name for name, line in rig.lines().items() if "disabled" in line.split()}
-
-
-def admin_state(rig: Rig, server: str) -> int:
-    """HAProxy's own: bit 0 is forced maintenance, bit 2 by configuration."""
-    return int(rig.haproxy.servers(BACKEND)[server]["srv_admin_state"])
-
-
 def wait_resting(rig: Rig, *names: str) -> None:
-    wait_until(lambda: resting(rig) == set(names), 20, f"{names or 'nothing'} in maintenance in the file")
-    wait_until(lambda: {name for name in rig.haproxy.servers(BACKEND) if admin_state(rig, name)} == set(names), 20,
-               f"{names or 'nothing'} in maintenance in HAProxy")
+    wait_until(lambda: rig.resting() == set(names), 20, f"no new connections for {names or 'nobody'} in HAProxy")
 
 
 # --- draining
@@ -95,8 +83,8 @@ def test_last_ones_serve_while_they_terminate(rig: Rig) -> None:
     commits = rig.commits()
     pods(rig, n1=objects.TERMINATING, n2=objects.TERMINATING)
     pods(rig, n1=objects.TERMINATING, n2=objects.TERMINATING, n3=objects.READY)  # and then others can do the work
-    wait_until(lambda: resting(rig) == {"n1", "n2"}, 20, "both in maintenance once n3 is ready")
-    assert set(rig.lines()) - {"sorry"} == {"n1", "n2", "n3"}
+    wait_until(lambda: rig.resting() == {"n1", "n2"}, 20, "both in maintenance once n3 is ready")
+    assert set(rig.all_lines()) - {"sorry"} == {"n1", "n2", "n3"}
     assert rig.commits() <= commits + 2
 
 
@@ -106,7 +94,7 @@ def test_no_draining_where_it_is_switched_off(rig: Rig) -> None:
     rig.wait_servers(1, 2)
     pods(rig, n1=objects.READY, n2=objects.TERMINATING)
     rig.wait_servers(1)
-    assert not resting(rig)
+    assert not rig.resting()
 
 
 def test_daemon_that_starts_while_a_server_drains(rig: Rig) -> None:
