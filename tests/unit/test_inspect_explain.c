@@ -142,6 +142,92 @@ START_TEST(haproxy_away)
 }
 END_TEST
 
+/* ---- what the running HAProxy has of it ---- */
+
+#define OTHER "\nserver n2 10.0.0.2:30443 check weight 100"
+#define NOW "  now in HAProxy  server n1 10.0.0.1:30443 check weight 100"
+
+START_TEST(live_and_running)
+{
+    world_see_running(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "server n1 10.0.0.1:30443 check weight 100",
+                      "n1 ready");
+    expect(HEADING LIVE NOW "\n"
+                            "                  live: the running HAProxy has it in ready\n"
+                            "  next            nothing: it is as it should be\n");
+}
+END_TEST
+
+START_TEST(draining_where_it_was_told_and_where_not)
+{
+    w.report.target_count = 3;
+    struct inspect_backend *b = add("n1 10.0.0.1:30443 draining; n2 10.0.0.2:30443", SERVER_DRAINING);
+    const char *line = "server n1 10.0.0.1:30443 check weight 100" OTHER;
+    world_see_running(&w, b, line, "n1 drain; n2 ready");
+    world_see_running(&w, world_in(&w, 1, b), line, "n1 ready; n2 ready");
+    world_see_running(&w, world_in(&w, 2, b), line, "!HTTP 500");
+    expect(HEADING
+           "  node n1: draining\n    it is wanted\n\n  [x] known       Node n1 is known\n\n"
+           "  HAProxy http://lb1:5555\n" NOW "\n"
+           "                  drains: the running HAProxy alone was told, no new connections, the open ones live\n"
+           "                  on\n"
+           "  next            nothing: it is as it should be\n"
+           "\n"
+           "  HAProxy http://lb2:5555\n" NOW "\n"
+           "                  live: the running HAProxy has it in ready\n"
+           "  next            ~ drain, in the running HAProxy alone: n1 is wanted\n"
+           "\n"
+           "  HAProxy unix:/run/lb3.sock\n" NOW "\n"
+           "                  what HAProxy runs cannot be read: HTTP 500\n"
+           "  next            ~ maintenance on (draining)\n"
+           "                  by a transaction and a reload\n");
+}
+END_TEST
+
+START_TEST(set_by_hand)
+{
+    world_see_running(&w, add("n1 10.0.0.1:30443; n2 10.0.0.2:30443", SERVER_LIVE),
+                      "server n1 10.0.0.1:30443 check weight 100" OTHER, "n1 drain; n2 ready");
+    expect(HEADING LIVE NOW
+           "\n"
+           "                  set to drain by hand in the running HAProxy: left alone until taken back (state\n"
+           "                  ready)\n"
+           "  next            nothing: it is as it should be\n");
+}
+END_TEST
+
+START_TEST(parked_and_to_be_parked)
+{
+    w.park_ttl_ms = 1000;
+    w.report.target_count = 2;
+    struct inspect_backend *b = add("n2 10.0.0.2:30443; out n1 it is tainted", SERVER_OUT);
+    world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100 disabled" OTHER, "n1 maint; n2 ready");
+    world_see_running(&w, world_in(&w, 1, b), "server n1 10.0.0.1:30443 check weight 100" OTHER, "n1 ready; n2 ready");
+    expect(HEADING OUT "  HAProxy http://lb1:5555\n" NOW " disabled\n"
+                       "                  parked: in maintenance, kept so that its return needs no reload\n"
+                       "  next            nothing: it stays parked\n"
+                       "\n"
+                       "  HAProxy http://lb2:5555\n" NOW "\n"
+                       "                  live: the running HAProxy has it in ready\n"
+                       "  next            ~ maintenance on (parked)\n"
+                       "                  without a reload\n");
+}
+END_TEST
+
+START_TEST(one_haproxy_is_away)
+{
+    w.report.target_count = 2;
+    struct inspect_backend *b = add("n1 10.0.0.1:30443", SERVER_LIVE);
+    world_unseen(b, "connection refused");
+    world_see_running(&w, world_in(&w, 1, b), "server n1 10.0.0.1:30443 check weight 100", "n3 ready");
+    expect(HEADING LIVE "  HAProxy http://lb1:5555\n"
+                        "  now in HAProxy  not known, HAProxy could not be read: connection refused\n"
+                        "\n"
+                        "  HAProxy http://lb2:5555\n" NOW "\n"
+                        "                  the running HAProxy does not have it\n"
+                        "  next            nothing: it is as it should be\n");
+}
+END_TEST
+
 START_TEST(known_in_one_backend_only)
 {
     world_see(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "server n1 10.0.0.1:30443 check weight 100");
@@ -166,7 +252,12 @@ START_TEST(known_nowhere)
         "nothing is known by the name n\\x1b: it is no Node, no node that an endpoint names, and no address of\n"
         "an endpoint that names none\n");
     w.report.nearest = mem_strdup("n1, n2");
+    w.report.target_count = 2;
+    struct inspect_backend *b = world_in(&w, 1, &world_target(&w)->backends[0]);
+    w.report.node = "n1";
+    world_see(&w, b, "server n1 10.0.0.1:30443 check");
     cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_problems, false);
+    ck_assert_ptr_nonnull(strstr(text, "\nHAProxy http://lb2:5555 has a server of that name in backend be: "));
     ck_assert(str_has_suffix(text, "\ndid you mean n1, n2?\n"));
     w.report.missing = mem_strdup("[-]watch nodes: x\n"); /* then it is not said that there is none */
     world_expect(&w, inspect_print_problems, "Kubernetes did not tell all in time:\n  [-] watch nodes: x\n");
@@ -213,6 +304,11 @@ int main(void)
     tcase_add_test(tc, no_such_backend);
     tcase_add_test(tc, undecided);
     tcase_add_test(tc, haproxy_away);
+    tcase_add_test(tc, live_and_running);
+    tcase_add_test(tc, draining_where_it_was_told_and_where_not);
+    tcase_add_test(tc, set_by_hand);
+    tcase_add_test(tc, parked_and_to_be_parked);
+    tcase_add_test(tc, one_haproxy_is_away);
     tcase_add_test(tc, known_in_one_backend_only);
     tcase_add_test(tc, known_nowhere);
     tcase_add_test(tc, colours_and_what_a_peer_wrote);

@@ -17,11 +17,13 @@ static struct world {
     char path[128];
     void (*on_answer)(void *arg, const struct dataplane_answer *a);
     void *arg;
-    unsigned looks;      /* begun */
-    unsigned split_till; /* in so many of them the file is older than what the API says */
-    const char *reloads; /* NULL: 404 */
-    const char *dead;    /* no answer to a path with this in it */
-    const char *silent;  /* nothing at all */
+    unsigned looks;          /* begun */
+    unsigned split_till;     /* in so many of them the file is older than what the API says */
+    const char *reloads;     /* NULL: 404 */
+    const char *file, *runs; /* servers in the file and in what runs, as JSON lists */
+    unsigned runs_from;      /* in looks before this one the running HAProxy has none of them */
+    const char *dead;        /* no answer to a path with this in it */
+    const char *silent;      /* nothing at all */
     unsigned done;
 } w;
 
@@ -85,6 +87,12 @@ static const char *body_of(const char *path)
         return w.looks <= w.split_till ? "# _version=6\nbackend be\n" : "# _version=7\nbackend be\n";
     if (str_has_suffix(path, "/reloads"))
         return w.reloads;
+    if (str_has_suffix(path, "/configuration/backends/be/servers"))
+        return w.file;
+    if (str_has_suffix(path, "/runtime/backends/be/servers"))
+        return w.looks < w.runs_from ? "[]" : w.runs;
+    if (str_has_suffix(path, "/info"))
+        return "{\"info\":{\"pid\":7,\"uptime\":9}}";
     return "[]";
 }
 
@@ -134,7 +142,7 @@ static void setup(void)
 {
     static const char *const names[] = {"be"};
     static const struct diff_rules rules;
-    w = (struct world){.now_ms = 1000, .reloads = "[]"};
+    w = (struct world){.now_ms = 1000, .reloads = "[]", .file = "[]", .runs = "[]"};
     inspect_haproxy_init(&h, NULL, NULL, names, 1, &rules, on_done, NULL);
     inspect_haproxy_start(&h, 5000);
 }
@@ -220,6 +228,105 @@ START_TEST(no_answer_for_the_list_of_reloads)
 }
 END_TEST
 
+/* ---- what it runs ---- */
+
+#define LINE "[{\"name\":\"n1\",\"address\":\"10.0.0.1\",\"port\":80}]"
+#define ROW \
+    "[{\"name\":\"n1\",\"address\":\"10.0.0.1\",\"port\":80,\"admin_state\":\"ready\",\"operational_state\":\"up\"}]"
+#define DRIFT "backend be: server n1: HAProxy does not have it"
+
+static void expect_drift(const char *drift, unsigned looks)
+{
+    ck_assert_msg(str_eq(h.drift, drift), "%s", h.drift != NULL ? h.drift : "no drift");
+    ck_assert_uint_eq(w.looks, looks);
+}
+
+START_TEST(it_runs_what_the_file_says)
+{
+    w.file = LINE;
+    w.runs = ROW;
+    run();
+    expect(true, false, NULL);
+    expect_drift(NULL, 1);
+    ck_assert(h.found[0].runtime.readable);
+    ck_assert_ptr_nonnull(runtime_find(&h.found[0].runtime, "n1"));
+}
+END_TEST
+
+START_TEST(it_runs_something_else_for_a_moment)
+{
+    w.file = LINE;
+    w.runs = ROW;
+    w.runs_from = 2;
+    run();
+    expect(true, false, NULL);
+    expect_drift(NULL, 2);
+    ck_assert_uint_eq(w.now_ms, 2000);
+}
+END_TEST
+
+START_TEST(it_runs_something_else)
+{
+    w.file = LINE;
+    run();
+    expect(true, true, NULL);
+    expect_drift(DRIFT, 2);
+}
+END_TEST
+
+START_TEST(it_runs_something_else_and_nobody_knows_of_reloads)
+{
+    w.file = LINE;
+    w.reloads = NULL;
+    run();
+    expect(true, true, "the list of reloads cannot be read, so the last one counts as good: HTTP 404: no such page");
+    expect_drift(DRIFT, 2);
+}
+END_TEST
+
+/* That reload mends it, or is to blame: it is told once. */
+START_TEST(it_runs_something_else_as_a_reload_is_to_come_or_failed)
+{
+    static const char *const reloads[] = {
+        "[{\"id\":\"2026-01-01-1\",\"status\":\"in_progress\"}]",
+        "[{\"id\":\"2026-01-01-1\",\"status\":\"failed\",\"response\":\"[ALERT] no room\",\"reload_timestamp\":1}]"};
+    w.file = LINE;
+    w.reloads = reloads[_i];
+    run();
+    ck_assert(h.dirty == (_i == 1));
+    ck_assert_ptr_nonnull(h.warning);
+    expect_drift(NULL, 2);
+}
+END_TEST
+
+START_TEST(what_it_runs_cannot_be_read)
+{
+    w.file = LINE;
+    w.runs = NULL;
+    run();
+    expect(true, false, NULL);
+    expect_drift(NULL, 2);
+    ck_assert(!h.found[0].runtime.readable);
+    ck_assert_ptr_nonnull(strstr(h.found[0].runtime.why, "HTTP 404"));
+}
+END_TEST
+
+/* The file was read by then. */
+START_TEST(it_does_not_say_what_it_runs)
+{
+    static const char *const silent[] = {"/runtime/info", "/runtime/backends"};
+    w.file = LINE;
+    w.silent = silent[_i];
+    run();
+    expect(true, false,
+           "the list of reloads cannot be read, so the last one counts as good: http://api did not answer all within "
+           "5.0 s");
+    expect_drift(NULL, 1);
+    ck_assert_str_eq(h.found[0].runtime.why, "http://api did not answer all within 5.0 s");
+    ck_assert_uint_eq(h.found[0].backend.server_count, 1);
+}
+END_TEST
+
 START_TEST(an_answer_that_breaks_off)
 {
     w.dead = "/servers";
@@ -250,6 +357,13 @@ int main(void)
     tcase_add_test(tc, a_reload_to_come);
     tcase_add_test(tc, no_list_of_reloads);
     tcase_add_test(tc, no_answer_for_the_list_of_reloads);
+    tcase_add_test(tc, it_runs_what_the_file_says);
+    tcase_add_test(tc, it_runs_something_else_for_a_moment);
+    tcase_add_test(tc, it_runs_something_else);
+    tcase_add_test(tc, it_runs_something_else_and_nobody_knows_of_reloads);
+    tcase_add_loop_test(tc, it_runs_something_else_as_a_reload_is_to_come_or_failed, 0, 2);
+    tcase_add_test(tc, what_it_runs_cannot_be_read);
+    tcase_add_loop_test(tc, it_does_not_say_what_it_runs, 0, 2);
     tcase_add_test(tc, an_answer_that_breaks_off);
     tcase_add_test(tc, no_answer);
     Suite *s = suite_create("inspect_haproxy");

@@ -108,6 +108,83 @@ START_TEST(what_the_brake_holds)
 }
 END_TEST
 
+START_TEST(what_needs_a_reload_and_what_is_told)
+{
+    w.park_ttl_ms = 1000;
+    struct inspect_backend *b = world_add(
+        &w, "be",
+        "n1 10.0.0.9:30443; n3 10.0.0.3:30443; n4 10.0.0.4:30443 draining; n6 10.0.0.6:30443; out n2 it is tainted");
+    world_see_running(
+        &w, b,
+        "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check\nserver n4 10.0.0.4:30443 "
+        "check weight 100\nserver n5 10.0.0.5:30443 check disabled\nserver n6 10.0.0.6:30443 check weight 100",
+        "n1 drain; n2 ready; n4 ready; n5 maint; n6 ready");
+    expect_part("\"verdict\":\"changes\",\"why\":null,\"note\":null,\"settings\":null,\"create\":false,\"reload\":true,"
+                "\"reload_why\":\"server n3 is new\",");
+    expect_part(
+        "\"detail\":\"address 10.0.0.1 -> 10.0.0.9\",\"reason\":\"n1 is wanted\",\"loss\":false,\"announced\":false,"
+        "\"parks\":false,\"reload\":false}");
+    expect_part(
+        "\"server\":\"n2\",\"address\":\"10.0.0.2\",\"port\":30443,\"weight\":null,\"state\":\"out\",\"detail\":"
+        "\"maintenance on (parked)\",\"reason\":\"node n2: it is tainted\",\"loss\":true,\"announced\":false,"
+        "\"parks\":true,\"reload\":false}");
+    expect_part(
+        "\"state\":\"draining\",\"detail\":\"maintenance on (draining)\",\"reason\":\"n4 is wanted\",\"loss\":true,"
+        "\"announced\":true,\"parks\":false,\"reload\":true}");
+    expect_part("\"held\":[],\"told\":[{\"server\":\"n2\",\"state\":\"maint\",\"reason\":\"it leaves\"},"
+                "{\"server\":\"n4\",\"state\":\"drain\",\"reason\":\"n4 is wanted\"}],"
+                "\"by_hand\":[{\"server\":\"n1\",\"state\":\"drain\"}],\"parked\":[\"n5\"],\"runtime\":null,");
+}
+END_TEST
+
+/* The address of a draining server is written, and it goes on draining. */
+START_TEST(a_change_of_what_drains)
+{
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; n2 10.0.0.2:30443 draining");
+    world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.9:30443 check weight 100",
+                      "n1 ready; n2 drain");
+    expect_part("\"weight\":100,\"state\":\"draining\",\"detail\":\"address 10.0.0.9 -> 10.0.0.2\",");
+    expect_part("\"told\":[],");
+}
+END_TEST
+
+START_TEST(only_told)
+{
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; n2 10.0.0.2:30443 draining");
+    world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check weight 100",
+                      "n1 ready; n2 ready");
+    expect_part("\"in_step\":false,");
+    expect_part(
+        "\"verdict\":\"changes\",\"why\":null,\"note\":null,\"settings\":null,\"create\":false,\"reload\":false,"
+        "\"reload_why\":null,\"changes\":[],");
+}
+END_TEST
+
+START_TEST(several_haproxies)
+{
+    w.report.target_count = 3;
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
+    world_see(&w, b, "server n1 10.0.0.1:30443 check weight 100");
+    world_unseen(world_in(&w, 1, b), "connection refused");
+    world_see_running(&w, world_in(&w, 2, b), "server n1 10.0.0.9:30443 check weight 100", "!HTTP 500");
+    w.report.targets[2].warning = mem_strdup("a reload is to come");
+    w.report.targets[2].drift = mem_strdup("backend be: server n7: x");
+    expect_part(
+        "{\"in_step\":false,\"problems\":[\"HAProxy http://lb2:5555: connection refused\","
+        "\"HAProxy unix:/run/lb3.sock: a reload is to come\","
+        "\"HAProxy unix:/run/lb3.sock: HAProxy runs something else than its file says: backend be: server n7: x\"],"
+        "\"haproxies\":[{\"url\":\"http://lb1:5555\",\"in_step\":true,\"problem\":null,\"note\":null,\"drift\":null},"
+        "{\"url\":\"http://lb2:5555\",\"in_step\":false,\"problem\":\"connection "
+        "refused\",\"note\":null,\"drift\":null},"
+        "{\"url\":\"unix:/run/lb3.sock\",\"in_step\":false,\"problem\":null,\"note\":\"a reload is to come\","
+        "\"drift\":\"backend be: server n7: x\"}],\"backends\":[{\"backend\":\"be\",\"haproxy\":\"http://lb1:5555\",");
+    expect_part("{\"backend\":\"be\",\"haproxy\":\"http://lb2:5555\",");
+    expect_part("{\"backend\":\"be\",\"haproxy\":\"unix:/run/lb3.sock\",");
+    expect_part("\"reload\":true,\"reload_why\":\"what HAProxy runs cannot be read: HTTP 500\",");
+    expect_part("\"runtime\":\"HTTP 500\",");
+}
+END_TEST
+
 START_TEST(what_was_left_out)
 {
     static char n8[] = "n8";
@@ -197,6 +274,10 @@ int main(void)
     tcase_add_test(tc, in_step);
     tcase_add_test(tc, each_change_with_all_it_has);
     tcase_add_test(tc, what_the_brake_holds);
+    tcase_add_test(tc, what_needs_a_reload_and_what_is_told);
+    tcase_add_test(tc, a_change_of_what_drains);
+    tcase_add_test(tc, only_told);
+    tcase_add_test(tc, several_haproxies);
     tcase_add_test(tc, what_was_left_out);
     tcase_add_test(tc, problems);
     tcase_add_test(tc, waiting_and_a_port_that_is_not_known);

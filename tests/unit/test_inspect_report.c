@@ -49,6 +49,21 @@ START_TEST(the_worst_of_two_counts)
 }
 END_TEST
 
+START_TEST(the_worst_of_two_haproxies_counts)
+{
+    struct inspect_world w;
+    world_init(&w);
+    w.report.target_count = 2;
+    struct inspect_backend *b = add(&w, PLAN_IN_STEP), *other = world_in(&w, 1, b);
+    other->seen = true;
+    other->plan.verdict = verdicts[_i].plan;
+    ck_assert_int_eq(inspect_plan_status(&w.report), verdicts[_i].status);
+    ck_assert_int_eq(inspect_target_status(&w.report, &w.report.targets[0]), 0);
+    ck_assert_int_eq(inspect_target_status(&w.report, &w.report.targets[1]), verdicts[_i].status);
+    world_fini(&w);
+}
+END_TEST
+
 START_TEST(what_was_not_read_is_not_known)
 {
     struct inspect_world w;
@@ -84,6 +99,7 @@ int main(void)
     TCase *tc = tcase_create("inspect_report");
     tcase_add_loop_test(tc, one_backend, 0, (int)array_len(verdicts));
     tcase_add_loop_test(tc, the_worst_of_two_counts, 0, (int)array_len(verdicts));
+    tcase_add_loop_test(tc, the_worst_of_two_haproxies_counts, 0, (int)array_len(verdicts));
     tcase_add_test(tc, what_was_not_read_is_not_known);
     tcase_add_test(tc, an_explanation_in_any_backend_is_one);
     Suite *s = suite_create("inspect_report");

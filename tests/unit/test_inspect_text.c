@@ -128,9 +128,9 @@ START_TEST(the_brake_holds_a_part)
            "  ! n2  10.0.0.2:30443  weight 100  held  node n2: gone\n"
            "  = n1  10.0.0.1:30443  weight 100        n1 is wanted\n"
            "\n"
-           "  1 change: 1 to add; the brake holds the rest: 1 of 2 live servers would go at once (n2), more than\n"
-           "            MAX_LOSS_PERCENT=20 allows without an announcement; they stay for one RESYNC_PERIOD and\n"
-           "            go then, unless they are wanted again\n");
+           "  1 change: 1 to add; by a transaction and a reload; the brake holds the rest: 1 of 2 live servers\n"
+           "            would go at once (n2), more than MAX_LOSS_PERCENT=20 allows without an announcement;\n"
+           "            they stay for one RESYNC_PERIOD and go then, unless they are wanted again\n");
 }
 END_TEST
 
@@ -203,6 +203,149 @@ START_TEST(two_backends_have_a_line_between_them)
                    "\n"
                    "backend be2  <-  Service ingress/web port https  (NodePort, policy Local, nodePort 30443)\n"
                    "  could not tell: it answers in riddles\n");
+}
+END_TEST
+
+/* ---- with and without a reload, parked, by hand ---- */
+
+#define LINES                                                                                \
+    "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check weight 100\n" \
+    "server n4 10.0.0.4:30443 check weight 100\nserver n10 10.0.0.10:30443 check weight 100 disabled\n"
+
+START_TEST(all_without_a_reload)
+{
+    w.park_ttl_ms = 1000;
+    struct inspect_backend *b =
+        world_add(&w, "be", "n1 10.0.0.9:30443; n4 10.0.0.4:30443 draining; out n2 it is tainted; out n10 gone");
+    world_see_running(&w, b, LINES "server n7 10.0.0.7:30443 check disabled",
+                      "n1 ready; n2 ready; n4 ready; n10 maint; n7 maint");
+    expect(HEADING "  ~ n1  address 10.0.0.1 -> 10.0.0.9         n1 is wanted\n"
+                   "  ~ n2  maintenance on (parked)              node n2: it is tainted\n"
+                   "  ~ n4  drain, in the running HAProxy alone  n4 is wanted\n"
+                   "\n"
+                   "  . parked: n7, n10 (maintenance, kept so that their return needs no reload)\n"
+                   "  ! node n10: gone\n"
+                   "\n"
+                   "  3 changes: 1 to change, 1 to drain, 1 to park; without a reload\n");
+}
+END_TEST
+
+/* The file says the drain, too, as a reload would forget what was told. */
+START_TEST(some_need_a_reload)
+{
+    w.park_ttl_ms = 1000;
+    w.rules.diff.balance = "roundrobin";
+    struct inspect_backend *b =
+        world_add(&w, "be",
+                  "n1 10.0.0.9:30443; n3 10.0.0.3:30443; n4 10.0.0.4:30443 draining; spare n5 10.0.0.5:30443; "
+                  "out n2 gone");
+    world_see_running(&w, b, LINES, "n1 ready; n2 ready; n4 ready; n10 maint");
+    expect(HEADING
+           "  ~ balance (none) -> roundrobin\n"
+           "  + n3  10.0.0.3:30443  weight 100  reload          n3 is wanted\n"
+           "  + n5  10.0.0.5:30443  weight 100  parked  reload  n5 is wanted\n"
+           "  ~ n1  address 10.0.0.1 -> 10.0.0.9                n1 is wanted\n"
+           "  ~ n2  maintenance on (parked)                     node n2: gone\n"
+           "  ~ n4  maintenance on (draining)  reload           n4 is wanted\n"
+           "\n"
+           "  . parked: n10 (maintenance, kept so that its return needs no reload)\n"
+           "\n"
+           "  6 changes: 1 to add, 2 to change, 2 to park, settings; 2 without a reload, 4 by a transaction and\n"
+           "             a reload\n");
+}
+END_TEST
+
+START_TEST(in_step_with_what_was_told_and_set_by_hand)
+{
+    w.park_ttl_ms = 1000;
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; n2 10.0.0.2:30443; n4 10.0.0.4:30443 draining");
+    world_see_running(&w, b, LINES, "n1 ready; n2 maint; n4 drain; n10 maint");
+    expect(HEADING "  = n1  10.0.0.1:30443  weight 100                 n1 is wanted\n"
+                   "  = n2  10.0.0.2:30443  weight 100  maint by hand  n2 is wanted\n"
+                   "  = n4  10.0.0.4:30443  weight 100  draining       n4 is wanted\n"
+                   "\n"
+                   "  ! set by hand in the running HAProxy: n2 is in maint; left alone until taken back (state ready)\n"
+                   "  . parked: n10 (maintenance, kept so that its return needs no reload)\n"
+                   "\n"
+                   "  in step: 3 servers, 1 draining\n");
+}
+END_TEST
+
+/* Nothing is live, and what is parked is no last good server. */
+START_TEST(holding_beside_parked_ones)
+{
+    w.park_ttl_ms = 1000;
+    struct inspect_backend *b = world_add(&w, "be", "");
+    world_see_running(&w, b,
+                      "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check weight 100 disabled",
+                      "n1 drain; n2 maint");
+    expect(HEADING "  ! n1  10.0.0.1:30443  weight 100  held\n"
+                   "\n"
+                   "  . parked: n2 (maintenance, kept so that its return needs no reload)\n"
+                   "\n"
+                   "  holding: none of the Service's 2 endpoints is ready; ALLOW_EMPTY is false, so the last good\n"
+                   "           servers stay (1)\n");
+}
+END_TEST
+
+START_TEST(what_runs_cannot_be_read)
+{
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.9:30443");
+    world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100", "!HTTP 500: no socket");
+    expect(HEADING
+           "  ~ n1  address 10.0.0.1 -> 10.0.0.9  n1 is wanted\n"
+           "\n"
+           "  1 change: 1 to change; by a transaction and a reload (what HAProxy runs cannot be read: HTTP 500:\n"
+           "            no socket)\n");
+}
+END_TEST
+
+START_TEST(it_runs_something_else)
+{
+    world_target(&w)->dirty = true;
+    world_target(&w)->drift = mem_strdup("backend be: server n1: HAProxy does not have it");
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
+    world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100", "n2 ready");
+    expect(HEADING "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
+                   "\n"
+                   "  reload again: HAProxy runs something else than its file says, so an empty commit would load the\n"
+                   "                file\n");
+    world_expect(&w, inspect_print_problems,
+                 "note: HAProxy runs something else than its file says: backend be: server n1: HAProxy does not have\n"
+                 "      it\n");
+    world_see_running(&w, b, "server n1 10.0.0.9:30443 check weight 100", "n1 ready");
+    expect(HEADING "  ~ n1  address 10.0.0.9 -> 10.0.0.1  n1 is wanted\n"
+                   "\n"
+                   "  1 change: 1 to change; by a transaction and a reload (HAProxy is to be reloaded anyway)\n");
+}
+END_TEST
+
+START_TEST(a_section_for_each_haproxy)
+{
+    w.report.target_count = 3;
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443"), *two = world_add(&w, "two", "");
+    const struct inspect_backend *all[] = {b, two};
+    for (size_t i = 0; i < array_len(all); i++)
+        world_unseen(world_in(&w, 1, all[i]), "connection refused");
+    world_unseen(two, "it answers in riddles");
+    world_unseen(world_in(&w, 2, two), "HTTP 503");
+    world_see(&w, world_in(&w, 2, b), "server n1 10.0.0.1:30443 check weight 100");
+    world_see(&w, b, "server n1 10.0.0.1:30443 check weight 7");
+    w.report.targets[2].warning = mem_strdup("a reload is still to come");
+#define TWO "backend two  <-  Service ingress/web port https  (NodePort, policy Local, nodePort 30443)\n"
+    expect("HAProxy http://lb1:5555\n" HEADING "  = n1  10.0.0.1:30443  weight 7  n1 is wanted\n"
+           "\n"
+           "  in step: 1 server\n"
+           "\n" TWO "  could not tell: it answers in riddles\n"
+           "\n"
+           "HAProxy http://lb2:5555\n"
+           "  could not tell: connection refused\n"
+           "\n"
+           "HAProxy unix:/run/lb3.sock\n" HEADING "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
+           "\n"
+           "  in step: 1 server\n"
+           "\n" TWO "  could not tell: HTTP 503\n");
+    world_expect(&w, inspect_print_problems, "note: HAProxy unix:/run/lb3.sock: a reload is still to come\n");
 }
 END_TEST
 
@@ -434,6 +577,13 @@ int main(void)
     tcase_add_test(tc, unseen);
     tcase_add_test(tc, reload_again);
     tcase_add_test(tc, two_backends_have_a_line_between_them);
+    tcase_add_test(tc, all_without_a_reload);
+    tcase_add_test(tc, some_need_a_reload);
+    tcase_add_test(tc, in_step_with_what_was_told_and_set_by_hand);
+    tcase_add_test(tc, holding_beside_parked_ones);
+    tcase_add_test(tc, what_runs_cannot_be_read);
+    tcase_add_test(tc, it_runs_something_else);
+    tcase_add_test(tc, a_section_for_each_haproxy);
     tcase_add_test(tc, what_was_left_out);
     tcase_add_test(tc, many_ordinary_ones_are_counted);
     tcase_add_test(tc, reasons_of_the_rules);
