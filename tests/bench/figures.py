@@ -89,8 +89,8 @@ def of(run: Run) -> Figures:
         p50_ms=_ms(percentile(seconds, 50)), p99_ms=_ms(percentile(seconds, 99)), max_ms=_ms(percentile(seconds, 100)),
         out_ms=tuple(_out(run)), last_ms=tuple(_last(run)), back_ms=tuple(_back(run)),
         broken=len(run.traffic.broken), slowest_talk_ms=max((v.slowest for v in run.traffic.visits), default=0) * 1000,
-        generator_late_ms=run.traffic.latest * 1000, looks_ms=run.seen.widest * 1000, own_commit_ms=_own(run, "event_to_commit_seconds"),
-        own_runtime_ms=_own(run, "event_to_runtime_seconds"))
+        generator_late_ms=run.traffic.latest * 1000, looks_ms=run.seen.widest * 1000,
+        own_commit_ms=_own(run, "event_to_commit_seconds"), own_runtime_ms=_own(run, "event_to_runtime_seconds"))
 
 
 def _spread(values: Sequence[float]) -> str:
@@ -110,11 +110,11 @@ def _single(value: float | None) -> str:
 
 
 def rows(figures: Sequence[Figures]) -> list[tuple[str, str, list[str]]]:
-    """(what, aim, a value for each)"""
+    """(what, aim, a value for each); what nobody has a figure of is left out."""
     def row(what: str, aim: str, *values: str) -> tuple[str, str, list[str]]:
         return what, aim, list(values)
 
-    return [
+    found = [
         row("commits (versions of the file)", "", *(str(f.commits) for f in figures)),
         row("  of these transactions, fast writes", "", *(f"{f.transactions}, {f.fast}" for f in figures)),
         row("runtime calls", "", *(str(f.runtime_calls) for f in figures)),
@@ -125,13 +125,14 @@ def rows(figures: Sequence[Figures]) -> list[tuple[str, str, list[str]]]:
         row("slow (> 0.5 s)", "0", *(str(f.slow) for f in figures)),
         row("connection time p50 / p99 / max", "", *(
             f"{_number(f.p50_ms or 0)} / {_number(f.p99_ms or 0)} / {_number(f.max_ms or 0)} ms" for f in figures)),
-        row("terminating node out of rotation p50 / max", "10 / 50 ms", *(_spread(f.out_ms) for f in figures)),
-        row("its last new connection p50 / max", "", *(_spread(f.last_ms) for f in figures)),
-        row("ready node back in rotation p50 / max", "", *(_spread(f.back_ms) for f in figures)),
+        row("terminating: out of rotation p50 / max", "10 / 50 ms", *(_spread(f.out_ms) for f in figures)),
+        row("  its last new connection p50 / max", "", *(_spread(f.last_ms) for f in figures)),
+        row("ready: back in rotation p50 / max", "", *(_spread(f.back_ms) for f in figures)),
         row("long-lived connections broken", "0", *(str(f.broken) for f in figures)),
         row("  slowest exchange on one", "", *(_single(f.slowest_talk_ms) for f in figures)),
         row("its own metric: event to runtime, mean", "", *(_single(f.own_runtime_ms) for f in figures)),
         row("its own metric: event to commit, mean", "", *(_single(f.own_commit_ms) for f in figures)),
-        row("how exact: load generator late, at most", "", *(_single(f.generator_late_ms) for f in figures)),
-        row("  looks at the servers' states apart, at most", "", *(_single(f.looks_ms) for f in figures)),
+        row("exactness: generator late, at most", "", *(_single(f.generator_late_ms) for f in figures)),
+        row("  looks at HAProxy apart, at most", "", *(_single(f.looks_ms) for f in figures)),
     ]
+    return [(what, aim, values) for what, aim, values in found if set(values) != {"-"}]

@@ -7,11 +7,14 @@ import pathlib
 
 from tests.harness import realparts
 from tests.harness.daemon import program
+from tests.harness.process import ROOT
 
-from . import figures, report
+from . import figures, report, rolling_page
 from .kubernetes import Kubernetes, kubernetes
 from .rollout import Run, run
 from .stage import NODES, Controller, Settings, Stage
+
+REPORT = ROOT / "build" / "bench" / "rolling.html"
 
 
 def controllers() -> list[Controller]:
@@ -72,3 +75,6 @@ def measure(home: pathlib.Path) -> None:
     if runs:
         print(f"  Data Plane API: {runs[0].dataplane}")
         _print(runs)
+        REPORT.parent.mkdir(parents=True, exist_ok=True)
+        REPORT.write_text(rolling_page.render(runs, kube.name, settings))
+        print(f"  plots: {REPORT}")
