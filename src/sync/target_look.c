@@ -272,18 +272,17 @@ static bool is_at_rest(const struct target *t)
 
 static void remember(struct target *t)
 {
-    if (!is_at_rest(t))
-        return;
     for (size_t i = 0; i < t->options.backend_count; i++)
         slot_remember(&t->slots[i]);
-    t->other_worker = false;
+    if (is_at_rest(t))
+        t->other_worker = false;
 }
 
 void slot_remember(struct slot *s)
 {
     struct target *t = s->target;
     bool decided = s->have_wish && (s->wish.state == DESIRED_OK || s->wish.state == DESIRED_EMPTY);
-    if (decided && s->actual.exists && s->unreadable.kind == ERROR_NONE)
+    if (is_at_rest(t) && decided && s->actual.exists && s->unreadable.kind == ERROR_NONE)
         lane_memory_look(&s->memory, &s->actual, &s->runtime, &s->wish, &t->options.rules.diff, t->other_worker);
     tell_overrides(s);
 }
