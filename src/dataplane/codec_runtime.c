@@ -28,7 +28,7 @@ static int read_admin(yyjson_val *val, const char *object, enum runtime_admin *r
 static char *bare(const char *address)
 {
     size_t len = strlen(address);
-    bool bracketed = len >= 2 && address[0] == '[' && address[len - 1] == ']';
+    bool bracketed = address[0] == '[' && address[len - 1] == ']';
     return bracketed ? mem_strndup(address + 1, len - 2) : mem_strdup(address);
 }
 

@@ -70,6 +70,8 @@ int lane_start(struct lane *l, int64_t version, const char *backend, const struc
     l->version = version;
     l->fields = change->fields & ~(keep_maintenance ? (unsigned)DIFF_MAINTENANCE : 0);
     backend_server_copy(&l->wanted, &as.server);
+    free(l->wanted.json);
+    l->wanted.json = mem_strdup(l->body);
     l->state = LANE_WRITE;
     *ret = (struct txn_action){.type = TXN_SEND, .method = "PUT", .path = buf_str(&l->path), .body = l->body};
     return 0;
@@ -122,6 +124,11 @@ static struct txn_action written(struct lane *l, const struct dataplane_answer *
     l->version = a->version;
     if (a->reload_id != NULL) {
         l->reload_id = mem_strdup(a->reload_id);
+        (void)error_set(
+            &l->error, ERROR_INVALID,
+            "server %s is in the file as wanted, but the API could not make HAProxy follow without a reload "
+            "(%s)",
+            l->wanted.name, a->reload_id);
         return done(l, LANE_RELOADS);
     }
     if (a->status == 202)
@@ -133,13 +140,13 @@ static struct txn_action written(struct lane *l, const struct dataplane_answer *
 /* ---- what HAProxy runs ---- */
 
 /* What a row says against what was written. The model cannot know what was: to it, a line that is live may be in maint or
- * at another weight by somebody's wish. NULL: nothing. */
+ * at another weight by somebody's wish. A drain may have overtaken the reading. NULL: nothing. */
 static char *problem_of(const struct lane *l, const struct runtime_server *is)
 {
     if (!str_eq(is->name, l->wanted.name))
         return mem_printf("asked for server %s, the answer is about \"%s\"", l->wanted.name, is->name);
-    if ((l->fields & DIFF_MAINTENANCE) && !l->wanted.maintenance && is->admin != RUNTIME_READY)
-        return mem_printf("HAProxy has it in %s", runtime_admin_name(is->admin));
+    if ((l->fields & DIFF_MAINTENANCE) && !l->wanted.maintenance && is->admin == RUNTIME_MAINT)
+        return mem_strdup("HAProxy has it in maint still");
     if ((l->fields & DIFF_WEIGHT) && l->wanted.weight >= 0 && is->weight >= 0 && is->weight != l->wanted.weight)
         return mem_printf("HAProxy runs it with weight %d", is->weight);
     return runtime_server_problem(&l->wanted, is);

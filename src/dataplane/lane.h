@@ -35,12 +35,12 @@ struct lane {
     enum lane_state state;
     struct buf path;
     char *body, *read_path;
-    struct backend_server wanted;
-    unsigned fields; /* that were written: bits of diff_field */
-    int64_t version; /* to write at; with WRITTEN, RELOADS, UNPROVEN the new one */
-    char *reload_id; /* with RELOADS */
+    struct backend_server wanted; /* the line, json too, as the file has it once it is written */
+    unsigned fields;              /* that were written: bits of diff_field */
+    int64_t version;              /* to write at; with WRITTEN, RELOADS, UNPROVEN the new one */
+    char *reload_id;              /* with RELOADS */
     enum lane_result result;
-    struct error error;     /* why; kind NONE where written */
+    struct error error;     /* why; kind NONE with WRITTEN */
     int64_t retry_after_ms; /* -1 */
     uint64_t write_us, read_us;
 };

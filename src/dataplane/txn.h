@@ -2,6 +2,10 @@
  * The transaction machine: begin -> change ... -> commit, as (state, event) -> action over plain structs. It sends
  * nothing itself: `dataplane/lane`-like shells (sync/target) perform the action and feed the answer back.
  *
+ * One request at a time. Adding 500 servers takes the API 0.7 s of computing or more, which several requests in flight do not
+ * lessen: they only spread it over its cores (1.2 to 1.5 times as fast with 2 to 8 of them on two cores), the lines would be
+ * in an order of chance, and a failure amid them would have several endings.
+ *
  * Whatever goes wrong, a transaction that we hold is deleted before the machine finishes (when the API can be reached),
  * and the result says what to do next.
  */

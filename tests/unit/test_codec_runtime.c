@@ -43,6 +43,7 @@ static const struct {
      NULL},
     {"{\"name\":\"a\",\"admin_state\":\"ready\",\"address\":\"[]\"}", "a", "", 0, -1, RUNTIME_READY, NULL},
     {"{\"name\":\"a\",\"admin_state\":\"ready\",\"address\":\"[\"}", "a", "[", 0, -1, RUNTIME_READY, NULL},
+    {"{\"name\":\"a\",\"admin_state\":\"ready\",\"address\":\"a]\"}", "a", "a]", 0, -1, RUNTIME_READY, NULL},
     {"{\"admin_state\":\"ready\"}", NULL, NULL, 0, 0, 0, "field \"name\" is missing"},
     {"{\"name\":\"\",\"admin_state\":\"ready\"}", NULL, NULL, 0, 0, 0, "field \"name\" is missing or empty"},
     {"{\"name\":7,\"admin_state\":\"ready\"}", NULL, NULL, 0, 0, 0, "field \"name\" is uint"},
