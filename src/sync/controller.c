@@ -246,7 +246,8 @@ static void on_dataplane_request(void *arg, const char *url, const char *method,
 static bool node_exists(const void *arg, const char *server)
 {
     const struct controller *c = arg;
-    return cache_node(sources_nodes(c->sources), server) != NULL;
+    /* An endpoint without a node is named by its address. */
+    return cache_node(sources_nodes(c->sources), server) != NULL || str_ip_family(server) != 0;
 }
 
 static void make_targets(struct controller *c)

@@ -88,13 +88,13 @@ static char *lists_text(const struct lists *l)
     return buf_take(&b);
 }
 
-void decision_log_commit(const struct log *log, const char *backend, const struct plan *p, const char *cause,
-                         const struct txn *t, uint64_t event_us)
+void decision_log_commit(const struct log *log, const char *target, const char *backend, const struct plan *p,
+                         const char *cause, const struct txn *t, uint64_t event_us)
 {
     const struct diff *d = &p->diff;
     cleanup(lists_fini) struct lists l;
     lists_make(&l, d);
-    log_info(log, "backend changed", log_str("backend", backend), log_str("cause", cause),
+    log_info(log, "backend changed", log_str("backend", backend), log_str("target", target), log_str("cause", cause),
              log_str("added", l.of[WORD_ADDED]), log_str("removed", l.of[WORD_REMOVED]),
              log_str("parked", l.of[WORD_PARKED]), log_str("changed", l.of[WORD_CHANGED]),
              log_str("settings", d->backend_detail), log_str("why", l.why),
@@ -111,8 +111,8 @@ void decision_log_reload_again(const struct log *log, const char *target, const 
              log_us_as_ms("commit_ms", t->commit_us));
 }
 
-void decision_log_withheld(const struct log *log, struct log_limit *limit, uint64_t now_ms, const char *backend,
-                           const struct plan *p, const char *cause)
+void decision_log_withheld(const struct log *log, struct log_limit *limit, uint64_t now_ms, const char *target,
+                           const char *backend, const struct plan *p, const char *cause)
 {
     const struct diff *d = &p->diff;
     bool only_reload = d->change_count == 0 && !d->backend_change && !d->create_backend;
@@ -125,15 +125,15 @@ void decision_log_withheld(const struct log *log, struct log_limit *limit, uint6
                    p->held_names != NULL ? p->held_names : "");
     if (!log_limit_pass(limit, now_ms, all, &held_back))
         return;
-    log_warn(log, "nothing is written; this would be", log_str("backend", backend), log_str("because", p->why),
-             log_str("cause", cause), log_str("added", l.of[WORD_ADDED]), log_str("removed", l.of[WORD_REMOVED]),
-             log_str("parked", l.of[WORD_PARKED]), log_str("changed", l.of[WORD_CHANGED]),
-             log_str("settings", d->backend_detail), log_str("why", l.why),
+    log_warn(log, "nothing is written; this would be", log_str("backend", backend), log_str("target", target),
+             log_str("because", p->why), log_str("cause", cause), log_str("added", l.of[WORD_ADDED]),
+             log_str("removed", l.of[WORD_REMOVED]), log_str("parked", l.of[WORD_PARKED]),
+             log_str("changed", l.of[WORD_CHANGED]), log_str("settings", d->backend_detail), log_str("why", l.why),
              log_if(d->create_backend, log_bool("created", true)), log_str("held_back", p->held_names),
              log_if(only_reload, log_bool("reload", true)));
 }
 
-void decision_log_takeover(const struct log *log, const char *backend, const struct diff *d)
+void decision_log_takeover(const struct log *log, const char *target, const char *backend, const struct diff *d)
 {
     for (size_t i = 0; i < d->change_count; i++) {
         const struct diff_change *c = &d->changes[i];
@@ -145,13 +145,14 @@ void decision_log_takeover(const struct log *log, const char *backend, const str
                           "on, removed after PARK_TTL); HAPROXY_KEEP_SERVERS would keep it"
                         : "taking the backend over: removing a server that was there before; "
                           "HAPROXY_KEEP_SERVERS would keep it",
-                 log_str("backend", backend), log_str("server", c->server.name), log_str("address", c->server.address),
-                 log_int("port", c->server.port), log_str("was", c->server.json));
+                 log_str("backend", backend), log_str("target", target), log_str("server", c->server.name),
+                 log_str("address", c->server.address), log_int("port", c->server.port),
+                 log_str("was", c->server.json));
     }
 }
 
-void decision_log_skips(const struct log *log, struct log_limit *limit, uint64_t now_ms, const char *backend,
-                        const struct diff *d, bool proxy_v2_in_default_server)
+void decision_log_skips(const struct log *log, struct log_limit *limit, uint64_t now_ms, const char *target,
+                        const char *backend, const struct diff *d, bool proxy_v2_in_default_server)
 {
     bool inherit = proxy_v2_in_default_server && d->foreign_inherit_count > 0;
     if (d->skip_count == 0 && !inherit)
@@ -164,10 +165,11 @@ void decision_log_skips(const struct log *log, struct log_limit *limit, uint64_t
     if (!log_limit_pass(limit, now_ms, inherit ? "inherit" : buf_str(&text), &held_back))
         return;
     if (d->skip_count > 0)
-        log_warn(log, "servers left out", log_str("backend", backend), log_str("servers", buf_str(&text)));
+        log_warn(log, "servers left out", log_str("backend", backend), log_str("target", target),
+                 log_str("servers", buf_str(&text)));
     if (inherit)
         log_warn(log,
                  "servers that are not ours inherit send-proxy-v2 from default-server; "
                  "HAPROXY_SEND_PROXY_V2=server sets it on our servers only",
-                 log_str("backend", backend), log_int("servers", d->foreign_inherit_count));
+                 log_str("backend", backend), log_str("target", target), log_int("servers", d->foreign_inherit_count));
 }

@@ -1,6 +1,7 @@
 #include "sync/inspect_decide.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -114,24 +115,51 @@ static bool is_written(const struct inspect_backend *b, const char *server)
     return false;
 }
 
-static enum inspect_way way_of(const struct inspect_target *t, const struct inspect_backend *b, const char *server)
+static enum inspect_way way_of(const struct inspect_target *t, const struct inspect_backend *b,
+                               const struct diff_change *c)
 {
-    if (t->dirty)
+    if (t->dirty || c->op != DIFF_CHANGE)
         return INSPECT_BY_RELOAD;
     /* Without a reload a drain is no change of the file: only what is withheld is shown as one all the same. */
     bool told = b->plan.verdict == PLAN_WITHHELD && b->runtime.readable && !b->choice.transaction &&
-                find_change(&b->first.diff, server) == NULL;
-    return told || is_written(b, server) ? INSPECT_WITHOUT_RELOAD : INSPECT_BY_RELOAD;
+                find_change(&b->first.diff, c->server.name) == NULL;
+    return told || is_written(b, c->server.name) ? INSPECT_WITHOUT_RELOAD : INSPECT_BY_RELOAD;
+}
+
+static int change_order(const void *a, const void *b)
+{
+    const struct diff_change *x = a, *y = b;
+    return x->op != y->op ? (int)x->op - (int)y->op : strcmp(x->server.name, y->server.name);
+}
+
+/* Parked without a reload, but for a moment only: the transaction that follows takes along whatever has no node. */
+static void let_homeless_go(struct inspect_backend *b, const struct inspect_rules *rules)
+{
+    struct diff *d = &b->plan.diff;
+    for (size_t i = 0; i < d->change_count; i++) {
+        struct diff_change *c = &d->changes[i];
+        if (!c->parks || c->op != DIFF_CHANGE || !is_written(b, c->server.name) ||
+            rules->node_exists(rules->node_arg, c->server.name))
+            continue;
+        c->op = DIFF_REMOVE;
+        c->parks = c->server.maintenance = false;
+        c->fields = 0;
+        c->detail[0] = '\0';
+    }
+    if (d->change_count > 1)
+        qsort(d->changes, d->change_count, sizeof(d->changes[0]), change_order);
 }
 
 static void decide_rest(const struct inspect_target *t, struct inspect_backend *b, const struct inspect_rules *rules,
                         bool reloads)
 {
-    bool file = is_withheld(b, rules) || needs_transaction(t, b) || (reloads && joins(b));
-    make_plan(t, b, rules, !file, &b->plan);
+    bool withheld = is_withheld(b, rules), reload = needs_transaction(t, b) || (reloads && joins(b));
+    make_plan(t, b, rules, !withheld && !reload, &b->plan);
+    if (reload && !withheld && !t->dirty && rules->node_exists != NULL)
+        let_homeless_go(b, rules);
     b->ways = mem_array(b->plan.diff.change_count, sizeof(b->ways[0]));
     for (size_t i = 0; i < b->plan.diff.change_count; i++)
-        b->ways[i] = way_of(t, b, b->plan.diff.changes[i].server.name);
+        b->ways[i] = way_of(t, b, &b->plan.diff.changes[i]);
 }
 
 void inspect_decide(struct inspect_target *t, size_t backend_count, const struct inspect_rules *rules)

@@ -220,7 +220,7 @@ void target_wish(struct target *t, size_t backend, struct desired *wish, const c
     if (wish->paused != s->wish.paused)
         log_info(t->options.log,
                  wish->paused ? "paused by the Service's annotation: nothing is written" : "not paused any more",
-                 log_str("backend", s->name), log_str("cause", cause));
+                 log_str("backend", s->name), log_str("target", slot_target(s)), log_str("cause", cause));
     desired_fini(&s->wish);
     s->wish = *wish;
     desired_init(wish);

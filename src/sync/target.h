@@ -28,6 +28,7 @@ struct target_options {
     struct dataplane_client *runtime;
     const char *const *backends; /* names, each once; borrowed, as are the strings in rules */
     size_t backend_count;
+    bool several;            /* there are other targets: the log says which it is about */
     struct plan_rules rules; /* for all of them */
     uint64_t resync_period_ms;
     uint64_t park_ttl_ms; /* 0: what is out is removed at once */

@@ -52,7 +52,7 @@ static void in_step(struct slot *s)
     slot_problem_over(s);
     slot_set_in_step(s, true);
     if (s->asked)
-        log_info(t->options.log, "HAProxy is in step", log_str("backend", s->name),
+        log_info(t->options.log, "HAProxy is in step", log_str("backend", s->name), log_str("target", slot_target(s)),
                  log_int("servers", s->plan.diff.ours_count), log_int("version", s->actual.version));
     s->asked = false;
 }
@@ -74,15 +74,16 @@ static void stay_loudly(struct slot *s, const char *result, const char *what)
     unsigned held_back;
     stay(s, result);
     if (log_limit_pass(&s->hold_limit, clock_mono_ms(), s->plan.why, &held_back))
-        log_warn(s->target->options.log, what, log_str("backend", s->name), log_str("why", s->plan.why),
-                 log_int("servers", s->plan.diff.ours_count),
+        log_warn(s->target->options.log, what, log_str("backend", s->name), log_str("target", slot_target(s)),
+                 log_str("why", s->plan.why), log_int("servers", s->plan.diff.ours_count),
                  log_if(held_back > 0, log_int("times_before", held_back)));
 }
 
 static void withhold(struct slot *s)
 {
     stay(s, "withheld");
-    decision_log_withheld(s->target->options.log, &s->withheld_limit, clock_mono_ms(), s->name, &s->plan, s->cause);
+    decision_log_withheld(s->target->options.log, &s->withheld_limit, clock_mono_ms(), slot_target(s), s->name,
+                          &s->plan, s->cause);
     wish_is_done(s);
 }
 
@@ -310,7 +311,7 @@ static enum need decide(struct slot *s)
     }
     make_plan(s);
     measure(s);
-    decision_log_skips(t->options.log, &s->skip_limit, clock_mono_ms(), s->name, &s->plan.diff,
+    decision_log_skips(t->options.log, &s->skip_limit, clock_mono_ms(), slot_target(s), s->name, &s->plan.diff,
                        t->options.rules.diff.proxy_v2 == PROXY_V2_DEFAULT_SERVER);
     if (!is_stay(s->plan.verdict))
         s->holding = false;

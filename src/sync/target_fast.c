@@ -101,8 +101,7 @@ static void written(struct slot *s)
     const struct diff_change *c = &s->plan.diff.changes[t->fast.change];
     bool last = s->choice.write_count == 1 && !s->choice.transaction && !t->fast.keep_maintenance;
     uint64_t event_us = s->write_event_us != 0 ? clock_mono_us() - s->write_event_us : 0;
-    decision_log_fast(t->options.log, dataplane_client_url(t->options.client), s->name, c, s->write_cause, &t->lane,
-                      event_us);
+    decision_log_fast(t->options.log, slot_target(s), s->name, c, s->write_cause, &t->lane, event_us);
     take_version(t);
     take_written(s);
     if (last && event_us != 0) {
@@ -216,7 +215,7 @@ void target_write_fast(struct slot *s)
         return;
     }
     if (!s->took_over)
-        decision_log_takeover(t->options.log, s->name, &s->plan.diff);
+        decision_log_takeover(t->options.log, slot_target(s), s->name, &s->plan.diff);
     free(s->write_cause);
     s->write_cause = mem_strdup(s->cause);
     s->write_event_us = s->event_us;

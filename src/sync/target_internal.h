@@ -230,6 +230,9 @@ void target_decide(struct target *t);
 
 /* target_report.c */
 
+/* For the log: NULL where there is only one. */
+const char *slot_target(const struct slot *s);
+
 /* Keeps the problem for /readyz and logs it, rate-limited: that of all backends, or of one. */
 void target_problem(struct target *t, const char *what, const struct error *err);
 void slot_problem(struct slot *s, const char *what, const struct error *err);

@@ -9,6 +9,12 @@ void target_count_reconcile(struct target *t, const char *result)
     metric_add(t->options.telemetry->reconciles, 1, result, dataplane_client_url(t->options.client), NULL);
 }
 
+const char *slot_target(const struct slot *s)
+{
+    const struct target *t = s->target;
+    return t->options.several ? dataplane_client_url(t->options.client) : NULL;
+}
+
 void slot_measure(const struct slot *s, struct metric *gauge, double value)
 {
     metric_set(gauge, value, s->name, dataplane_client_url(s->target->options.client), NULL);

@@ -119,8 +119,8 @@ static void told(const struct call *c)
     take_state(c->slot, c->name, c->state);
     if (event_us != 0 && c->state != RUNTIME_READY)
         metric_observe(t->options.telemetry->event_to_runtime, (double)event_us / 1e6, NULL);
-    log_info(t->options.log, "told the running HAProxy", log_str("target", dataplane_client_url(t->options.client)),
-             log_str("backend", c->slot->name), log_str("server", c->name),
+    log_info(t->options.log, "told the running HAProxy", log_str("backend", c->slot->name),
+             log_str("target", slot_target(c->slot)), log_str("server", c->name),
              log_str("state", runtime_admin_name(c->state)), log_str("why", c->why),
              log_if(event_us != 0, log_us_as_ms("event_to_runtime_ms", event_us)));
 }

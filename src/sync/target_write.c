@@ -45,7 +45,7 @@ static void slot_committed(struct slot *s, uint64_t now_us)
     struct target *t = s->target;
     uint64_t event_us = s->write_event_us != 0 ? now_us - s->write_event_us : 0;
     if (s->writing)
-        decision_log_commit(t->options.log, s->name, &s->plan, s->write_cause, &t->txn, event_us);
+        decision_log_commit(t->options.log, slot_target(s), s->name, &s->plan, s->write_cause, &t->txn, event_us);
     if (event_us != 0)
         metric_observe(t->options.telemetry->event_to_commit, (double)event_us / 1e6, NULL);
     s->took_over = s->took_over || (leaves_as_planned(s) && s->plan.held_back == 0);
@@ -266,7 +266,7 @@ static void add_steps(struct slot *s, struct txn_step **steps, size_t *count)
         s->writing = false;
         slot_rejected(s, "cannot put the change into words of the Data Plane API", &err);
     } else if (!s->took_over) {
-        decision_log_takeover(t->options.log, s->name, &s->plan.diff);
+        decision_log_takeover(t->options.log, slot_target(s), s->name, &s->plan.diff);
     }
 }
 

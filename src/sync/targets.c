@@ -20,6 +20,7 @@ struct targets *targets_new(struct event_base *base, const struct target_options
     t->list = mem_array(count, sizeof(t->list[0]));
     for (size_t i = 0; i < count; i++) {
         struct target_options own = *options;
+        own.several = count > 1;
         own.client = list[i].file;
         own.runtime = list[i].runtime;
         t->list[t->count++] = target_new(base, &own);

@@ -56,18 +56,18 @@ static void log_all(const char *backend, const char *wish, void (*log_it)(const 
 static void commit(const struct log *log, const struct plan *p)
 {
     const struct txn t = {.version = 8};
-    decision_log_commit(log, "web", p, "MODIFIED slice", &t, 0);
+    decision_log_commit(log, NULL, "web", p, "MODIFIED slice", &t, 0);
 }
 
 static void withheld(const struct log *log, const struct plan *p)
 {
     struct log_limit limit = {.period_ms = 1000};
-    decision_log_withheld(log, &limit, 1, "web", p, "MODIFIED slice");
+    decision_log_withheld(log, &limit, 1, NULL, "web", p, "MODIFIED slice");
 }
 
 static void takeover(const struct log *log, const struct plan *p)
 {
-    decision_log_takeover(log, "web", &p->diff);
+    decision_log_takeover(log, NULL, "web", &p->diff);
 }
 
 static void expect(const char *part)
@@ -135,7 +135,7 @@ START_TEST(another_parked_one_is_another_message)
         text_wish(&d, "n1 10.0.0.1:80");
         diff_compute(&b, &d, &rules, &plan.diff);
         capture_begin(&c);
-        decision_log_withheld(&c.log, &limit, 1 + i, "web", &plan, NULL);
+        decision_log_withheld(&c.log, &limit, 1 + i, NULL, "web", &plan, NULL);
         capture_end(&c);
         ck_assert_msg((lines[0] != '\0') == (i < 2), "%zu: %s", i, lines);
         plan_fini(&plan);
