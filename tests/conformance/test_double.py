@@ -10,7 +10,7 @@ import ssl
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -24,41 +24,6 @@ from .say import error, reload_id, server
 
 VERSION = BASE + "/configuration/version"
 SERVERS = "/configuration/backends/be/servers"
-
-
-@pytest.fixture
-def start(tmp_path: pathlib.Path) -> Iterator[Callable[..., DoubleDataPlane]]:
-    """A double without HAProxy: start(*more arguments, play=...)."""
-    started: list[DoubleDataPlane] = []
-
-    def make(*more: str, play: str = "3.4", reload_delay: float = 0.05) -> DoubleDataPlane:
-        config = tmp_path / "haproxy.cfg"
-        config.write_text(CONFIG.replace("{d}", str(tmp_path)).replace("{fe}", "1"))
-        double = DoubleDataPlane(None, config, tmp_path, play, reload_delay, list(more))
-        started.append(double)
-        return double.start()  # type: ignore[return-value]
-    yield make
-    for double in started:
-        double.stop()
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DoubleDataPlane]:
-    directory = tmp_path_factory.mktemp("double")
-    config = directory / "haproxy.cfg"
-    config.write_text(CONFIG.replace("{d}", str(directory)).replace("{fe}", "1"))
-    with DoubleDataPlane(None, config, directory, "3.4", 0.05) as double:
-        yield double  # type: ignore[misc]
-
-
-@pytest.fixture
-def double(shared: DoubleDataPlane) -> DoubleDataPlane:
-    """One without HAProxy for all that need no other arguments: no faults, no transactions, an empty log."""
-    shared.clear_faults()
-    for transaction in shared.get("/transactions").json():
-        shared.delete(f"/transactions/{transaction['id']}")
-    harness_http.request(shared.control or "", "DELETE", "/requests")
-    return shared
 
 
 @pytest.mark.parametrize("play", ["3.0", "3.4"])

@@ -304,6 +304,11 @@ class World:
             wait_until(file_has_them, timeout, f"servers {wanted} in {self.haproxy.config}")
             wait_until(haproxy_has_them, timeout, f"servers {wanted} in the running HAProxy")
 
+    def expect_gone(self, *nodes: str, timeout: float = 30.0, backend: str = BACKEND) -> None:
+        """Until the file has no line for these, not even a parked one."""
+        with self._telling():
+            wait_until(lambda: not set(nodes) & set(self.all_ours(backend)), timeout, f"no line of {nodes} in the file")
+
     def expect_resting(self, *nodes: str, timeout: float = 30.0, backend: str = BACKEND) -> None:
         """Until these are kept, and get no new connections; whether others rest is not asked."""
         def rest() -> bool:
