@@ -18,7 +18,7 @@
 #include "sync/targets.h"
 #include "sync/telemetry.h"
 
-#define COALESCE_MS 100   /* after a change was taken up, the next one is no sooner */
+#define COALESCE_MS 20    /* after a change was taken up, the next one is no sooner: a dying node waits for no more */
 #define HEARTBEAT_MS 1000 /* how often the loop proves that it turns */
 #define HEARTBEAT_DEAD_MS 30000
 #define STOP_DEADLINE_MS 4000

@@ -52,6 +52,7 @@ struct calls {
     size_t count;
     bool busy;
     uint64_t not_before_ms; /* after one that failed */
+    unsigned failures;      /* in a row */
 };
 
 /* One backend. */

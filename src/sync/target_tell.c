@@ -11,6 +11,7 @@
 #include "sync/telemetry.h"
 
 #define CALL_PAUSE_MS 1000
+#define CALL_FAILURES_MAX 3
 
 static void send_next(struct target *t);
 
@@ -115,6 +116,7 @@ static void told(const struct call *c)
 {
     struct target *t = c->slot->target;
     uint64_t event_us = c->event_us != 0 ? clock_mono_us() - c->event_us : 0;
+    t->calls.failures = 0;
     lane_memory_called(&c->slot->memory, c->name, c->state);
     take_state(c->slot, c->name, c->state);
     if (event_us != 0 && c->state != RUNTIME_READY)
@@ -131,12 +133,16 @@ static void not_told(const struct call *c, const struct error *err)
     t->seen = false;
     if (err->kind == ERROR_AUTH)
         (void)dataplane_credentials_refused(t->options.runtime);
-    if (err->kind == ERROR_INVALID)
-        target_doubt(t, err);
     if (err->kind == ERROR_GONE)
         return; /* the look will tell */
-    t->calls.not_before_ms = clock_mono_ms() + CALL_PAUSE_MS;
+    unsigned failures = ++t->calls.failures;
+    t->calls.not_before_ms = clock_mono_ms() + CALL_PAUSE_MS * failures;
     drop_from(&t->calls, 1);
+    /* It says something else, or the API is well and cannot do it, time and again. */
+    if (err->kind == ERROR_INVALID || (err->http_status != 0 && failures >= CALL_FAILURES_MAX)) {
+        t->calls.failures = 0;
+        target_doubt(t, err);
+    }
     slot_problem(c->slot, "cannot set a server's state in the running HAProxy", err);
 }
 

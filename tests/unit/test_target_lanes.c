@@ -228,6 +228,18 @@ START_TEST(a_call_that_fails_is_made_again)
 }
 END_TEST
 
+/* The API is well, but cannot tell HAProxy: what cannot be told is written. */
+START_TEST(a_call_that_always_fails_becomes_a_commit)
+{
+    fault((struct fault){.step = 'd', .status = 500});
+    wish("n1* n2 n3", "MODIFIED slice");
+    pass(20000);
+    assert_settled("n1* n2 n3");
+    ck_assert_uint_eq(w.commits, 1);
+    ck_assert_uint_le(count('d'), 3);
+}
+END_TEST
+
 /* The write goes on where the call does not: it does the same, a little later. */
 START_TEST(a_call_that_fails_does_not_stop_the_write)
 {
@@ -710,6 +722,7 @@ int main(void)
     tcase_add_test(tc, nothing_is_written_while_a_call_is_under_way);
     tcase_add_test(tc, the_wish_turns_while_a_call_is_under_way);
     tcase_add_test(tc, a_call_that_fails_is_made_again);
+    tcase_add_test(tc, a_call_that_always_fails_becomes_a_commit);
     tcase_add_test(tc, a_call_that_fails_does_not_stop_the_write);
     tcase_add_test(tc, a_write_that_does_not_reach_it_becomes_a_commit);
     tcase_add_test(tc, one_that_comes_back_and_does_not_reach_it);
