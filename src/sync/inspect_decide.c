@@ -14,13 +14,13 @@ static bool is_withheld(const struct inspect_backend *b, const struct inspect_ru
 }
 
 static void make_plan(const struct inspect_target *t, const struct inspect_backend *b,
-                      const struct inspect_rules *rules, bool runtime, struct plan *ret)
+                      const struct inspect_rules *rules, const struct backend *actual, bool runtime, struct plan *ret)
 {
     struct brake brake = {0};
     struct plan_rules of_plan = *rules->plan;
     of_plan.diff.parking = b->parking;
     of_plan.diff.runtime = runtime && b->runtime.readable;
-    plan_make(&b->actual, &b->of->wish, &of_plan, t->dirty, &brake, rules->now_ms, ret);
+    plan_make(actual, &b->of->wish, &of_plan, t->dirty, &brake, rules->now_ms, ret);
 }
 
 /* What is withheld is chosen all the same, to tell which way it would go. */
@@ -42,6 +42,82 @@ static void begin_anew(struct inspect_backend *b)
     b->ways = NULL;
 }
 
+static void choose(const struct inspect_backend *b, const struct inspect_rules *rules, const struct backend *actual,
+                   const struct runtime *runtime, const struct plan *plan, struct lane_choice *ret)
+{
+    const struct lane_input in = {
+        .actual = actual,
+        .runtime = runtime,
+        .wish = &b->of->wish,
+        .diff = &plan->diff,
+        .rules = &rules->plan->diff,
+        .memory = &b->memory,
+        .open = runtime->readable,
+        .may_write = may_write(b),
+    };
+    lane_choose(&in, ret);
+}
+
+/* ---- once that is written ---- */
+
+/* Names and texts are those of b. */
+struct ahead {
+    struct backend actual;
+    struct runtime runtime;
+};
+
+static void ahead_fini(struct ahead *a)
+{
+    free(a->actual.servers);
+    free(a->runtime.servers);
+}
+
+static void set_state(struct ahead *a, const char *server, enum runtime_admin state)
+{
+    for (size_t i = 0; i < a->runtime.count; i++)
+        if (str_eq(a->runtime.servers[i].name, server))
+            a->runtime.servers[i].admin = state;
+}
+
+static void write_line(struct ahead *a, const struct diff_change *c)
+{
+    for (size_t i = 0; i < a->actual.server_count; i++)
+        if (str_eq(a->actual.servers[i].name, c->server.name))
+            a->actual.servers[i] = c->server;
+    if (c->fields & DIFF_MAINTENANCE)
+        set_state(a, c->server.name, c->server.maintenance ? RUNTIME_MAINT : RUNTIME_READY);
+}
+
+static void ahead_make(struct ahead *a, const struct inspect_backend *b)
+{
+    *a = (struct ahead){.actual = b->actual, .runtime = b->runtime};
+    a->actual.servers = mem_array(b->actual.server_count, sizeof(a->actual.servers[0]));
+    a->runtime.servers = mem_array(b->runtime.count, sizeof(a->runtime.servers[0]));
+    for (size_t i = 0; i < b->actual.server_count; i++)
+        a->actual.servers[i] = b->actual.servers[i];
+    for (size_t i = 0; i < b->runtime.count; i++)
+        a->runtime.servers[i] = b->runtime.servers[i];
+    for (size_t i = 0; i < b->choice.call_count; i++)
+        set_state(a, b->choice.calls[i].name, b->choice.calls[i].state);
+    for (size_t i = 0; i < b->choice.write_count; i++)
+        write_line(a, &b->first.diff.changes[b->choice.writes[i].change]);
+}
+
+/* What takes a server away is told only where another one is ready, and that may take a write. */
+static void look_ahead(const struct inspect_target *t, struct inspect_backend *b, const struct inspect_rules *rules)
+{
+    cleanup(ahead_fini) struct ahead ahead;
+    cleanup(plan_fini) struct plan plan;
+    cleanup(lane_choice_fini) struct lane_choice later;
+    struct lane_choice *choice = &b->choice;
+    ahead_make(&ahead, b);
+    make_plan(t, b, rules, &ahead.actual, true, &plan);
+    choose(b, rules, &ahead.actual, &ahead.runtime, &plan, &later);
+    choice->calls = mem_resize(choice->calls, choice->call_count + later.call_count, sizeof(choice->calls[0]));
+    for (size_t i = 0; i < later.call_count; i++)
+        choice->calls[choice->call_count++] = later.calls[i];
+}
+
 /* As the daemon begins. */
 static void decide_first(const struct inspect_target *t, struct inspect_backend *b, const struct inspect_rules *rules)
 {
@@ -52,20 +128,12 @@ static void decide_first(const struct inspect_target *t, struct inspect_backend 
         b->parking = parking_new(rules->park_ttl_ms);
         parking_look(b->parking, &b->actual, wish, ours, rules->node_exists, rules->node_arg, rules->now_ms);
     }
-    make_plan(t, b, rules, true, &b->first);
+    make_plan(t, b, rules, &b->actual, true, &b->first);
     if (b->actual.exists && (wish->state == DESIRED_OK || wish->state == DESIRED_EMPTY))
         lane_memory_look(&b->memory, &b->actual, &b->runtime, wish, ours, false);
-    const struct lane_input in = {
-        .actual = &b->actual,
-        .runtime = &b->runtime,
-        .wish = wish,
-        .diff = &b->first.diff,
-        .rules = ours,
-        .memory = &b->memory,
-        .open = b->runtime.readable,
-        .may_write = may_write(b),
-    };
-    lane_choose(&in, &b->choice);
+    choose(b, rules, &b->actual, &b->runtime, &b->first, &b->choice);
+    if (b->choice.write_count > 0 && !t->dirty)
+        look_ahead(t, b, rules);
     if (is_withheld(b, rules))
         b->choice.call_count = 0;
 }
@@ -154,7 +222,7 @@ static void decide_rest(const struct inspect_target *t, struct inspect_backend *
                         bool reloads)
 {
     bool withheld = is_withheld(b, rules), reload = needs_transaction(t, b) || (reloads && joins(b));
-    make_plan(t, b, rules, !withheld && !reload, &b->plan);
+    make_plan(t, b, rules, &b->actual, !withheld && !reload, &b->plan);
     if (reload && !withheld && !t->dirty && rules->node_exists != NULL)
         let_homeless_go(b, rules);
     b->ways = mem_array(b->plan.diff.change_count, sizeof(b->ways[0]));

@@ -123,25 +123,28 @@ def test_each_server_with_its_reason(different: Rig) -> None:
     assert heading == "backend be  <-  Service ingress/web port https  (NodePort, policy Local, nodePort 30443)"
     shown = [re.sub(r"\s+", " ", line).strip() for line in lines]
     for row, why in (("~ n2 address 127.0.11.99 -> 127.0.11.2", "ready endpoint .*slice web-1.*nodePort 30443"),
-                     ("+ n3 127.0.11.3:30443 weight 100", "ready endpoint .*slice web-1"),
-                     ("~ n4 maintenance on (draining)", "draining .*terminating"),
-                     ("- n5 127.0.11.5:30443 weight 100", EXCLUDE),
-                     ("- old 127.0.11.77:30443 weight 100", "no node and no endpoint of that name is known"),
+                     ("+ n3 127.0.11.3:30443 weight 100 reload", "ready endpoint .*slice web-1"),
+                     ("~ n4 maintenance on (draining) reload", "draining .*terminating"),
+                     ("~ n5 maintenance on (parked)", EXCLUDE),
+                     ("- old 127.0.11.77:30443 weight 100 reload", "no node and no endpoint of that name is known"),
                      ("= n1 127.0.11.1:30443 weight 100", "ready endpoint")):
         at = shown.index(row)
         assert re.search(why, " ".join(shown[at + 1:at + 3])), (row, shown)
     assert "~ balance leastconn -> roundrobin" in shown
-    assert shown[-1] == "6 changes: 1 to add, 2 to change, 2 to remove, settings"
+    assert shown[-1] == "6 changes: 1 to add, 2 to change, 1 to park, 1 to remove, settings; 2 without a reload, 4 by a transaction and a reload" \
+        or " ".join(shown[-2:]) == ("6 changes: 1 to add, 2 to change, 1 to park, 1 to remove, settings; 2 without a reload, "
+                                    "4 by a transaction and a reload"), shown
     assert max(map(len, lines)) <= 100
 
 
 def test_reason_of_a_server_that_the_service_has_nothing_to_do_with(tmp_path: pathlib.Path) -> None:
     line = "  server n1 127.0.11.1:30443 check weight 100\n"
     with Rig(tmp_path, TEMPLATE.replace(line, line + line.replace("1", "2", 1).replace(".11.1:", ".11.2:"))) as rig:
-        run = look(rig, "plan")
-        assert run.said(r"- n2 127\.0\.11\.2:30443 weight 100 node n2: no endpoint of the Service is on it")
-        change, = look(rig, "plan", "-o", "json").backend()["changes"]
-        assert change["reason"] == "node n2: no endpoint of the Service is on it"
+        for settings, row in (({}, r"~ n2 maintenance on \(parked\)"), ({"PARK_TTL": "0"}, r"- n2 127\.0\.11\.2:30443 weight 100")):
+            run = look(rig, "plan", **settings)
+            assert run.said(f"{row} node n2: no endpoint of the Service is on it")
+            change, = look(rig, "plan", "-o", "json", **settings).backend()["changes"]
+            assert change["reason"] == "node n2: no endpoint of the Service is on it"
 
 
 def test_json_says_the_same(different: Rig) -> None:
@@ -153,7 +156,10 @@ def test_json_says_the_same(different: Rig) -> None:
     assert (be["verdict"], be["settings"], be["create"], be["held_back"]) == ("changes", "balance leastconn -> roundrobin", False, 0)
     changes = {c["server"]: c for c in be["changes"]}
     assert {name: (c["op"], c["state"]) for name, c in changes.items()} == {
-        "n2": ("change", "live"), "n3": ("add", "live"), "n4": ("change", "draining"), "n5": ("remove", "out"), "old": ("remove", "out")}
+        "n2": ("change", "live"), "n3": ("add", "live"), "n4": ("change", "draining"), "n5": ("change", "out"), "old": ("remove", "out")}
+    assert {name for name, c in changes.items() if c["reload"]} == {"n3", "n4", "old"} and be["reload"]
+    assert [name for name, c in changes.items() if c["parks"]] == ["n5"]
+    assert {t["server"]: t["state"] for t in be["told"]} == {"n4": "drain", "n5": "maint", "old": "maint"}
     assert {name: (c["loss"], c["announced"]) for name, c in changes.items()} == {
         "n2": (False, False), "n3": (False, False), "n4": (True, True), "n5": (True, True), "old": (True, False)}
     assert {s["name"]: s["state"] for s in be["servers"]} == {"n1": "live", "n2": "live", "n3": "live", "n4": "draining"}
@@ -163,26 +169,36 @@ def test_json_says_the_same(different: Rig) -> None:
         assert thing["reason"] in re.sub(r"\s+", " ", text.out)
 
 
+def what_was_done(rig: Rig) -> dict[str, set[tuple[str, str]]]:
+    """(method, server) of each write to the backend, by the way it went."""
+    ways = {"reload": r"/configuration/backends/be/servers/?(\w*)\?transaction_id=|/transactions/[^/]+/backends/be/servers/?(\w*)",
+            "without": r"/configuration/backends/be/servers/(\w+)\?version=", "told": r"/runtime/backends/be/servers/(\w+)$"}
+    return {way: {(method, next((g for g in found.groups() if g), "")) for method, path, _ in rig.writes()
+                  if (found := re.search(pattern, path))} for way, pattern in ways.items()}
+
+
 def test_the_daemon_does_what_was_printed(different: Rig) -> None:
     before = different.all_lines()
     be = look(different, "plan", "-o", "json", **BY_NODE_PORT).backend()
     different.start(**BY_NODE_PORT, DRAIN_TIMEOUT="1h")
     different.wait_in_sync()
     verbs = {"add": "POST", "change": "PUT", "remove": "DELETE"}
-    planned = {(verbs[c["op"]], "" if c["op"] == "add" else c["server"]) for c in be["changes"]}
-    path = re.compile(r".*/transactions/[^/]+/backends/be/servers/?(.*)|.*/backends/be/servers/?([^?]*)")
-    done = {(method, next(g for g in found.groups() if g is not None).split("?")[0])
-            for method, where, _ in different.writes() if (found := path.match(where))}
-    assert done == planned
+    done = what_was_done(different)
+    assert done["reload"] == {(verbs[c["op"]], "" if c["op"] == "add" else c["server"]) for c in be["changes"] if c["reload"]}
+    # What is new to everybody is parked, and goes with the transaction that follows.
+    assert done["without"] - {("PUT", "old")} == {("PUT", c["server"]) for c in be["changes"] if not c["reload"]}
+    assert done["told"] == {("PUT", told["server"]) for told in be["told"]}
     wanted = before | {c["server"]: f"{c['address']}:{c['port']}" for c in be["changes"] if c["op"] != "remove"}
     for change in be["changes"]:
         if change["op"] == "remove":
             del wanted[change["server"]]
     assert {name: line.split()[0] for name, line in different.all_lines().items()} == {n: line.split()[0] for n, line in wanted.items()}
-    assert "n4" in different.parked()
+    assert different.parked() == {"n4", "n5"}, "n4 drains: the reload forgot what was told"
     assert "weight 7" in different.lines()["n2"]
     assert different.commits() == 1
-    assert look(different, "plan", **BY_NODE_PORT).status == 0, "nothing is left to do"
+    run = look(different, "plan", **BY_NODE_PORT)
+    assert run.status == 0, "nothing is left to do"
+    assert "  . parked: n5 (maintenance, kept so that its return needs no reload)\n" in run.out and run.said("in step: 4 servers, 1 draining")
 
 
 def test_a_running_daemon_is_not_disturbed(rig: Rig) -> None:
@@ -204,13 +220,13 @@ def test_held_by_allow_empty(rig: Rig) -> None:
     be = look(rig, "plan", "-o", "json").backend()
     assert (be["verdict"], be["changes"], be["held"]) == ("hold", [], ["n1"])
     run = look(rig, "plan", ALLOW_EMPTY="true")
-    assert run.status == 2 and run.said("- n1 .* 1 change: 1 to remove")
+    assert run.status == 2 and run.said("~ n1 maintenance on .* 1 change: 1 to park; without a reload")
 
 
 def test_held_by_the_brake(different: Rig) -> None:
     run = look(different, "plan", **BY_NODE_PORT, MAX_LOSS_PERCENT="10")
     assert run.status == 2
-    assert run.said("! old 127.0.11.77:30443 weight 100 held") and run.said("- n5 "), "announced losses go on"
+    assert run.said("! old 127.0.11.77:30443 weight 100 held") and run.said("~ n5 maintenance on"), "announced losses go on"
     assert run.said("the brake holds the rest: 1 of 5 live servers .*MAX_LOSS_PERCENT=10")
     be = look(different, "plan", "-o", "json", **BY_NODE_PORT, MAX_LOSS_PERCENT="10").backend()
     assert (be["held_back"], be["held"]) == (1, ["old"])
@@ -220,10 +236,10 @@ def test_held_by_the_brake(different: Rig) -> None:
 def test_dry_run_and_pause(rig: Rig) -> None:
     rig.pods(1, 2)
     run = look(rig, "plan", DRY_RUN="true")
-    assert run.status == 2 and run.said(r"\+ n2 .*withheld: 1 to add; DRY_RUN=true")
+    assert run.status == 2 and run.said(r"\+ n2 .*withheld: 1 to add; by a transaction and a reload; DRY_RUN=true")
     rig.service(annotations={"haproxy-k8s-sync/paused": "true"})
     run = look(rig, "plan")
-    assert run.status == 2 and run.said(r"paused\) .*withheld: 1 to add; .*haproxy-k8s-sync/paused")
+    assert run.status == 2 and run.said(r"paused\) .*withheld: 1 to add; by .*haproxy-k8s-sync/paused")
     assert look(rig, "plan", "-o", "json").backend()["verdict"] == "withheld"
     rig.pods(1)
     assert look(rig, "plan").status == 0, "nothing to withhold"
@@ -323,6 +339,15 @@ def test_forbidden_nodes(rig: Rig) -> None:
     assert not run.said(r"\[.\] ?watch endpointslices"), "only what is missing is listed"
 
 
+@pytest.mark.parametrize("resources", [["nodes"], ["nodes", "services"], ["nodes", "endpointslices", "endpoints", "services"],
+                                       ["endpointslices", "endpoints"]])
+def test_what_is_forbidden_is_not_waited_for(rig: Rig, resources: list[str]) -> None:
+    rig.kube.forbid(*resources)
+    run = look(rig, "plan", "--timeout=10m")  # LONGEST is shorter
+    assert run.status == 1
+    assert run.said(rf"\[-\] watch {resources[0].replace('endpointslices', 'endpoints')}: not synced: .*forbidden")
+
+
 def test_forbidden_services(rig: Rig) -> None:
     rig.kube.forbid("services")
     run = look(rig, "plan")
@@ -420,14 +445,14 @@ def test_explain_live(rig: Rig) -> None:
 
 def test_explain_what_differs(different: Rig) -> None:
     run = look(different, "explain", "n2", **BY_NODE_PORT)
-    assert run.status == 0 and run.said("node n2: live .*now in HAProxy server n2 127.0.11.99:30443 check weight 7 "
-                                        "next ~ address 127.0.11.99 -> 127.0.11.2")
+    assert run.status == 0 and run.said("node n2: live .*now in HAProxy server n2 127.0.11.99:30443 check weight 7 live.* "
+                                        "next ~ address 127.0.11.99 -> 127.0.11.2 without a reload")
     run = look(different, "explain", "n3", **BY_NODE_PORT)
     assert run.said(r"node n3: live .*now in HAProxy no server n3 next \+ server n3 127\.0\.11\.3:30443 check weight 100")
     run = look(different, "explain", "n4", **BY_NODE_PORT)
     assert run.status == 0 and run.said(r"node n4: draining .*terminating.* next ~ maintenance on \(draining\)")
     run = look(different, "explain", "n5", **BY_NODE_PORT)
-    assert run.status == 0 and run.said(rf"node n5: out .*\[x\] known .*\[ \] eligible .*{EXCLUDE}.* next - it is removed")
+    assert run.status == 0 and run.said(rf"node n5: out .*\[x\] known .*\[ \] eligible .*{EXCLUDE}.* next ~ maintenance on \(parked\) without a reload")
 
 
 def test_explain_no_endpoint_and_wrong_family(rig: Rig) -> None:

@@ -63,6 +63,13 @@ static const struct {
     {WANT1 "; n3 10.0.0.3:80", N1 N2_OFF, "n1 ready; n2 maint", "add n3 reload; remove n2 reload",
      .verdict = INSPECT_CHANGES, .park_ttl_ms = 1000, .gone = "n2"},
     {WANT1 "; spare n5 10.0.0.5:80", N1, "n1 ready", "park n5 reload", .verdict = INSPECT_CHANGES, .park_ttl_ms = 1000},
+    /* It is parked first, and goes with the transaction that follows. */
+    {WANT1 "; n3 10.0.0.3:80", N1 N2, "n1 ready; n2 ready", "add n3 reload; remove n2 reload; told n2 maint",
+     .verdict = INSPECT_CHANGES, .park_ttl_ms = 1000, .gone = "n2"},
+    {WANT1, N1 N2, "n1 ready; n2 ready", "park n2; told n2 maint", .verdict = INSPECT_CHANGES, .park_ttl_ms = 1000,
+     .gone = "n2"},
+    {WANT1 "; n3 10.0.0.3:80", N1 N2, "!HTTP 500", "add n3 reload; park n2 reload", .verdict = INSPECT_CHANGES,
+     .park_ttl_ms = 1000, .gone = "n2"},
     /* Draining: the running HAProxy alone is told, and with a reload the file says it. */
     {WANT2 " draining", N1 N2, "n1 ready; n2 ready", "told n2 drain", .verdict = INSPECT_CHANGES},
     {WANT2 " draining", N1 N2, "n1 ready; n2 drain", "", .verdict = INSPECT_IN_STEP},
@@ -71,6 +78,10 @@ static const struct {
     {WANT2 " draining; n3 10.0.0.3:80", N1 N2, "n1 ready; n2 ready", "add n3 reload; change n2 reload; told n2 drain",
      .verdict = INSPECT_CHANGES},
     {WANT2 " draining", N1 N2, "n1 ready; n2 drain", "change n2 reload", .verdict = INSPECT_CHANGES, .dirty = true},
+    /* Told once another one is ready, which a write brings; or left to the transaction. */
+    {WANT1 " draining; n2 10.0.0.2:80", N1 N2_OFF, "n1 ready; n2 maint", "change n2; told n1 drain",
+     .verdict = INSPECT_CHANGES},
+    {WANT1 " draining; n3 10.0.0.3:80", N1, "n1 ready", "add n3 reload; change n1 reload", .verdict = INSPECT_CHANGES},
     /* By hand. */
     {WANT2, N1 N2, "n1 ready; n2 drain", "", .verdict = INSPECT_IN_STEP},
     {WANT2, N1 N2, "n1 ready; n2 maint", "", .verdict = INSPECT_IN_STEP},
