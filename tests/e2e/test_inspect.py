@@ -49,7 +49,9 @@ def test_plan_says_what_the_daemon_then_does(world: World) -> None:
     before = world.version(), world.dataplane.file()
     backend = only_backend(plan(world, CHANGES))
     assert backend["verdict"] == "changes"
-    assert changes(backend) == {("add", "node-a"), ("add", "node-b"), ("remove", "old")}
+    # The only one that serves goes into maintenance with the transaction that brings others.
+    assert changes(backend) == {("add", "node-a"), ("add", "node-b"), ("change", "old")}
+    assert all(change["reload"] for change in backend["changes"]) and backend["changes"][-1]["parks"]
     assert {(s["name"], s["address"], s["port"], s["state"]) for s in backend["servers"]} == {
         (name, NODES[name], world.node_port, "live") for name in ("node-a", "node-b")}
     reasons = {s["name"]: s["reason"] for s in backend["servers"]}
@@ -57,7 +59,7 @@ def test_plan_says_what_the_daemon_then_does(world: World) -> None:
     left_out = {skip["server"]: skip["reason"] for skip in backend["left_out"]}
     assert EXCLUDE in left_out["node-d"]
     text = world.command("plan").stdout
-    for line in (rf"\+ node-a +127\.0\.10\.1:{world.node_port} ", r"- old +127\.0\.10\.99:9 ", "~ balance leastconn -> roundrobin"):
+    for line in (rf"\+ node-a +127\.0\.10\.1:{world.node_port} ", r"~ old +maintenance on \(parked\)", "~ balance leastconn -> roundrobin"):
         assert re.search(rf"^ *{line}", text, re.M), f"no line {line!r} in:\n{text}"
     assert (world.version(), world.dataplane.file()) == before, "plan has written something"
     assert not world.dataplane.get("/transactions").json()
@@ -66,7 +68,12 @@ def test_plan_says_what_the_daemon_then_does(world: World) -> None:
     world.expect("node-a", "node-b")
     world.in_step()
     backend = only_backend(plan(world, IN_STEP))
-    assert backend["verdict"] == "in_step" and backend["changes"] == []
+    assert backend["verdict"] == "in_step" and backend["changes"] == [] and backend["parked"] == ["old"]
+    world.put_slice("node-a")
+    world.expect("node-a")
+    world.in_step()
+    assert set(only_backend(plan(world, IN_STEP))["parked"]) == {"node-b", "old"}
+    assert changes(only_backend(plan(world, CHANGES, PARK_TTL="0"))) == {("remove", "node-b"), ("remove", "old")}
 
 
 @pytest.mark.one_combination
@@ -77,12 +84,13 @@ def test_plan_beside_a_daemon_that_is_paused(world: World) -> None:
     world.patch_service({"metadata": {"annotations": {"haproxy-k8s-sync/paused": "true"}}})
     world.daemon.wait_metric("paused", 1)
     world.put_slice("node-b", "node-c")
-    world.daemon.wait_metric("changes_withheld", 2)
+    world.daemon.wait_metric("changes_withheld", 3)
     backend = only_backend(plan(world, CHANGES))
     assert backend["verdict"] == "withheld" and "paused" in backend["why"]
-    assert changes(backend) == {("add", "node-c"), ("remove", "node-a")}
-    assert "withheld: 1 to add, 1 to remove" in world.command("plan").stdout
-    world.daemon.wait_log(r"this would be.*added=node-c\(.*removed=node-a ")
+    # What is parked and has no node goes along with what is new.
+    assert changes(backend) == {("add", "node-c"), ("change", "node-a"), ("remove", "old")}
+    assert "withheld: 1 to add, 1 to park, 1 to remove; " in world.command("plan").stdout
+    world.daemon.wait_log(r"this would be.*added=node-c\(.*removed=old parked=node-a ")
 
 
 @pytest.mark.one_combination
@@ -90,7 +98,7 @@ def test_plan_with_the_brake_on(world: World) -> None:
     world.serve(*(nodes := ("node-a", "node-b", "node-c", "node-d")))
     world.daemon.stop()
     world.put_slice("node-a")
-    assert changes(only_backend(plan(world, CHANGES))) == {("remove", node) for node in nodes[1:]}
+    assert changes(only_backend(plan(world, CHANGES))) == {("change", node) for node in nodes[1:]}
     held = world.command("plan", "-o", "json", MAX_LOSS_PERCENT="")
     backend = only_backend(json.loads(held.stdout))
     assert backend["changes"] == [] and set(backend["held"]) == set(nodes[1:]) and backend["held_back"] == 3
@@ -138,7 +146,7 @@ def test_port_that_is_to_be_decided(world: World) -> None:
     world.put_slice("node-a")
     backend = plan(world, TROUBLE)["backends"][0]
     assert backend["changes"] == [] and "has 2 ports (https 443, http 80): set INGRESS_SERVICE_PORT" in backend["why"]
-    assert changes(only_backend(plan(world, CHANGES, INGRESS_SERVICE_PORT="443"))) == {("add", "node-a"), ("remove", "old")}
+    assert changes(only_backend(plan(world, CHANGES, INGRESS_SERVICE_PORT="443"))) == {("add", "node-a"), ("change", "old")}
 
 
 @pytest.mark.one_combination
