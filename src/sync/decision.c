@@ -133,12 +133,23 @@ void decision_log_withheld(const struct log *log, struct log_limit *limit, uint6
              log_if(only_reload, log_bool("reload", true)));
 }
 
-void decision_log_takeover(const struct log *log, const char *target, const char *backend, const struct diff *d)
+/* True the first time. */
+static bool add_told(struct buf *told, const char *server)
+{
+    cleanup(mem_free_ptr) char *line = mem_printf("\n%s\n", server);
+    bool is_new = strstr(buf_str(told), line) == NULL;
+    if (is_new)
+        buf_add(told, line);
+    return is_new;
+}
+
+void decision_log_takeover(const struct log *log, const char *target, const char *backend, const struct diff *d,
+                           struct buf *told)
 {
     for (size_t i = 0; i < d->change_count; i++) {
         const struct diff_change *c = &d->changes[i];
         bool parked = c->op == DIFF_CHANGE && c->parks;
-        if (c->op != DIFF_REMOVE && !parked)
+        if ((c->op != DIFF_REMOVE && !parked) || !add_told(told, c->server.name))
             continue;
         log_warn(log,
                  parked ? "taking the backend over: parking a server that was there before (in maintenance from now "

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "sync/plan.h"
 
+struct buf;
 struct lane;
 struct txn;
 
@@ -28,8 +29,10 @@ void decision_log_reload_again(const struct log *log, const char *target, const 
 void decision_log_withheld(const struct log *log, struct log_limit *limit, uint64_t now_ms, const char *target,
                            const char *backend, const struct plan *p, const char *cause);
 
-/* The first write to a backend that was not in step: each server that was there before and goes, one line each. */
-void decision_log_takeover(const struct log *log, const char *target, const char *backend, const struct diff *d);
+/* The first write to a backend that was not in step: each server that was there before and goes, one line each. told: those
+ * that had their line, a buffer of the caller's for as long as it lasts; parked and then removed is one taking over. */
+void decision_log_takeover(const struct log *log, const char *target, const char *backend, const struct diff *d,
+                           struct buf *told);
 
 /* What the diff left out (name clashes) and what foreign servers will inherit; logged when it changes (see `limit`). */
 void decision_log_skips(const struct log *log, struct log_limit *limit, uint64_t now_ms, const char *target,

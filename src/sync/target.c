@@ -129,6 +129,7 @@ static void slot_init(struct slot *s, struct target *t, const char *name, unsign
     desired_init(&s->wish);
     backend_init(&s->actual);
     runtime_init(&s->runtime);
+    buf_init(&s->taken_over, 0);
     s->parking = t->options.park_ttl_ms > 0 ? parking_new(t->options.park_ttl_ms) : NULL;
     backoff_init(&s->reject_backoff, 10000, 300000, 5000, seed);
     s->committed_version = s->ours_version = s->rejected_version = -1;
@@ -147,6 +148,7 @@ static void slot_fini(struct slot *s)
     lane_memory_fini(&s->memory);
     lane_choice_fini(&s->choice);
     parking_free(s->parking);
+    buf_fini(&s->taken_over);
     free(s->overrides);
     free(s->cause);
     free(s->undone_how);

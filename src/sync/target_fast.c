@@ -64,6 +64,7 @@ void target_doubt(struct target *t, const struct error *why)
 static void take_written(struct slot *s)
 {
     struct target *t = s->target;
+    unsigned fields = t->lane.fields;
     const struct backend_server *is = &t->lane.wanted;
     for (size_t i = 0; i < s->actual.server_count; i++) {
         struct backend_server *at = &s->actual.servers[i];
@@ -79,13 +80,15 @@ static void take_written(struct slot *s)
         free(at->address);
         at->address = mem_strdup(is->address);
         at->port = is->port;
-        at->admin = is->maintenance ? RUNTIME_MAINT : at->admin == RUNTIME_MAINT ? RUNTIME_READY : at->admin;
+        if (fields & DIFF_MAINTENANCE)
+            at->admin = is->maintenance ? RUNTIME_MAINT : RUNTIME_READY;
     }
     lane_memory_written(&s->memory, is->name);
 }
 
 static void take_version(struct target *t)
 {
+    t->seen = t->lane.version == t->version + 1; /* else somebody else wrote just before us, and the API let us */
     for (size_t i = 0; i < t->options.backend_count; i++) {
         struct slot *s = &t->slots[i];
         if (s != t->fast_slot)
@@ -215,7 +218,7 @@ void target_write_fast(struct slot *s)
         return;
     }
     if (!s->took_over)
-        decision_log_takeover(t->options.log, slot_target(s), s->name, &s->plan.diff);
+        decision_log_takeover(t->options.log, slot_target(s), s->name, &s->plan.diff, &s->taken_over);
     free(s->write_cause);
     s->write_cause = mem_strdup(s->cause);
     s->write_event_us = s->event_us;

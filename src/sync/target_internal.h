@@ -8,6 +8,7 @@
 #define SYNC_TARGET_INTERNAL_H
 
 #include "base/backoff.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "dataplane/lane.h"
 #include "dataplane/txn.h"
@@ -81,8 +82,9 @@ struct slot {
     struct plan plan;
     struct brake brake;
     struct rivalry rivalry;
-    char *undone_how; /* the last time; NULL: never */
-    bool took_over;   /* it was in step once: what goes from now on goes for a reason that the log has */
+    char *undone_how;      /* the last time; NULL: never */
+    bool took_over;        /* it was in step once: what goes from now on goes for a reason that the log has */
+    struct buf taken_over; /* those that the log named before that */
 
     bool wrote_fast;   /* since the last look */
     bool writing;      /* the transaction in hand carries its plan */

@@ -46,10 +46,19 @@ bool slot_is_told(const struct slot *s)
 
 /* ---- what is to be told ---- */
 
+/* What is being written is read back just now: a call in between would make it look as if the write had not reached it. */
+static bool is_being_written(const struct slot *s, const char *name)
+{
+    const struct target *t = s->target;
+    return t->phase == TARGET_FAST && t->fast_slot == s && str_eq(t->lane.wanted.name, name);
+}
+
 /* The latest word counts; what is under way is not sent twice. */
 static void add(struct slot *s, const struct lane_call *c)
 {
     struct calls *q = &s->target->calls;
+    if (is_being_written(s, c->name))
+        return;
     for (size_t i = q->count; i-- > 0;) {
         struct call *old = &q->list[i];
         if (old->slot != s || !str_eq(old->name, c->name))
@@ -133,8 +142,6 @@ static void not_told(const struct call *c, const struct error *err)
     t->seen = false;
     if (err->kind == ERROR_AUTH)
         (void)dataplane_credentials_refused(t->options.runtime);
-    if (err->kind == ERROR_GONE)
-        return; /* the look will tell */
     unsigned failures = ++t->calls.failures;
     t->calls.not_before_ms = clock_mono_ms() + CALL_PAUSE_MS * failures;
     drop_from(&t->calls, 1);

@@ -266,7 +266,7 @@ static void add_steps(struct slot *s, struct txn_step **steps, size_t *count)
         s->writing = false;
         slot_rejected(s, "cannot put the change into words of the Data Plane API", &err);
     } else if (!s->took_over) {
-        decision_log_takeover(t->options.log, slot_target(s), s->name, &s->plan.diff);
+        decision_log_takeover(t->options.log, slot_target(s), s->name, &s->plan.diff, &s->taken_over);
     }
 }
 

@@ -240,6 +240,31 @@ START_TEST(a_call_that_always_fails_becomes_a_commit)
 }
 END_TEST
 
+/* Its read-back would show what the call made of it. */
+START_TEST(a_wish_that_turns_while_it_is_written)
+{
+    wish("n2 n3", "DELETED slice");
+    until('b');
+    wish("n1 n2 n3", "ADDED slice");
+    ck_assert(!w.call.busy);
+    settle();
+    assert_running("n1 n2 n3");
+    ck_assert_int_eq((int)proven(), 1);
+    ck_assert_uint_eq(w.commits, 0);
+    ck_assert(in_sync());
+}
+END_TEST
+
+START_TEST(a_call_for_which_there_is_no_server)
+{
+    fault((struct fault){.step = 'd', .status = 404});
+    wish("n1* n2 n3", "MODIFIED slice");
+    pass(20000);
+    assert_settled("n1* n2 n3");
+    ck_assert_uint_le(count('d'), 3);
+}
+END_TEST
+
 /* The write goes on where the call does not: it does the same, a little later. */
 START_TEST(a_call_that_fails_does_not_stop_the_write)
 {
@@ -598,6 +623,24 @@ START_TEST(a_drain_from_before_our_start_is_ours_where_it_fits)
 }
 END_TEST
 
+START_TEST(a_takeover_by_the_fast_lane_names_each_once)
+{
+    world_end();
+    world_make_lanes();
+    set_copy(w.have.of[0], "n1 n2 n3");
+    w.file = w.running = w.have;
+    target_start(w.target);
+    wish("n3", "the first list");
+    until('F');
+    ck_assert(logged("server=n1") && logged("taking the backend over"));
+    ck_assert(logged("server=n2"));
+    forget_log();
+    settle();
+    assert_file("n1* n2* n3");
+    ck_assert(!logged("taking the backend over"));
+}
+END_TEST
+
 /* ---- what may not be ---- */
 
 START_TEST(paused_tells_nothing)
@@ -723,6 +766,8 @@ int main(void)
     tcase_add_test(tc, the_wish_turns_while_a_call_is_under_way);
     tcase_add_test(tc, a_call_that_fails_is_made_again);
     tcase_add_test(tc, a_call_that_always_fails_becomes_a_commit);
+    tcase_add_test(tc, a_wish_that_turns_while_it_is_written);
+    tcase_add_test(tc, a_call_for_which_there_is_no_server);
     tcase_add_test(tc, a_call_that_fails_does_not_stop_the_write);
     tcase_add_test(tc, a_write_that_does_not_reach_it_becomes_a_commit);
     tcase_add_test(tc, one_that_comes_back_and_does_not_reach_it);
@@ -746,6 +791,7 @@ int main(void)
     tcase_add_test(tc, an_operators_state_is_left_alone_and_shown);
     tcase_add_test(tc, our_reload_does_not_end_an_operators_state);
     tcase_add_test(tc, a_drain_from_before_our_start_is_ours_where_it_fits);
+    tcase_add_test(tc, a_takeover_by_the_fast_lane_names_each_once);
     tcase_add_test(tc, paused_tells_nothing);
     tcase_add_test(tc, what_the_brake_holds_is_not_told_to_leave);
     tcase_add_test(tc, the_last_one_is_held);
