@@ -23,7 +23,8 @@ th,td{padding:5px 9px;text-align:right;white-space:nowrap;border-bottom:1px soli
 th{font-weight:600;vertical-align:bottom}thead tr:last-child th{border-bottom:2px solid var(--line)}
 th:first-child{text-align:left;position:sticky;left:0;background:var(--bg);padding-left:0}
 tbody th{font-weight:400}tbody th.sub{padding-left:16px;color:var(--muted)}
-.aim{color:var(--muted);font-size:12px;white-space:nowrap;margin-left:4px}.first{border-left:1px solid var(--line)}thead .group{text-align:center}
+.aim{color:var(--muted);font-size:12px;white-space:nowrap;margin-left:4px}
+.first{border-left:1px solid var(--line)}thead .group{text-align:center}
 .panels{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,420px),1fr));gap:8px 28px}
 figure{margin:0}figcaption{font-size:14px;margin:10px 0 2px;font-weight:600}
 .key{display:flex;flex-wrap:wrap;gap:4px 18px;font-size:13px;color:var(--muted);margin:8px 0;padding:0;list-style:none}
@@ -89,7 +90,8 @@ def table(groups: Sequence[tuple[str, Sequence[tuple[str, str]]]], rows: Sequenc
                     for i, (colour, name) in enumerate(columns))
     body = "".join(
         f'<tr><th scope="row"{" class=sub" if what.startswith(" ") else ""}>{escape(what.strip())}{hint(aim)}</th>'
-        + "".join(f"<td{first(i in firsts)}>{escape(value).replace(' ms', '&nbsp;ms')}</td>" for i, value in enumerate(values)) + "</tr>"
+        + "".join(f"<td{first(i in firsts)}>{escape(value).replace(' ms', '&nbsp;ms')}</td>" for i, value in enumerate(values))
+        + "</tr>"
         for what, aim, values in rows)
     return (f'<div class="scroll"><table><thead><tr><th></th>{top}</tr><tr><th></th>{heads}'
             f"</tr></thead><tbody>{body}</tbody></table></div>")

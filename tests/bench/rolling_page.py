@@ -23,8 +23,8 @@ def _by_haproxy(runs: Sequence[Run]) -> dict[str, list[Run]]:
 def _introduction(runs: Sequence[Run], kube: str, settings: Settings) -> str:
     return "".join(f"<p>{text}</p>" for text in (
         f"{len(NODES)} nodes with one pod each, {settings.rate:g} new connections a second and {settings.visits} that stay and "
-        f"talk, all through HAProxy. Node after node, the pod is replaced: it terminates and still serves for {TERMINATING_S:g} s, is gone "
-        f"(its node refuses new connections, open ones live on), and {GONE_S:g} s later a new one is ready.",
+        f"talk, all through HAProxy. Node after node, the pod is replaced: it terminates and still serves for {TERMINATING_S:g} s, "
+        f"is gone (its node refuses new connections, open ones live on), and {GONE_S:g} s later a new one is ready.",
         f'<span class="muted">{escape(kube)}; Data Plane API: {escape(runs[0].dataplane)}, reload_delay '
         f"{settings.reload_delay:g} s; RESYNC_PERIOD {escape(settings.resync)}; {os.cpu_count()} CPUs, {platform.machine()}; "
         f"{time.strftime('%Y-%m-%d %H:%M')}</span>"))
@@ -40,8 +40,8 @@ def render(runs: Sequence[Run], kube: str, settings: Settings) -> str:
         _introduction(runs, kube, settings),
         html.table(columns, figures.rows([figures.of(run) for run in ordered])),
         '<p class="muted">Out of rotation: from the watch event, as our own watch got it, until the running HAProxy itself gave '
-        "the node no new connections (drain, maintenance, down by its check, or no longer there). Never: not before the node was ready "
-        "again. Failed: refused, cut off or unanswered; slow: more than 0.5 s.</p>",
+        "the node no new connections (drain, maintenance, down by its check, or no longer there). Never: not before the node was "
+        "ready again. Failed: refused, cut off or unanswered; slow: more than 0.5 s.</p>",
         "<h2>How long connections took</h2>",
         '<p class="muted">How many of all took longer than that; both axes are logarithmic. A line that reaches the right edge: '
         "so many failed.</p>",
