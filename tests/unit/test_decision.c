@@ -67,7 +67,10 @@ static void withheld(const struct log *log, const struct plan *p)
 
 static void takeover(const struct log *log, const struct plan *p)
 {
-    decision_log_takeover(log, NULL, "web", &p->diff);
+    cleanup(buf_fini) struct buf told;
+    buf_init(&told, 0);
+    decision_log_takeover(log, NULL, "web", &p->diff, &told);
+    decision_log_takeover(log, NULL, "web", &p->diff, &told);
 }
 
 static void expect(const char *part)
@@ -155,6 +158,7 @@ START_TEST(a_takeover_names_who_goes_and_how)
     expect(
         "msg=\"taking the backend over: removing a server that was there before; HAPROXY_KEEP_SERVERS would keep it\" "
         "backend=web server=n3 address=10.0.0.3 port=80");
+    ck_assert_msg(strstr(strstr(lines, "server=n2") + 1, "server=n2") == NULL, "once for each is enough: %s", lines);
     ck_assert_msg(strstr(lines, "server=n6") == NULL, "a spare was not there before");
     ck_assert_msg(strstr(lines, "server=n7") == NULL, "it is wanted");
 }
