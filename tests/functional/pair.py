@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 from typing import Any
 
 from tests.harness.haproxy import DoubleDataPlane, HAProxy
-from tests.harness.lines import in_rotation, parked, server_lines
+from tests.harness.lines import in_rotation, is_parked, parked, server_lines
 from tests.harness.process import wait_until
 
 BACKEND = "be"
@@ -69,6 +70,19 @@ class Pair:
     def resting(self, backend: str = BACKEND) -> set[str]:
         """Those that get no new connections, by whichever way: they drain or are in maintenance."""
         return {name for name, state in self.runtime_states(backend).items() if state != "ready"}
+
+    def differences(self, backend: str = BACKEND) -> list[str]:
+        """Where the running HAProxy is not what the file says: names, addresses, weights, maintenance."""
+        lines, rows, states = self.all_lines(backend), self.haproxy.servers(backend), self.runtime_states(backend)
+        found = [f"{name}: {'in the file alone' if name in lines else 'in HAProxy alone'}" for name in lines.keys() ^ rows.keys()]
+        for name in lines.keys() & rows.keys():
+            line, row = lines[name], rows[name]
+            said = re.search(r"\bweight (\d+)", line)
+            pairs = {"place": (line.split()[0].replace("[", "").replace("]", ""), f"{row['srv_addr']}:{row['srv_port']}"),
+                     "weight": (said[1] if said else "1", row["srv_uweight"]),
+                     "maintenance": (is_parked(line), states[name] == "maint")}
+            found += [f"{name}: {what} {file!r} in the file, {runs!r} in HAProxy" for what, (file, runs) in pairs.items() if file != runs]
+        return found
 
     # --- waiting
 

@@ -187,6 +187,9 @@ class Rig:
     def draining(self, backend: str = BACKEND) -> set[str]:
         return self.pairs[0].draining(backend)
 
+    def differences(self, backend: str = BACKEND) -> list[str]:
+        return self.pairs[0].differences(backend)
+
     def resting(self, backend: str = BACKEND) -> set[str]:
         return self.pairs[0].resting(backend)
 

@@ -16,7 +16,10 @@ BEGIN = {"method": "POST", "path": r"/transactions\?version="}
 ADD = {"method": "POST", "path": r"/servers\?transaction_id="}
 REMOVE = {"method": "DELETE", "path": r"/servers/.*transaction_id="}
 COMMIT = {"method": "PUT", "path": r"/transactions/[^?]+$"}
-STEPS = {"begin": BEGIN, "add": ADD, "remove": REMOVE, "commit": COMMIT}
+CHANGE = {"method": "PUT", "path": r"/servers/.*transaction_id="}
+STEPS = {"begin": BEGIN, "add": ADD, "change": CHANGE, "remove": REMOVE, "commit": COMMIT}
+# Servers that are out are parked, which is a change of their line; without parking they are removed.
+NO_PARKING = {"PARK_TTL": "0"}
 
 
 def answer(step: dict[str, str], status: int, message: str = "made up", **more: Any) -> dict[str, Any]:
@@ -28,14 +31,21 @@ def in_step(rig: Rig, **settings: str) -> None:
     rig.wait_in_sync()
 
 
+def in_step_for(rig: Rig, step: str) -> None:
+    in_step(rig, **(NO_PARKING if step == "remove" else {}))
+
+
 def move(rig: Rig) -> None:
-    """The one change of every case: the pod goes from n1 to n2, which adds one server and removes one."""
+    """The one change of every case: the pod goes from n1 to n2, which adds one server and parks or removes one. As HAProxy would be
+    left without any in between, both are in one transaction."""
     rig.pods(2)
 
 
 def settled(rig: Rig) -> None:
     rig.wait_servers(2)
     rig.wait_in_sync()
+    assert set(rig.all_lines()) - {"sorry", "n2"} == rig.parked() <= {"n1"}, "in neither way"
+    assert not rig.differences()
     open_ones = [t for t in rig.transactions() if t["status"] == "in_progress"]
     assert not open_ones, f"left open: {open_ones}"
     assert 'server a 127.0.0.1:9' in rig.dataplane.file()
@@ -45,13 +55,14 @@ def settled(rig: Rig) -> None:
     ("begin", 409, "version mismatch"),
     ("add", 409, "object already exists"),
     ("add", 400, "transaction does not exist: x"),
+    ("change", 404, "missing object"),
     ("remove", 404, "missing object"),
     ("commit", 409, "version mismatch"),
     ("commit", 406, "transaction x is outdated and cannot be committed"),
     ("commit", 404, "transaction does not exist"),
 ])
 def test_conflict_is_read_again_and_tried_at_once(rig: Rig, step: str, status: int, message: str) -> None:
-    in_step(rig)
+    in_step_for(rig, step)
     # A dead transaction is told by the version 0, which only that answer carries.
     version = {"Configuration-Version": "0"} if "does not exist" in message else {}
     rig.dataplane.fault(answer(STEPS[step], status, message, headers=version))
@@ -62,10 +73,10 @@ def test_conflict_is_read_again_and_tried_at_once(rig: Rig, step: str, status: i
     rig.daemon.wait_log("somebody else changed HAProxy's configuration")
 
 
-@pytest.mark.parametrize("step", ["begin", "add", "remove", "commit"])
+@pytest.mark.parametrize("step", ["begin", "add", "change", "remove", "commit"])
 @pytest.mark.parametrize("status", [500, 503])
 def test_server_errors_back_off_and_go_on(rig: Rig, step: str, status: int) -> None:
-    in_step(rig)
+    in_step_for(rig, step)
     rig.dataplane.fault(answer(STEPS[step], status, "the disk is full"))
     move(rig)
     rig.daemon.wait_log("the disk is full")
@@ -73,13 +84,14 @@ def test_server_errors_back_off_and_go_on(rig: Rig, step: str, status: int) -> N
 
 
 @pytest.mark.parametrize("applied", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("step", ["begin", "add", "remove", "commit"])
+@pytest.mark.parametrize("step", ["begin", "add", "change", "remove", "commit"])
 def test_connection_lost_at_every_step(rig: Rig, step: str, applied: bool) -> None:
-    in_step(rig)
+    in_step_for(rig, step)
     rig.dataplane.fault({"action": "close", **STEPS[step], "times": 2, "apply": applied})
     move(rig)
     rig.wait_servers(2)
     rig.wait_in_sync()
+    assert not rig.differences()
     # One whose begin was applied and whose id never reached us may be left: nobody but a commit can end it.
     left = [t for t in rig.transactions() if t["status"] == "in_progress"]
     assert not left, left
@@ -104,9 +116,9 @@ def test_a_commit_that_libcurl_sent_twice_is_not_taken_for_loaded(rig: Rig) -> N
     rig.daemon.wait_log("empty commit")
 
 
-@pytest.mark.parametrize("step", ["begin", "add", "remove", "commit"])
+@pytest.mark.parametrize("step", ["begin", "add", "change", "remove", "commit"])
 def test_own_death_at_every_step(rig: Rig, step: str) -> None:
-    in_step(rig)
+    in_step_for(rig, step)
     rig.dataplane.fault({"action": "delay", **STEPS[step], "seconds": 1.0, "times": 1})
     seen = len(rig.dataplane.requests())
     move(rig)
@@ -274,6 +286,9 @@ def test_sighup_compares_now(rig: Rig) -> None:
     rig.hand_edit(path.read_text().replace("server n1 127.0.11.1:30443", "server n1 127.0.11.1:30444"))
     rig.daemon.process.signal(1)
     wait_until(lambda: "server n1 127.0.11.1:30443" in rig.dataplane.file(), 10, "the hand edit to be repaired")
+    rig.wait_in_sync()
+    assert rig.commits() == 0 and rig.fast_writes() == 1, "HAProxy never ran it: a reload for nothing"
+    assert not rig.differences()
 
 
 def test_reload_that_failed_while_we_were_away_is_repeated_at_start(rig: Rig) -> None:
