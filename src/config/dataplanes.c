@@ -104,7 +104,7 @@ struct list {
     const char *value;
     size_t count;
     bool shown; /* an entry may be: nothing in the whole value looks as if something secret were cut apart by a ',' */
-    bool login; /* an entry is refused in or behind which something looks like user name and password */
+    bool login; /* an entry that is refused looks as if it held user name and password */
 };
 
 /* The next entry from *rest on, which is moved behind it; NULL: none. Allocates. */
@@ -178,7 +178,7 @@ static int parse_entries(struct list *l, struct config *c, struct buf *note)
             continue;
         rc = -1;
         add_why(l, c->dataplane_count, entry, buf_str(&why), note);
-        l->login |= socket_path(entry) == NULL && (strchr(entry, '@') != NULL || strchr(rest, '@') != NULL);
+        l->login |= socket_path(entry) == NULL && strchr(entry, '@') != NULL;
     }
     return rc;
 }

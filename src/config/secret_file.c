@@ -19,8 +19,8 @@ static struct secret_stamp stamp_of(const struct stat *st)
 
 static bool same_stamp(const struct secret_stamp *a, const struct secret_stamp *b)
 {
-    return a->ino != 0 && a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
-           a->mtime.tv_sec == b->mtime.tv_sec && a->mtime.tv_nsec == b->mtime.tv_nsec;
+    return a->dev == b->dev && a->ino == b->ino && a->size == b->size && a->mtime.tv_sec == b->mtime.tv_sec &&
+           a->mtime.tv_nsec == b->mtime.tv_nsec;
 }
 
 bool secret_file_unchanged(const char *path, const struct secret_stamp *then)

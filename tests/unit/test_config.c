@@ -207,6 +207,7 @@ static const struct {
      "1234567890123456",
      "at most 107 bytes"},
     {"HAPROXY_DATAPLANE_URL=,", "it has 0"},
+    {"HAPROXY_DATAPLANE_URL= http://a ", "none twice; its port is missing"},
     {"HAPROXY_DATAPLANE_URL=http://a:1,http://b",
      "separated by commas, none twice; entry 2, \"http://b\": its port is missing"},
     {"HAPROXY_DATAPLANE_URL=a:1, http://b:1, c:1",

@@ -85,6 +85,9 @@ START_TEST(entries_are_not_shown_beside_a_password)
     cleanup(parsed_fini) struct parsed q = parse(LOGIN, "HAPROXY_DATAPLANE_URL=unix:/run/a@b,http://b");
     assert_says(&q, "; entry 2: its port is missing");
     assert_does_not_say(&q, "HAPROXY_DATAPLANE_USERNAME");
+    cleanup(parsed_fini) struct parsed r = parse(LOGIN, "HAPROXY_DATAPLANE_URL=unix:run/a@b,http://b:1");
+    assert_says(&r, "; entry 1: the path of a unix socket begins with '/'");
+    assert_does_not_say(&r, "HAPROXY_DATAPLANE_USERNAME");
 }
 END_TEST
 

@@ -220,6 +220,10 @@ START_TEST(what_cannot_be_used_keeps_the_old_value)
         assert_refused(&s, rows[i].why);
         ck_assert_str_eq(s.value, "good");
     }
+    /* One that was broken long ago is no better the second time. */
+    set_mtime(path, 1000000000);
+    assert_refused(&s, "control character");
+    assert_refused(&s, "control character");
     ck_assert_int_eq(unlink(path), 0);
     assert_refused(&s, "No such file");
     ck_assert_str_eq(s.value, "good");
