@@ -1,4 +1,5 @@
-"""Pods that terminate but still serve: their node drains (maintenance: no new connections, the open ones live on) and then goes."""
+"""Pods that terminate but still serve: their node drains (HAProxy is told: no new connections, the open ones live on) and then rests
+in maintenance."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import pytest
 from tests.harness.backends import Visit
 from tests.harness.process import wait_until
 
-from .world import BACKEND, NODES, World
+from .world import BACKEND, NODES, World, Written
 
 LONG = "1h"  # so that no clock ends in the midst of a case
 
@@ -46,59 +47,82 @@ def visit_to(world: World, node: str, visits: list[Visit]) -> Visit:
     return visits[-1]
 
 
-def test_node_drains_and_goes_with_its_last_pod(world: World, visit: list[Visit]) -> None:
+def test_node_drains_and_is_parked_with_its_last_pod(world: World, visit: list[Visit]) -> None:
+    world.serve("node-a", "node-b", DRAIN_TIMEOUT=LONG)
+    stays = visit_to(world, "node-b", visit)
+    line, before = world.all_ours()["node-b"], world.written()
+    with world.no_reload():
+        world.put_slice("node-a", terminating=["node-b"])
+        expect(world, live=["node-a"], leaving=["node-b"])
+        world.in_step()
+        assert world.draining() == {"node-b"}
+        assert world.ours()["node-b"] == line and world.written() == before, "a drain was written"
+        assert stays.talk(), "the open connection did not survive the drain"
+        metrics = world.daemon.metrics()
+        assert [metrics.value(f"servers_{what}") for what in ("desired", "draining", "actual")] == [1, 1, 2]
+        assert world.command("explain", "node-b").stdout.count("draining") > 0
+        world.daemon.wait_log('msg="told the running HAProxy".* server=node-b state=drain why="it drains"')
+
+        world.put_slice("node-a")
+        world.expect("node-a")
+        world.in_step()
+        assert "node-b" in world.parked()
+        assert world.written() - before == Written(fast=1)
+        assert stays.talk(), "the open connection did not survive the end of the drain"
+        world.daemon.wait_log('msg="server changed without a reload".* server=node-b what="maintenance on .parked.*" why="')
+
+
+@pytest.mark.one_combination
+def test_without_parking_the_line_goes_with_the_last_pod(world: World, visit: list[Visit]) -> None:
     world.serve("node-a", "node-b", DRAIN_TIMEOUT=LONG, PARK_TTL="0")
     stays = visit_to(world, "node-b", visit)
-    before = world.version()
+    before = world.written()
     world.put_slice("node-a", terminating=["node-b"])
     expect(world, live=["node-a"], leaving=["node-b"])
-    assert world.version() <= before + 1
-    assert stays.talk(), "the open connection did not survive the drain"
-    world.in_step()
-    metrics = world.daemon.metrics()
-    assert [metrics.value(f"servers_{what}") for what in ("desired", "draining", "actual")] == [1, 1, 2]
-    assert world.command("explain", "node-b").stdout.count("draining") > 0
-
     world.put_slice("node-a")
     world.expect_gone("node-b")
     world.expect("node-a")
-    assert world.version() <= before + 2
+    world.in_step()
+    assert world.written() - before == Written(transactions=1)
     assert stays.talk(), "the open connection did not survive the removal"
-    log = world.daemon.log()
-    assert 'changed="node-b(maintenance on (draining))" why="node-b: draining until its endpoints are gone or 60m are over: ' in log
     world.daemon.wait_log('msg="backend changed".*removed=node-b why="')
 
 
 @pytest.mark.one_combination
 def test_ready_pod_brings_a_draining_node_back(world: World) -> None:
     world.serve("node-a", "node-b", DRAIN_TIMEOUT=LONG)
-    world.put_slice("node-a", terminating=["node-b"])
-    expect(world, live=["node-a"], leaving=["node-b"])
-    # The new pod is there before the old one is gone.
-    world.put_slice("node-a", "node-b", terminating=["node-b"])
-    expect(world, live=["node-a", "node-b"], leaving=[])
-    world.in_step()
-    world.daemon.wait_log(r'changed="node-b\(maintenance off\)"')
+    before = world.written()
+    with world.no_reload():
+        world.put_slice("node-a", terminating=["node-b"])
+        expect(world, live=["node-a"], leaving=["node-b"])
+        # The new pod is there before the old one is gone.
+        world.put_slice("node-a", "node-b", terminating=["node-b"])
+        expect(world, live=["node-a", "node-b"], leaving=[])
+        world.in_step()
+        world.daemon.wait_log('msg="told the running HAProxy".* server=node-b state=ready why="it is wanted again"')
+        assert world.written() == before
 
 
 @pytest.mark.one_combination
 def test_draining_ends_after_its_time(world: World) -> None:
-    world.serve("node-a", "node-b", DRAIN_TIMEOUT="3s", PARK_TTL="0")
-    before = world.version()
-    world.put_slice("node-a", terminating=["node-b"])
-    world.expect_gone("node-b")
-    world.expect("node-a")
-    assert world.version() <= before + 2
+    world.serve("node-a", "node-b", DRAIN_TIMEOUT="3s")
+    before = world.written()
+    with world.no_reload():
+        world.put_slice("node-a", terminating=["node-b"])
+        world.expect("node-a")
+        world.in_step()
+        assert world.written() - before == Written(fast=1)
     log = world.daemon.log()
-    assert "changed=\"node-b(maintenance on (draining))\"" in log
-    assert "its draining is over (DRAIN_TIMEOUT is 3s)" in log
-    world.in_step()
+    drained = log.index("server=node-b state=drain")
+    assert "its draining is over (DRAIN_TIMEOUT is 3s)" in log[drained:]
     # It is out for good as long as this pod terminates; another one is a new beginning.
     world.put_nodes("node-c")
     world.put_slice("node-a", "node-c", terminating=["node-b"])
     world.expect("node-a", "node-c")
-    world.put_slice("node-a", "node-b", "node-c")
-    world.expect("node-a", "node-b", "node-c")
+    world.in_step()
+    with world.no_reload():
+        world.put_slice("node-a", "node-b", "node-c")
+        world.expect("node-a", "node-b", "node-c")
 
 
 @pytest.mark.one_combination

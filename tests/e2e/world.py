@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import pathlib
 import re
@@ -11,11 +12,12 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from tests.bench import access_log
 from tests.harness import objects
 from tests.harness.backends import Backend, ask, backends, node_port, wait_traffic
 from tests.harness.daemon import Daemon, clean_env, program
 from tests.harness.haproxy import AUTH, DataPlane, DoubleDataPlane, HAProxy, RealDataPlane, admin_state
-from tests.harness.lines import in_rotation, parked, server_lines
+from tests.harness.lines import in_rotation, is_parked, parked, server_lines
 from tests.harness.process import free_port, wait_until
 from tests.harness.realkube import Object, RealKube
 
@@ -93,6 +95,31 @@ def without_ours(text: str) -> str:
     return "\n".join(kept)
 
 
+@dataclasses.dataclass(frozen=True)
+class Written:
+    """What anybody has written through a Data Plane API. Each transaction is a reload; of fast writes none is."""
+    transactions: int = 0
+    fast: int = 0
+
+    def __sub__(self, before: "Written") -> "Written":
+        return Written(self.transactions - before.transactions, self.fast - before.fast)
+
+
+def written(dataplane: DataPlane) -> Written:
+    kinds = access_log.count(dataplane.access_log())
+    beside = {kind: count for kind, count in kinds.items() if kind in (access_log.RELOADING, access_log.OTHER)}
+    assert not beside, f"neither a transaction nor a fast write: {beside}"
+    return Written(kinds[access_log.TRANSACTION], kinds[access_log.FAST])
+
+
+def dataplane_of(haproxy: HAProxy, home: pathlib.Path, combination: Combination, parts: dict[str, pathlib.Path]) -> DataPlane:
+    """The combination's kind of Data Plane API in front of this HAProxy."""
+    if combination.dataplane == "real":
+        return RealDataPlane(haproxy, home, str(parts["dataplaneapi"]))
+    play = combination.dataplane.removeprefix("double-")
+    return DoubleDataPlane(haproxy, haproxy.config, home, play, reload_delay=0.3)
+
+
 class World:
     """Made by the fixture `world`; a case asks it for nodes, pods and a daemon and says what it expects."""
 
@@ -107,7 +134,7 @@ class World:
         more = {"fe-http": str(free_port()), "fe-shop": str(free_port())}
         self.haproxy = HAProxy(home / "haproxy", TEMPLATE, str(parts[combination.haproxy]), more)
         self.frontends = {BACKEND: self.haproxy.port, "ingress-http": int(more["fe-http"]), "shop": int(more["fe-shop"])}
-        self.dataplane = self._dataplane(parts)
+        self.dataplane = dataplane_of(self.haproxy, home / "dataplane", combination, parts)
         self._daemon: Daemon | None = None
         self._ends = contextlib.ExitStack()
         self._nodes: set[str] = set()
@@ -116,15 +143,16 @@ class World:
         self.rights = Rights(kube, namespace)
         self.put_service()
 
-    def _dataplane(self, parts: dict[str, pathlib.Path]) -> DataPlane:
-        if self.combination.dataplane == "real":
-            return RealDataPlane(self.haproxy, self.home / "dataplane", str(parts["dataplaneapi"]))
-        play = self.combination.dataplane.removeprefix("double-")
-        return DoubleDataPlane(self.haproxy, self.haproxy.config, self.home / "dataplane", play, reload_delay=0.3)
-
     def start(self) -> None:
         self.haproxy.start()
         self.dataplane.start()
+
+    def start_with(self, *changes: tuple[str, str]) -> None:
+        """All anew, with another file: replaces text in it."""
+        self.dataplane.stop()
+        self.haproxy.stop()
+        self.hand_edit(*changes)
+        self.start()
 
     def close(self) -> None:
         try:
@@ -300,13 +328,13 @@ class World:
             assert self.running(backend) == wanted, f"HAProxy runs with {self.running(backend)}"
             return True
 
-        with self._telling():
+        with self.telling():
             wait_until(file_has_them, timeout, f"servers {wanted} in {self.haproxy.config}")
             wait_until(haproxy_has_them, timeout, f"servers {wanted} in the running HAProxy")
 
     def expect_gone(self, *nodes: str, timeout: float = 30.0, backend: str = BACKEND) -> None:
         """Until the file has no line for these, not even a parked one."""
-        with self._telling():
+        with self.telling():
             wait_until(lambda: not set(nodes) & set(self.all_ours(backend)), timeout, f"no line of {nodes} in the file")
 
     def expect_resting(self, *nodes: str, timeout: float = 30.0, backend: str = BACKEND) -> None:
@@ -316,8 +344,22 @@ class World:
             assert set(nodes) <= kept & resting, f"the file has {sorted(kept)}, HAProxy rests {sorted(resting)}"
             return True
 
-        with self._telling():
+        with self.telling():
             wait_until(rest, timeout, f"{nodes} resting in {self.haproxy.config} and HAProxy")
+
+    def expect_one_truth(self, timeout: float = 30.0, backend: str = BACKEND) -> None:
+        """Until the file says what runs: the same servers at the same addresses, in maintenance here as there."""
+        def same() -> bool:
+            lines = {name: (line.split()[0], "maint" if is_parked(line) else "in rotation")
+                     for name, line in self.all_ours(backend).items()}
+            rows = {name: (f"{row['srv_addr']}:{row['srv_port']}", admin_state(int(row["srv_admin_state"])))
+                    for name, row in self.haproxy.servers(backend).items() if name != "sorry"}
+            runs = {name: (at, "maint" if state == "maint" else "in rotation") for name, (at, state) in rows.items()}
+            assert lines == runs, f"the file has {lines}, HAProxy {runs}"
+            return True
+
+        with self.telling():
+            wait_until(same, timeout, "the file to say what runs")
 
     def expect(self, *nodes: str, timeout: float = 30.0, backend: str = BACKEND, port: int = 0, mark: str = "",
                **addresses: str) -> None:
@@ -330,11 +372,11 @@ class World:
 
     def expect_traffic(self, *labels: str, timeout: float = 30.0, backend: str = BACKEND) -> None:
         """Until new connections reach these and nobody else."""
-        with self._telling():
+        with self.telling():
             wait_traffic(self.frontends[backend], labels, timeout)
 
     @contextlib.contextmanager
-    def _telling(self) -> Iterator[None]:
+    def telling(self) -> Iterator[None]:
         try:
             yield
         except AssertionError as e:
@@ -348,8 +390,21 @@ class World:
         return ask(self.haproxy.port)
 
     def version(self) -> int:
-        """Goes up by one with every commit of anybody."""
+        """Goes up by one with every write of anybody: a transaction, or a fast one."""
         return self.dataplane.version()
+
+    def written(self) -> Written:
+        """So far; two of them are compared: world.written() - before."""
+        return written(self.dataplane)
+
+    @contextlib.contextmanager
+    def no_reload(self) -> Iterator[None]:
+        """What happens herein needs none."""
+        worker, before = self.haproxy.worker(), self.written()
+        yield
+        done = self.written() - before
+        assert done.transactions == 0, f"{done.transactions} transactions:\n{self.daemon.tail()}"
+        assert self.haproxy.worker() == worker, f"HAProxy was reloaded:\n{self.daemon.tail()}"
 
     def in_step(self, timeout: float = 20.0, backends: int = 1) -> None:
         """Until the daemon itself says that all is well: ready (which a pending reload does not hold up) and loaded."""

@@ -214,6 +214,10 @@ class DataPlane:
     def file(self) -> str:
         return self.config.read_text()
 
+    def access_log(self) -> str:
+        """Every request with its status, whoever sent it."""
+        return (self.dir / ("access.log" if self.control else "dataplane.log")).read_text(errors="replace")
+
     def worker(self) -> int:
         """The pid of the HAProxy that answers the API now."""
         return int(self.get("/runtime/info").json()["info"]["pid"])

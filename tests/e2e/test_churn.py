@@ -1,0 +1,147 @@
+"""Pods and nodes that come and go under 200 new connections a second: no reload where none is needed, and never a lost one.
+
+How long things took is printed (pytest -rP), not asserted: this machine may have other things to do."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.harness.process import wait_until
+
+from .churn import NODES, VISITS, churn, states
+from .world import World, Written
+
+
+@pytest.mark.every_combination
+def test_rolling_update(world: World) -> None:
+    """Node after node: the pod terminates and still serves, is gone, and a new one on the same node is ready."""
+    with churn(world) as six, world.no_reload():
+        before = world.written()
+        for node in NODES:
+            six.leaves(node)
+            world.expect_one_truth()
+            assert states(world) == {n: "drain" if n == node else "ready" for n in NODES}
+            six.go_on()
+            six.nodes.deaf(node)
+            six.pods([node], None)
+            six.wait_state("maint", node)
+            world.expect_one_truth()
+            assert world.parked() == {"old", node}
+            six.go_on(50)
+            six.returns(node)
+            world.expect_one_truth()
+            assert world.parked() == {"old"} and set(states(world).values()) == {"ready"}
+            assert not six.broken()
+        world.in_step()
+        assert world.written() - before == Written(fast=2 * len(NODES))
+        traffic = six.end()
+    assert not traffic.broken and len(traffic.visits) == VISITS, traffic.describe()
+    metrics = world.daemon.metrics()
+    assert metrics.value("runtime_proven") == 1
+    told = metrics.sum("event_to_runtime_seconds_count")
+    print(f"the daemon itself: {metrics.sum('event_to_runtime_seconds_sum') / told * 1000:.1f} ms on average from the event until "
+          "HAProxy had been told")
+
+
+def test_node_loss(world: World) -> None:
+    """Its server dies hard, then its endpoint is not ready, then its Node is deleted: whoever had not been there is not harmed."""
+    # HAProxy itself has to find another server for a connection that is refused, until somebody knows.
+    world.start_with(("defaults\n  mode tcp\n", "defaults\n  mode tcp\n  option redispatch 1\n"))
+    lost = "node-3"
+    with churn(world, "node-1", "node-2", lost, "node-4") as six:
+        before = world.written()
+        with world.no_reload():
+            six.nodes.kill(lost)
+            six.go_on(100)
+            six.is_lost(lost)
+            world.expect_one_truth()
+            assert lost in world.parked()
+            six.go_on()
+            assert six.broken() == [lost]
+            six.pods([lost], None)
+            world.kube.admin.delete("Node", lost)
+            six.go_on()
+            assert world.written() - before == Written(fast=1)
+        # Its line goes with the next change that needs a reload anyway.
+        six.put_nodes("node-5")
+        six.pods(["node-5"])
+        six.wait_state("ready", "node-5")
+        world.expect_gone(lost)
+        world.expect_one_truth()
+        world.in_step()
+        assert world.written() - before == Written(fast=1, transactions=1)
+        six.go_on()
+        assert six.broken() == [lost]
+        traffic = six.end()
+    assert {visit.node for visit in traffic.broken} <= {lost}, traffic.describe()
+    assert len(traffic.visits) == VISITS + len(traffic.broken), traffic.describe()
+
+
+def test_scale_up(world: World) -> None:
+    """New nodes, one after the other within a moment: the first at once, the others together, so two reloads at most."""
+    first, new = tuple(NODES)[:3], tuple(NODES)[3:]
+    with churn(world, *first) as six:
+        before, worker = world.written(), world.haproxy.worker()
+        for node in new:
+            six.put_nodes(node)
+            six.pods([node])
+        six.wait_state("ready", *NODES)
+        world.expect_one_truth()
+        world.in_step()
+        done = world.written() - before
+        assert done.fast == 0 and done.transactions in (1, 2), done
+        assert world.haproxy.worker() != worker
+        for node in new:
+            asked = six.nodes.asked(node)
+            wait_until(lambda: six.nodes.asked(node) > asked, 20, f"connections that reach {node}")
+        os.kill(worker, 0)  # it is still there, for those who have stayed
+        assert not six.broken()
+        six.go_on()
+        traffic = six.end()
+    assert not traffic.broken and len(traffic.visits) == VISITS, traffic.describe()
+
+
+def test_spare_nodes_need_no_reload_at_the_first_visit(world: World) -> None:
+    first, new = tuple(NODES)[:3], tuple(NODES)[3:]
+    for node in new:
+        world.put_node(node, NODES[node])
+    with churn(world, *first, PARK_NODES="true") as six, world.no_reload():
+        assert world.parked() == {"old", *new}
+        before = world.written()
+        six.pods(new)
+        six.wait_state("ready", *NODES)
+        world.expect_one_truth()
+        assert world.written() - before == Written(fast=len(new))
+        six.go_on()
+        assert not six.broken()
+        traffic = six.end()
+    assert not traffic.broken and len(traffic.visits) == VISITS, traffic.describe()
+
+
+@pytest.mark.one_combination
+def test_a_drain_does_not_hang_up_where_maintenance_would(world: World) -> None:
+    """With on-marked-down shutdown-sessions, maintenance ends what is open."""
+    world.start_with(("fall 2", "fall 2 on-marked-down shutdown-sessions"))
+    with churn(world, "node-1", "node-2", "node-3", visits=0) as six:
+        with world.no_reload():
+            six.leaves("node-1")
+            six.go_on()
+            assert not six.broken()
+            six.pods(["node-1"], None)
+            six.wait_state("maint", "node-1")
+            wait_until(lambda: six.broken() == ["node-1"], 10, "the end of the drain to end what is open, as HAProxy is told to")
+            world.expect_one_truth()
+        six.stays.pop("node-1").close()
+
+        # A reload in the midst of a drain: they live on in the old worker.
+        six.leaves("node-2")
+        six.put_nodes("node-4")
+        six.pods(["node-4"])
+        six.wait_state("ready", "node-4")
+        world.expect_one_truth()
+        assert states(world)["node-2"] != "ready"
+        six.go_on()
+        assert not six.broken()
+        six.end()
