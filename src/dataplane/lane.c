@@ -139,6 +139,12 @@ static struct txn_action written(struct lane *l, const struct dataplane_answer *
 
 /* ---- what HAProxy runs ---- */
 
+/* An agent may set another weight at any moment. */
+static bool has_agent(const char *json)
+{
+    return json != NULL && strstr(json, "\"agent-check\":\"enabled\"") != NULL;
+}
+
 /* What a row says against what was written. The model cannot know what was: to it, a line that is live may be in maint or
  * at another weight by somebody's wish. A drain may have overtaken the reading. NULL: nothing. */
 static char *problem_of(const struct lane *l, const struct runtime_server *is)
@@ -147,7 +153,8 @@ static char *problem_of(const struct lane *l, const struct runtime_server *is)
         return mem_printf("asked for server %s, the answer is about \"%s\"", l->wanted.name, is->name);
     if ((l->fields & DIFF_MAINTENANCE) && !l->wanted.maintenance && is->admin == RUNTIME_MAINT)
         return mem_strdup("HAProxy has it in maint still");
-    if ((l->fields & DIFF_WEIGHT) && l->wanted.weight >= 0 && is->weight >= 0 && is->weight != l->wanted.weight)
+    if ((l->fields & DIFF_WEIGHT) && l->wanted.weight >= 0 && is->weight >= 0 && is->weight != l->wanted.weight &&
+        !has_agent(l->wanted.json))
         return mem_printf("HAProxy runs it with weight %d", is->weight);
     return runtime_server_problem(&l->wanted, is);
 }

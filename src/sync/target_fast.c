@@ -157,6 +157,18 @@ static void failed(struct target *t)
     target_write_failed(t, &f);
 }
 
+/* While a reload is under way it may have missed the write, or had no ear for the question: no sign of anything. */
+static void unproven(struct target *t)
+{
+    if (t->reload.state != RELOAD_PENDING) {
+        target_doubt(t, &t->lane.error);
+        return;
+    }
+    t->dirty = true;
+    log_info(t->options.log, "a change during a reload may not have reached HAProxy; it will be loaded again",
+             log_str("target", dataplane_client_url(t->options.client)), log_str("error", t->lane.error.message));
+}
+
 static void finished(struct target *t)
 {
     struct slot *s = t->fast_slot;
@@ -177,7 +189,7 @@ static void finished(struct target *t)
         break;
     case LANE_UNPROVEN:
         t->seen = false;
-        target_doubt(t, &t->lane.error);
+        unproven(t);
         break;
     default:
         failed(t);

@@ -146,7 +146,8 @@ static void not_told(const struct call *c, const struct error *err)
     t->calls.not_before_ms = clock_mono_ms() + CALL_PAUSE_MS * failures;
     drop_from(&t->calls, 1);
     /* It says something else, or the API is well and cannot do it, time and again. */
-    if (err->kind == ERROR_INVALID || (err->http_status != 0 && failures >= CALL_FAILURES_MAX)) {
+    bool in_vain = err->kind == ERROR_INVALID || (err->http_status != 0 && failures >= CALL_FAILURES_MAX);
+    if (in_vain && t->reload.state != RELOAD_PENDING) {
         t->calls.failures = 0;
         target_doubt(t, err);
     }

@@ -408,6 +408,23 @@ START_TEST(a_refused_write_waits_and_leaves_nothing_behind)
 }
 END_TEST
 
+/* The reload may have read the file just before. */
+START_TEST(a_write_that_a_reload_misses_is_no_reason_to_doubt)
+{
+    wish("n1 n2 n3 n4", "ADDED slice");
+    settle();
+    w.deaf = true;
+    fault((struct fault){.step = 'm', .status = 500, .times = 1});
+    wish("n2 n3 n4", "DELETED slice");
+    settle();
+    w.deaf = false;
+    pass(RELOAD_DELAY_MS + 10000);
+    assert_settled("n1* n2 n3 n4");
+    ck_assert(!logged("transactions and reloads only"));
+    ck_assert_uint_eq(w.commits, 2);
+}
+END_TEST
+
 START_TEST(a_lost_answer_ends_in_a_reload)
 {
     fault((struct fault){.step = 'F', .status = 0, .times = 1, .applied = true});
@@ -776,6 +793,7 @@ int main(void)
     tcase_add_test(tc, a_moment_without_an_answer_closes_no_lane);
     tcase_add_test(tc, somebody_else_wrote_meanwhile);
     tcase_add_test(tc, a_refused_write_waits_and_leaves_nothing_behind);
+    tcase_add_test(tc, a_write_that_a_reload_misses_is_no_reason_to_doubt);
     tcase_add_test(tc, a_lost_answer_ends_in_a_reload);
     tcase_add_test(tc, an_api_that_is_down);
     tcase_add_test(tc, a_stop_lets_the_write_end);
