@@ -2,7 +2,7 @@
 # make demo       see it work in half a minute (KEEP=1: leave it running)
 # make test       unit tests (sanitizers on), fuzz corpora, conformance and functional tests
 # make e2e        real etcd, kube-apiserver, HAProxy (needs Go)    make check   layers, format, linters
-# make bench      figures (OTHER=path: another controller too)    make fuzz    TIME=60 seconds for each target
+# make bench      figures (OTHER=path: another controller, too)    make fuzz    TIME=60 seconds for each target
 # make install    PREFIX=/usr/local DESTDIR=                       make clean
 VERSION := 0.1.0
 PREFIX ?= /usr/local

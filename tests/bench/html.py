@@ -25,6 +25,7 @@ th:first-child{text-align:left;position:sticky;left:0;background:var(--bg);paddi
 tbody th{font-weight:400}tbody th.sub{padding-left:16px;color:var(--muted)}
 .aim{color:var(--muted);font-size:12px;white-space:nowrap;margin-left:4px}
 .first{border-left:1px solid var(--line)}thead .group{text-align:center}
+thead th{white-space:normal;overflow-wrap:anywhere;min-width:84px}thead .group{white-space:nowrap}
 .panels{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,420px),1fr));gap:8px 28px}
 figure{margin:0}figcaption{font-size:14px;margin:10px 0 2px;font-weight:600}
 .key{display:flex;flex-wrap:wrap;gap:4px 18px;font-size:13px;color:var(--muted);margin:8px 0;padding:0;list-style:none}
@@ -86,7 +87,7 @@ def table(groups: Sequence[tuple[str, Sequence[tuple[str, str]]]], rows: Sequenc
     firsts = {sum(len(columns) for _, columns in groups[:i]) for i in range(len(groups))}
     top = "".join(f'<th class="group first" colspan="{len(columns)}">{escape(head)}</th>' for head, columns in groups)
     columns = [column for _, group in groups for column in group]
-    heads = "".join(f'<th{first(i in firsts)}><span class="dot {colour}"></span> {escape(name)}</th>'
+    heads = "".join(f'<th{first(i in firsts)}><span class="dot {colour}"></span> {breakable(name)}</th>'
                     for i, (colour, name) in enumerate(columns))
     body = "".join(
         f'<tr><th scope="row"{" class=sub" if what.startswith(" ") else ""}>{escape(what.strip())}{hint(aim)}</th>'
@@ -95,6 +96,10 @@ def table(groups: Sequence[tuple[str, Sequence[tuple[str, str]]]], rows: Sequenc
         for what, aim, values in rows)
     return (f'<div class="scroll"><table><thead><tr><th></th>{top}</tr><tr><th></th>{heads}'
             f"</tr></thead><tbody>{body}</tbody></table></div>")
+
+
+def breakable(name: str) -> str:
+    return escape(name).replace("/", "/<wbr>")
 
 
 def hint(aim: str) -> str:

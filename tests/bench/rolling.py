@@ -58,7 +58,7 @@ def _runs(home: pathlib.Path, kube: Kubernetes, settings: Settings) -> list[Run]
 
 
 def _print(runs: list[Run]) -> None:
-    columns = [f"{r.controller.name[:24]}" for r in runs]
+    columns = [r.controller.name[:23] for r in runs]
     for name, values in (("HAProxy", [r.haproxy for r in runs]), ("controller", columns)):
         print(f"  {name:<44}" + "".join(f" {value:<24}" for value in values).rstrip())
     for what, aim, values in figures.rows([figures.of(r) for r in runs]):
