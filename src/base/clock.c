@@ -23,3 +23,8 @@ uint64_t clock_wall_ms(void)
 {
     return read_us(CLOCK_REALTIME) / 1000u;
 }
+
+uint64_t clock_cpu_us(void)
+{
+    return read_us(CLOCK_THREAD_CPUTIME_ID);
+}

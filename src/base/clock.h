@@ -7,5 +7,6 @@
 uint64_t clock_mono_ms(void);
 uint64_t clock_mono_us(void);
 uint64_t clock_wall_ms(void); /* since the Unix epoch */
+uint64_t clock_cpu_us(void);  /* what this thread has used of the processor */
 
 #endif

@@ -18,7 +18,10 @@
 #include "sync/targets.h"
 #include "sync/telemetry.h"
 
-#define COALESCE_MS 20    /* after a change was taken up, the next one is no sooner: a dying node waits for no more */
+/* After a change was taken up the next one is no sooner than this many times the CPU time that it cost: a dying node does not
+ * wait, and a storm of events does not eat the machine. */
+#define COALESCE_TIMES 20
+#define COALESCE_MAX_MS 100
 #define HEARTBEAT_MS 1000 /* how often the loop proves that it turns */
 #define HEARTBEAT_DEAD_MS 30000
 #define STOP_DEADLINE_MS 4000
@@ -51,6 +54,7 @@ struct controller {
 
     struct timer coalesce, drain, heartbeat, deadline;
     uint64_t taken_up_ms; /* when a change was last taken up; 0: never */
+    uint64_t pause_ms;    /* until the next one is */
     uint64_t beat_ms;
     bool stopping;
 };
@@ -144,9 +148,16 @@ static bool compute(struct controller *c, size_t which, uint64_t *due_ms)
     return told;
 }
 
+static void set_pause(struct controller *c, uint64_t began_us)
+{
+    uint64_t pause_ms = (clock_cpu_us() - began_us) * COALESCE_TIMES / 1000;
+    c->pause_ms = pause_ms > COALESCE_MAX_MS ? COALESCE_MAX_MS : pause_ms;
+}
+
 static void take_up(void *arg)
 {
     struct controller *c = arg;
+    uint64_t began_us = clock_cpu_us();
     bool any = false;
     uint64_t due_ms = 0;
     c->taken_up_ms = clock_mono_ms();
@@ -166,13 +177,14 @@ static void take_up(void *arg)
         timer_cancel(&c->drain);
     if (any)
         targets_go(c->targets); /* all that changed at once goes into one transaction */
+    set_pause(c, began_us);
 }
 
-/* The first change is taken up at once, further ones at most every COALESCE_MS; the latest state wins. */
+/* The first change is taken up at once, further ones after a pause; the latest state wins. */
 static void on_change(void *arg, size_t service, const char *cause, uint64_t received_us)
 {
     struct controller *c = arg;
-    uint64_t now = clock_mono_ms(), free_at = c->taken_up_ms + COALESCE_MS;
+    uint64_t now = clock_mono_ms(), free_at = c->taken_up_ms + c->pause_ms;
     for (size_t i = 0; i < c->mappings.count; i++) {
         struct wisher *w = &c->wishers[i];
         bool concerned =
