@@ -48,6 +48,8 @@ static const struct {
     {WANT2, N1 "server n2 10.0.0.9:80 check weight 100", "!HTTP 500", "change n2 reload", .verdict = INSPECT_CHANGES},
     {WANT2, N1 "server n2 10.0.0.9:80 check weight 100", "n1 ready; n2 ready", "change n2 reload",
      .verdict = INSPECT_CHANGES, .dirty = true},
+    {"n1 10.0.0.9:80; n2 10.0.0.2:80 draining", N1 N2, "n1 ready; n2 ready",
+     "change n1 reload; change n2 reload; told n2 drain", .verdict = INSPECT_CHANGES, .dirty = true},
     /* Some of them need a reload, others not. */
     {WANT2 "; n3 10.0.0.3:80", N1 "server n2 10.0.0.9:80 check weight 100", "n1 ready; n2 ready",
      "add n3 reload; change n2", .verdict = INSPECT_CHANGES},
@@ -129,6 +131,21 @@ START_TEST(a_reload_for_one_backend_takes_the_drains_of_the_other_along)
 }
 END_TEST
 
+/* What has no node goes with a reload of its own backend, or where a drain has to be written. */
+START_TEST(a_reload_for_one_backend_takes_nothing_else_along)
+{
+    w.park_ttl_ms = 1000;
+    w.gone = "n2";
+    struct inspect_backend *be = world_add(&w, "be", WANT1), *two = world_add(&w, "two", WANT1);
+    world_see_running(&w, be, "", "n7 maint");
+    world_see_running(&w, two, N1 N2, "n1 ready; n2 ready");
+    expect(be, "add n1 reload");
+    expect(two, "park n2; told n2 maint");
+    world_see_running(&w, two, N1 N2_OFF, "n1 ready; n2 maint");
+    expect(two, "");
+}
+END_TEST
+
 START_TEST(another_haproxy_reloads_by_itself)
 {
     w.report.target_count = 2;
@@ -185,6 +202,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, one_backend, 0, (int)array_len(cases));
     tcase_add_test(tc, a_reload_for_one_backend_takes_the_drains_of_the_other_along);
+    tcase_add_test(tc, a_reload_for_one_backend_takes_nothing_else_along);
     tcase_add_test(tc, another_haproxy_reloads_by_itself);
     tcase_add_test(tc, too_many_to_be_written_one_by_one);
     tcase_add_test(tc, a_pause_is_a_dry_run_of_one_service);

@@ -195,6 +195,20 @@ START_TEST(set_by_hand)
 }
 END_TEST
 
+/* Whose drain it is, nobody can tell without a wish. */
+START_TEST(drained_and_held)
+{
+    world_see_running(&w, add("out n1 it is tainted", SERVER_OUT), "server n1 10.0.0.1:30443 check weight 100",
+                      "n1 drain");
+    expect(HEADING OUT NOW
+           "\n"
+           "                  drains: the running HAProxy alone was told, no new connections, the open ones live\n"
+           "                  on\n"
+           "  next            it stays for now: none of the Service's 2 endpoints is ready; ALLOW_EMPTY is\n"
+           "                  false, so the last good servers stay (1)\n");
+}
+END_TEST
+
 START_TEST(parked_and_to_be_parked)
 {
     w.park_ttl_ms = 1000;
@@ -307,6 +321,7 @@ int main(void)
     tcase_add_test(tc, live_and_running);
     tcase_add_test(tc, draining_where_it_was_told_and_where_not);
     tcase_add_test(tc, set_by_hand);
+    tcase_add_test(tc, drained_and_held);
     tcase_add_test(tc, parked_and_to_be_parked);
     tcase_add_test(tc, one_haproxy_is_away);
     tcase_add_test(tc, known_in_one_backend_only);

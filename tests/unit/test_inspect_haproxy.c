@@ -284,6 +284,17 @@ START_TEST(it_runs_something_else_and_nobody_knows_of_reloads)
 }
 END_TEST
 
+/* Of a file that is behind, nothing else is to be expected. */
+START_TEST(it_runs_something_else_than_a_file_that_is_behind)
+{
+    w.file = LINE;
+    w.split_till = 10;
+    run();
+    expect(true, true, NULL);
+    expect_drift(NULL, 2);
+}
+END_TEST
+
 /* That reload mends it, or is to blame: it is told once. */
 START_TEST(it_runs_something_else_as_a_reload_is_to_come_or_failed)
 {
@@ -360,6 +371,7 @@ int main(void)
     tcase_add_test(tc, it_runs_what_the_file_says);
     tcase_add_test(tc, it_runs_something_else_for_a_moment);
     tcase_add_test(tc, it_runs_something_else);
+    tcase_add_test(tc, it_runs_something_else_than_a_file_that_is_behind);
     tcase_add_test(tc, it_runs_something_else_and_nobody_knows_of_reloads);
     tcase_add_loop_test(tc, it_runs_something_else_as_a_reload_is_to_come_or_failed, 0, 2);
     tcase_add_test(tc, what_it_runs_cannot_be_read);

@@ -148,6 +148,17 @@ START_TEST(a_change_of_what_drains)
 }
 END_TEST
 
+/* A template makes that name, so that HAProxy would not start with the line. */
+START_TEST(wanted_and_removed)
+{
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; web1 10.0.0.2:30443");
+    world_see(&w, b,
+              "server n1 10.0.0.1:30443 check weight 100\nserver web1 10.0.0.2:30443 check\nserver-template web 1-3");
+    expect_part("{\"op\":\"remove\",\"server\":\"web1\",\"address\":\"10.0.0.2\",\"port\":30443,\"weight\":null,"
+                "\"state\":\"out\",");
+}
+END_TEST
+
 START_TEST(only_told)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; n2 10.0.0.2:30443 draining");
@@ -276,6 +287,7 @@ int main(void)
     tcase_add_test(tc, what_the_brake_holds);
     tcase_add_test(tc, what_needs_a_reload_and_what_is_told);
     tcase_add_test(tc, a_change_of_what_drains);
+    tcase_add_test(tc, wanted_and_removed);
     tcase_add_test(tc, only_told);
     tcase_add_test(tc, several_haproxies);
     tcase_add_test(tc, what_was_left_out);

@@ -288,6 +288,16 @@ START_TEST(holding_beside_parked_ones)
 }
 END_TEST
 
+/* With PARK_TTL=0 nothing is parked. */
+START_TEST(holding_what_is_in_maintenance)
+{
+    see("", "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check weight 100 disabled");
+    cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_plan, false);
+    ck_assert_ptr_nonnull(strstr(text, "  ! n2  10.0.0.2:30443  weight 100  held\n"));
+    ck_assert_ptr_null(strstr(text, "parked"));
+}
+END_TEST
+
 START_TEST(what_runs_cannot_be_read)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.9:30443");
@@ -581,6 +591,7 @@ int main(void)
     tcase_add_test(tc, some_need_a_reload);
     tcase_add_test(tc, in_step_with_what_was_told_and_set_by_hand);
     tcase_add_test(tc, holding_beside_parked_ones);
+    tcase_add_test(tc, holding_what_is_in_maintenance);
     tcase_add_test(tc, what_runs_cannot_be_read);
     tcase_add_test(tc, it_runs_something_else);
     tcase_add_test(tc, a_section_for_each_haproxy);
