@@ -172,6 +172,33 @@ START_TEST(a_transaction_takes_drains_into_the_file)
 }
 END_TEST
 
+/* The file has all in maintenance that runs, and what runs knows nothing of the one that comes: until the reload both stay. */
+static void assert_nobody_is_missed(const char *set, const char *after)
+{
+    wish(set, "MODIFIED slice");
+    until('C');
+    settle();
+    assert_trace("B~~~+CR");
+    assert_running("n1 n2 n3");
+    pass(RELOAD_DELAY_MS - 500);
+    assert_running("n1 n2 n3");
+    pass(1500);
+    assert_settled(after);
+    ck_assert_uint_eq(count('m') + count('d'), 0);
+}
+
+START_TEST(all_leave_for_a_new_one)
+{
+    assert_nobody_is_missed("n4", "n1* n2* n3* n4");
+}
+END_TEST
+
+START_TEST(all_drain_for_a_new_one)
+{
+    assert_nobody_is_missed("n1* n2* n3* n4", "n1* n2* n3* n4");
+}
+END_TEST
+
 START_TEST(a_call_overtakes_a_transaction)
 {
     wish("n1 n2 n3 n4", "ADDED slice");
@@ -778,6 +805,8 @@ int main(void)
     tcase_add_test(tc, a_new_server_is_a_transaction_and_later_ones_gather);
     tcase_add_test(tc, while_a_transaction_waits_the_fast_lane_goes_on);
     tcase_add_test(tc, a_transaction_takes_drains_into_the_file);
+    tcase_add_test(tc, all_leave_for_a_new_one);
+    tcase_add_test(tc, all_drain_for_a_new_one);
     tcase_add_test(tc, a_call_overtakes_a_transaction);
     tcase_add_test(tc, nothing_is_written_while_a_call_is_under_way);
     tcase_add_test(tc, the_wish_turns_while_a_call_is_under_way);
