@@ -21,8 +21,9 @@ def pods(rig: Rig, **states: dict[str, bool]) -> None:
                                                    for name, state in states.items()], namespace=NAMESPACE))
 
 
-def wait_resting(rig: Rig, *names: str) -> None:
-    wait_until(lambda: rig.resting() == set(names), 20, f"no new connections for {names or 'nobody'} in HAProxy")
+def live(rig: Rig) -> set[str]:
+    """Our servers whose line in the file is live, whatever the running HAProxy was told."""
+    return rig.servers() - {"sorry"}
 
 
 # --- draining
@@ -32,14 +33,21 @@ def test_terminating_endpoint_drains_and_goes_with_its_end(rig: Rig) -> None:
     rig.start()
     rig.wait_servers(1, 2, 3)
     pods(rig, n1=objects.READY, n2=objects.READY, n3=objects.TERMINATING)
-    wait_resting(rig, "n3")
-    rig.daemon.wait_log(r'changed="n3\(maintenance on \(draining\)\)" why="n3: draining until ')
+    rig.wait_draining(3)
+    rig.daemon.wait_log('msg="told the running HAProxy" backend=be server=n3 state=drain why="it drains"')
     rig.wait_in_sync()
+    assert live(rig) == {"n1", "n2", "n3"} and rig.fast_writes() == 0, "the file says nothing of it"
     assert rig.daemon.metrics().sum("servers_draining") == 1
     assert rig.daemon.metrics().sum("servers_desired") == 2
+    assert rig.daemon.metrics().sum("servers_actual") == 3
     pods(rig, n1=objects.READY, n2=objects.READY)
     rig.wait_servers(1, 2)
-    rig.daemon.wait_log(r"removed=n3 ")
+    rig.wait_parked(3)
+    rig.daemon.wait_log(r'msg="server changed without a reload" backend=be server=n3 what="maintenance on \(parked\)"')
+    rig.wait_in_sync()
+    assert rig.daemon.metrics().sum("servers_actual") == 2
+    assert rig.daemon.metrics().sum("servers_parked") == 1
+    assert not rig.differences()
 
 
 def test_draining_ends_by_itself(rig: Rig) -> None:
@@ -47,8 +55,9 @@ def test_draining_ends_by_itself(rig: Rig) -> None:
     rig.start(DRAIN_TIMEOUT="2s")
     rig.wait_servers(1, 2)
     pods(rig, n1=objects.READY, n2=objects.TERMINATING)
-    wait_resting(rig, "n2")
+    rig.wait_draining(2)
     rig.wait_servers(1)
+    rig.wait_parked(2)
     rig.daemon.wait_log('cause="a drain ended"')
     rig.wait_in_sync()
 
@@ -58,7 +67,7 @@ def test_end_of_a_drain_is_not_put_down_to_what_changed_nothing(rig: Rig) -> Non
     rig.start(DRAIN_TIMEOUT="3s")
     rig.wait_servers(1, 2)
     pods(rig, n1=objects.READY, n2=objects.TERMINATING)
-    wait_resting(rig, "n2")
+    rig.wait_draining(2)
     rig.node(1, unschedulable=True)
     rig.wait_servers(1)
     rig.daemon.wait_log('cause="a drain ended"')
@@ -69,10 +78,13 @@ def test_ready_again_is_live_again(rig: Rig) -> None:
     rig.start()
     rig.wait_servers(1, 2)
     pods(rig, n1=objects.READY, n2=objects.TERMINATING)
-    wait_resting(rig, "n2")
+    rig.wait_draining(2)
+    commits = rig.commits()
     rig.pods(1, 2)
-    wait_resting(rig)
-    rig.wait_servers(1, 2)
+    rig.wait_draining()
+    rig.wait_in_sync()
+    assert rig.resting() == set() and live(rig) == {"n1", "n2"}
+    assert rig.commits() == commits and rig.fast_writes() == 0, "it was told and told again, no more"
 
 
 def test_last_ones_serve_while_they_terminate(rig: Rig) -> None:
@@ -83,9 +95,12 @@ def test_last_ones_serve_while_they_terminate(rig: Rig) -> None:
     commits = rig.commits()
     pods(rig, n1=objects.TERMINATING, n2=objects.TERMINATING)
     pods(rig, n1=objects.TERMINATING, n2=objects.TERMINATING, n3=objects.READY)  # and then others can do the work
-    wait_until(lambda: rig.resting() == {"n1", "n2"}, 20, "both in maintenance once n3 is ready")
+    wait_until(lambda: rig.resting() == {"n1", "n2"}, 20, "no new connections for both once n3 is ready")
+    rig.wait_in_sync()
     assert set(rig.all_lines()) - {"sorry"} == {"n1", "n2", "n3"}
-    assert rig.commits() <= commits + 2
+    assert rig.parked() == {"n1", "n2"}, "the reload that brings n3 forgets what HAProxy alone was told"
+    assert rig.commits() == commits + 1
+    assert rig.calls() == 0, "told before, it would have been left with nobody"
 
 
 def test_no_draining_where_it_is_switched_off(rig: Rig) -> None:
@@ -94,7 +109,8 @@ def test_no_draining_where_it_is_switched_off(rig: Rig) -> None:
     rig.wait_servers(1, 2)
     pods(rig, n1=objects.READY, n2=objects.TERMINATING)
     rig.wait_servers(1)
-    assert not rig.resting()
+    rig.wait_parked(2)
+    assert "state=drain" not in rig.daemon.log()
 
 
 def test_daemon_that_starts_while_a_server_drains(rig: Rig) -> None:
@@ -102,14 +118,15 @@ def test_daemon_that_starts_while_a_server_drains(rig: Rig) -> None:
     rig.start()
     rig.wait_servers(1, 2)
     pods(rig, n1=objects.READY, n2=objects.TERMINATING)
-    wait_resting(rig, "n2")
+    rig.wait_draining(2)
     rig.wait_in_sync()
     rig.daemon.close()
-    commits = rig.commits()
+    writes = len(rig.writes())
     rig.start(DRAIN_TIMEOUT="3s")
     rig.wait_in_sync()
-    assert rig.commits() == commits  # it drains still
-    rig.wait_servers(1)  # and its time begins anew
+    assert len(rig.writes()) == writes  # it drains still
+    assert rig.daemon.metrics().sum("servers_overridden") == 0, "taken for an operator's"
+    rig.wait_parked(2)  # and its time begins anew
 
 
 # --- the brake
@@ -129,10 +146,12 @@ def test_too_many_at_once_are_held_for_a_period(rig: Rig) -> None:
     assert rig.daemon.metrics().sum("in_sync") == 0
     status, body = rig.daemon.get("/readyz")
     assert (status, rig.commits()) == (200, commits) and "3 of 4 live servers would go at once" in body
+    assert not rig.resting() and not rig.calls(), "what is held is not told to leave"
     rig.wait_servers(1)
+    rig.wait_parked(2, 3, 4)
     rig.wait_in_sync()
     assert rig.daemon.metrics().sum("servers_held") == 0
-    rig.daemon.wait_log("removed=n2,n3,n4 ")
+    assert rig.commits() == commits
 
 
 def test_what_comes_back_was_never_gone(rig: Rig) -> None:
@@ -145,7 +164,7 @@ def test_what_comes_back_was_never_gone(rig: Rig) -> None:
     rig.daemon.wait_metric("servers_held", 3)
     rig.pods(1, 2, 3, 4)
     rig.wait_in_sync()
-    assert rig.commits() == commits
+    assert (rig.commits(), rig.fast_writes(), rig.calls()) == (commits, 0, 0)
 
 
 def test_new_servers_do_not_wait_for_the_brake(rig: Rig) -> None:
@@ -170,6 +189,7 @@ def test_what_is_announced_is_not_held(rig: Rig, announcement: str) -> None:
     for i in (2, 3, 4) if mark else ():
         rig.node(i, **mark)
     rig.wait_servers(1)
+    rig.wait_parked(2, 3, 4)
     assert "would be lost" not in rig.daemon.log()
 
 
@@ -191,6 +211,7 @@ def test_no_endpoint_left_is_not_the_brakes_to_hold(rig: Rig) -> None:
     rig.wait_servers(1, 2, 3)
     rig.pods()
     rig.wait_servers()
+    rig.wait_parked(1, 2, 3)
 
 
 # --- a dry run
@@ -198,7 +219,7 @@ def test_no_endpoint_left_is_not_the_brakes_to_hold(rig: Rig) -> None:
 def test_dry_run_writes_nothing_and_says_what_it_would(rig: Rig) -> None:
     rig.pods(2, 3)
     rig.start(DRY_RUN="true", RESYNC_PERIOD="1s")
-    rig.daemon.wait_log(r'msg="nothing is written; this would be".*DRY_RUN=true.*added=n2\(127.0.11.2:30443\),n3\(127.0.11.3:30443\) removed=n1 ')
+    rig.daemon.wait_log(r'msg="nothing is written; this would be".*DRY_RUN=true.*added=n2\(127.0.11.2:30443\),n3\(127.0.11.3:30443\) parked=n1 ')
     rig.daemon.wait_metric("changes_withheld", 3)
     rig.daemon.wait_metric("dry_run", 1)
     rig.daemon.wait_ready()
@@ -206,7 +227,7 @@ def test_dry_run_writes_nothing_and_says_what_it_would(rig: Rig) -> None:
     rig.wait_in_sync()
     assert rig.daemon.metrics().sum("changes_withheld") == 0
     rig.pods(1, 2)
-    rig.daemon.wait_log(r"removed=n1 [\s\S]*added=n2\(127.0.11.2:30443\)(?!,)")
+    rig.daemon.wait_log(r"parked=n1 [\s\S]*added=n2\(127.0.11.2:30443\)(?!,)")
     assert not rig.writes()
     assert rig.servers() == {"n1", "sorry"}
 
@@ -259,11 +280,15 @@ def test_weights_follow_the_endpoints(rig: Rig) -> None:
     rig.start(**BY_NODE_PORT, SERVER_WEIGHTS="endpoints")
     rig.wait_servers(1, 2, 3)
     wait_until(lambda: weights() == {"n1": "1", "n2": "2", "n3": "3"}, 20, "a weight for each number of endpoints")
+    rig.wait_in_sync()
+    commits = rig.commits()
     on(1, 1, 2, 3)
     wait_until(lambda: weights() == {"n1": "2", "n2": "1", "n3": "1"}, 20, "the weights after pods moved")
     rig.service(policy="Cluster")
     rig.daemon.wait_log("a setting has no effect.*SERVER_WEIGHTS=endpoints")
     wait_until(lambda: set(weights().values()) == {"100"}, 20, "equal weights where counting says nothing")
+    rig.wait_in_sync()
+    assert rig.commits() == commits and not rig.differences(), "weights need no reload"
 
 
 def test_health_check_node_port_is_checked_by_http(rig: Rig) -> None:

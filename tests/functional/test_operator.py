@@ -57,7 +57,7 @@ def test_wrong_password_names_the_settings_and_never_the_password(rig: Rig) -> N
     rig.start(HAPROXY_DATAPLANE_PASSWORD=PASSWORD)
     body = rig.daemon.wait_not_ready("refused the credentials")
     assert "HAPROXY_DATAPLANE_USERNAME" in body and "userlist" in body and "HTTP 401" in body
-    rig.daemon.wait_metric("requests_total", 4, target="dataplane", code="401")
+    rig.daemon.wait_metric("requests_total", 4, target=rig.dataplane.url, code="401")
     assert count(rig, 'level=error msg="the Data Plane API refused the credentials') == 1
     assert PASSWORD not in rig.daemon.log() + body
 
@@ -145,8 +145,8 @@ def test_latency_of_a_change_does_not_count_the_time_without_endpoints(rig: Rig)
     rig.pods()
     rig.daemon.wait_log("holding the last good servers")
     held_since = time.monotonic()
-    asked = rig.daemon.metrics().sum("requests_total", target="dataplane")
-    rig.daemon.wait_metric("requests_total", asked + 12, target="dataplane")  # three resyncs
+    asked = rig.daemon.metrics().sum("requests_total", target=rig.dataplane.url)
+    rig.daemon.wait_metric("requests_total", asked + 18, target=rig.dataplane.url)  # three resyncs
     held_ms = (time.monotonic() - held_since) * 1000
     rig.pods(2)
     rig.wait_servers(2)

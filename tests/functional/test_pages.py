@@ -29,9 +29,13 @@ def table(title: str) -> list[list[str]]:
 # --- metrics
 
 def documented() -> dict[str, set[str]]:
-    """Name without the prefix -> its labels."""
-    cells = " ".join(row[0] for row in table("metric (prefix"))
-    return {name: set(filter(None, (labels or "").split(","))) for name, labels in re.findall(r"`(\w+)(?:\{([\w,]+)\})?`", cells)}
+    """Name without the prefix -> its labels; "`a`, `b` (`{x,y}`)" means both."""
+    found: dict[str, set[str]] = {}
+    for cell, *_ in table("metric (prefix"):
+        shared = re.search(r"\(`\{([\w,]+)\}`\)", cell)
+        for name, labels in re.findall(r"`(\w+)(?:\{([\w,]+)\})?`", cell):
+            found[name] = set(filter(None, (labels or (shared[1] if shared else "")).split(",")))
+    return found
 
 
 def exported(m: Metrics) -> dict[str, set[str]]:
@@ -56,6 +60,19 @@ def test_table_of_metrics_is_what_is_exported(rig: Rig) -> None:
     assert rig.dataplane.delete(f"/configuration/backends/be/servers/n2?version={rig.dataplane.version()}").status in (202, 204)
     rig.daemon.process.signal(1)  # by hand: undone, and mended again
     rig.daemon.wait_metric("changes_undone_total", 1)
+    rig.wait_in_sync()
+    rig.pods(1)  # told, and written without a reload
+    rig.wait_parked(2)
+    rig.wait_in_sync()
+    rig.haproxy.runtime("set server be/n1 addr 127.0.11.88")
+
+    def drifted() -> bool:
+        rig.daemon.process.signal(1)
+        return rig.daemon.metrics().sum("drifts_total") >= 1
+
+    wait_until(drifted, 20, "the drift to be believed", interval=0.2)
+    rig.wait_in_sync()
+    assert rig.differences() == []
     assert exported(rig.daemon.metrics()) == documented()
 
 

@@ -52,18 +52,19 @@ def test_node_port_is_found(rig: Rig) -> None:
     followed(rig, 1, 2, port=31999)
 
 
-def test_changed_node_port_is_one_transaction_for_all_servers(rig: Rig) -> None:
+def test_changed_node_port_needs_no_reload(rig: Rig) -> None:
     rig.service()
     rig.pods(1, 2, 3)
     rig.start(**BY_NODE_PORT)
     rig.wait_addresses(at(30443, 1, 2, 3))
     rig.wait_in_sync()
-    before = rig.commits()
+    before, worker = rig.commits(), rig.haproxy.worker()
     rig.service(node_ports={"https": (443, 30999)})
     rig.wait_addresses(at(30999, 1, 2, 3))
     rig.wait_in_sync()
-    assert rig.commits() == before + 1
-    rig.daemon.wait_log('cause="MODIFIED service web"')
+    assert (rig.commits(), rig.fast_writes()) == (before, 3)
+    assert rig.haproxy.worker() == worker and not rig.differences()
+    rig.daemon.wait_log('without a reload.*server=n3 what="port 30443 -> 30999".*cause="MODIFIED service web"')
 
 
 def test_fixed_port_wins(rig: Rig) -> None:
@@ -406,12 +407,24 @@ def test_several_services_are_one_transaction(several: Rig) -> None:
     several.wait_in_sync(backends=3)
     several.daemon.wait_ready()
     before = several.commits()  # at the start each counts as soon as it is known
-    several.node(2, "127.0.11.22")  # part of all three
-    wait_until(lambda: "127.0.11.22" in several.addresses("be3").get("n2", ""), 20, "n2's new address")
+    several.node(6, "127.0.11.6")
+    several.pods(1, 2, 6, ports=PORTS_OF_PODS)  # part of two
+    wait_several(several, at(30443, 1, 2, 6), at(30080, 1, 2, 6), at(32000, 2, 3))
     several.wait_in_sync(backends=3)
+    assert several.commits() == before + 1
+
+
+def test_change_of_a_node_reaches_all_backends_without_a_reload(several: Rig) -> None:
+    start_several(several)
+    several.wait_in_sync(backends=3)
+    before, worker = several.commits(), several.haproxy.worker()
+    several.node(2, "127.0.11.22")  # part of all three
     wait_several(several, {**at(30443, 1), "n2": "127.0.11.22:30443"}, {**at(30080, 1), "n2": "127.0.11.22:30080"},
                  {**at(32000, 3), "n2": "127.0.11.22:32000"})
-    assert several.commits() == before + 1
+    several.wait_in_sync(backends=3)
+    assert (several.commits(), several.fast_writes()) == (before, 3)
+    assert several.haproxy.worker() == worker
+    assert not [d for b in ("be", "be2", "be3") for d in several.differences(b)]
 
 
 def test_each_service_is_watched_once_and_named(several: Rig) -> None:
