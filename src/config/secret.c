@@ -70,6 +70,7 @@ static bool take(struct secret *s, const char *value)
         return false;
     mem_wipe_free(s->value);
     s->value = mem_strdup(value);
+    s->changes++;
     return true;
 }
 

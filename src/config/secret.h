@@ -20,6 +20,7 @@ struct secret {
     char *url;             /* whose line of the file at path it is in; NULL: the file is the secret */
     enum secret_part part; /* of that line; of no meaning without url */
     struct secret_stamp stamp;
+    unsigned changes; /* goes up whenever a reading gave another value: for those who share it */
 };
 
 void secret_set_value(struct secret *s, const char *value);

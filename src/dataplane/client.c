@@ -26,6 +26,8 @@ struct dataplane_client {
     const struct log *log;
     struct dataplane_client_events events;
     struct log_limit secret_warning;
+    unsigned
+        changes;  /* of the secrets, as they were sent last: another client may share them and read them again first */
     bool refused; /* the last answer was 401 or 403 */
 
     /* the request in hand */
@@ -43,26 +45,29 @@ static void answer(struct dataplane_client *c, struct dataplane_answer *a);
 
 /* ---- credentials ---- */
 
-static bool refresh(struct dataplane_client *c, struct secret *s, bool force)
+static void refresh(struct dataplane_client *c, struct secret *s, bool force)
 {
     struct error err = {0};
     unsigned held_back = 0;
-    bool changed = false;
     /* Also one that is not set: a line of a file may turn from user name and password to a token. */
-    if (s == NULL || secret_refresh(s, force, &changed, &err) == 0)
-        return changed;
+    if (s == NULL || secret_refresh(s, force, NULL, &err) == 0)
+        return;
     if (log_limit_pass(&c->secret_warning, clock_mono_ms(), err.message, &held_back))
         log_warn(c->log, "Data Plane API credentials cannot be read again, the old ones stay in use",
                  log_str("error", err.message), log_if(held_back > 0, log_int("repeated", held_back)));
-    return false;
 }
 
+/* True where they are others than this client has sent last. */
 static bool refresh_all(struct dataplane_client *c, bool force)
 {
-    bool token = refresh(c, c->token, force);
-    bool username = refresh(c, c->username, force);
-    bool password = refresh(c, c->password, force);
-    return token || username || password;
+    struct secret *const all[] = {c->token, c->username, c->password};
+    unsigned before = c->changes;
+    c->changes = 0;
+    for (size_t i = 0; i < array_len(all); i++) {
+        refresh(c, all[i], force);
+        c->changes += all[i] != NULL ? all[i]->changes : 0;
+    }
+    return c->changes != before;
 }
 
 bool dataplane_credentials_refused(struct dataplane_client *c)

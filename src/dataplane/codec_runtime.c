@@ -8,15 +8,19 @@
 #include "dataplane/codec.h"
 #include "dataplane/codec_json.h"
 
+/* A drain of a server whose line was `disabled` at HAProxy's start is called maint (all releases of the API so far take the
+ * decimal number 12 for hexadecimal); but what is in maint is down. */
 static int read_admin(yyjson_val *val, const char *object, enum runtime_admin *ret, struct error *err)
 {
     static const enum runtime_admin all[] = {RUNTIME_READY, RUNTIME_DRAIN, RUNTIME_MAINT};
-    const char *word;
-    if (codec_need_string(val, "admin_state", object, &word, err) != 0)
+    const char *word, *operational;
+    if (codec_need_string(val, "admin_state", object, &word, err) != 0 ||
+        codec_get_string(val, "operational_state", object, &operational, err) != 0)
         return -1;
+    bool runs = !str_empty(operational) && !str_eq(operational, "down");
     for (size_t i = 0; i < array_len(all); i++) {
         if (str_eq(word, runtime_admin_name(all[i]))) {
-            *ret = all[i];
+            *ret = all[i] == RUNTIME_MAINT && runs ? RUNTIME_DRAIN : all[i];
             return 0;
         }
     }

@@ -204,7 +204,9 @@ int lane_call_answer(const struct dataplane_answer *a, enum runtime_admin wanted
     }
     if (codec_read_runtime_server(a->body, a->body_len, &is, err) != 0)
         return error_prefix(err, "tell the running HAProxy");
-    if (is.admin != wanted)
+    /* Which of the two it is the API may take for the other (codec_runtime.c); both give it no new connections. */
+    bool kept_away = wanted != RUNTIME_READY && is.admin != RUNTIME_READY;
+    if (is.admin != wanted && !kept_away)
         return error_set(err, ERROR_INVALID, "HAProxy has server %s in %s still, %s was asked for", is.name,
                          runtime_admin_name(is.admin), runtime_admin_name(wanted));
     return 0;

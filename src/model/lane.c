@@ -138,7 +138,7 @@ static const char *call_for_live(const struct chooser *c, const char *name, cons
                                  enum runtime_admin now, enum runtime_admin *ret)
 {
     const struct desired_server *want = wish_for(c, name);
-    bool by_us = mark->ours != RUNTIME_READY && mark->ours == now;
+    bool by_us = mark->ours != RUNTIME_READY && now != RUNTIME_READY;
     if (want == NULL && is_leaving(c, name)) {
         *ret = RUNTIME_MAINT;
         return now != RUNTIME_MAINT ? WHY_LEAVES : NULL;
@@ -149,7 +149,7 @@ static const char *call_for_live(const struct chooser *c, const char *name, cons
     }
     if (want != NULL && want->state == SERVER_DRAINING) {
         *ret = RUNTIME_DRAIN;
-        return now == RUNTIME_READY || (now == RUNTIME_MAINT && by_us) ? WHY_DRAINS : NULL;
+        return now == RUNTIME_READY || (now == RUNTIME_MAINT && mark->ours == RUNTIME_MAINT) ? WHY_DRAINS : NULL;
     }
     *ret = RUNTIME_READY;
     return want != NULL && want->state == SERVER_LIVE && now != RUNTIME_READY && by_us ? WHY_BACK : NULL;

@@ -104,9 +104,9 @@ static void judge_set(struct lane_mark *mark, const struct look *l)
 {
     if (l->stale)
         return;
-    if (mark->ours != l->row->admin) {
+    /* Of drain and maint the API may take one for the other: what differs from ours in that alone is no operator's. */
+    if (mark->ours == RUNTIME_READY) {
         mark->theirs = l->row->admin;
-        mark->ours = RUNTIME_READY;
         mark->lost = false;
     }
     if (l->first && mark->ours == RUNTIME_READY && !is_wanted_live(l)) { /* of an earlier run of ours */

@@ -438,8 +438,8 @@ static void put_row(struct buf *b, const char *word)
     int len = (int)strcspn(word, "*!");
     buf_printf(b,
                "{\"name\":\"%.*s\",\"address\":\"10.0.0.%.*s\",\"port\":80,\"id\":\"1\","
-               "\"operational_state\":\"up\",\"admin_state\":\"%s\"}",
-               len, word, len - 1, word + 1,
+               "\"operational_state\":\"%s\",\"admin_state\":\"%s\"}",
+               len, word, len - 1, word + 1, word[len] == '*' ? "down" : "up",
                word[len] == '*'   ? "maint"
                : word[len] == '!' ? "drain"
                                   : "ready");

@@ -34,6 +34,11 @@ static const struct {
 } rows[] = {
     {OF_30, "old", "127.0.9.1", 30443, -1, RUNTIME_READY, NULL},
     {OF_34, "old", "127.0.9.1", 30443, 7, RUNTIME_DRAIN, NULL},
+    {"{\"name\":\"a\",\"admin_state\":\"maint\",\"operational_state\":\"down\"}", "a", "", 0, -1, RUNTIME_MAINT, NULL},
+    /* what runs is in no maintenance, whatever the API says */
+    {"{\"name\":\"a\",\"admin_state\":\"maint\",\"operational_state\":\"up\"}", "a", "", 0, -1, RUNTIME_DRAIN, NULL},
+    {"{\"name\":\"a\",\"admin_state\":\"maint\",\"operational_state\":\"stopping\"}", "a", "", 0, -1, RUNTIME_DRAIN,
+     NULL},
     {"{\"name\":\"a\",\"admin_state\":\"maint\"}", "a", "", 0, -1, RUNTIME_MAINT, NULL},
     {"{\"name\":\"a\",\"admin_state\":\"maint\",\"address\":null,\"port\":null,\"weight\":null}", "a", "", 0, -1,
      RUNTIME_MAINT, NULL},

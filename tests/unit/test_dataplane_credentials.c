@@ -182,6 +182,32 @@ START_TEST(no_message_quotes_a_secret)
 }
 END_TEST
 
+/* Two connections to one API: whichever hears the refusal first, the other has new credentials, too. */
+START_TEST(clients_that_share_secrets_each_have_their_own_news)
+{
+    char dir[] = "/tmp/dataplane-client.XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    char *path = mem_printf("%s/password", dir);
+    write_file(path, "first\n");
+    secret_set_value(&username, "u");
+    secret_set_path(&password, path);
+    call("GET", "/a", NULL);
+    struct dataplane_client *one = client;
+    client = NULL;
+    make_client(dataplane_client_url(one), NULL);
+    call("GET", "/a", NULL);
+    write_file(path, "longer-second\n");
+    ck_assert(dataplane_credentials_refused(client));
+    ck_assert(dataplane_credentials_refused(one));
+    ck_assert(!dataplane_credentials_refused(client));
+    ck_assert(!dataplane_credentials_refused(one));
+    dataplane_client_free(one);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(rmdir(dir), 0);
+    free(path);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("dataplane_credentials");
@@ -194,6 +220,7 @@ int main(void)
     tcase_add_test(t, a_line_turns_from_a_login_to_a_token_and_back);
     tcase_add_test(t, credentials_that_were_never_readable_are_not_left_out);
     tcase_add_test(t, no_message_quotes_a_secret);
+    tcase_add_test(t, clients_that_share_secrets_each_have_their_own_news);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);

@@ -344,6 +344,8 @@ static const struct {
     {"=drain,10.0.0.1,80", RUNTIME_DRAIN, ERROR_NONE, NULL},
     {"=maint,10.0.0.1,80", RUNTIME_MAINT, ERROR_NONE, NULL},
     {"=ready,10.0.0.1,80", RUNTIME_READY, ERROR_NONE, NULL},
+    {"=maint,10.0.0.1,80", RUNTIME_DRAIN, ERROR_NONE, NULL}, /* the API may take one for the other */
+    {"=drain,10.0.0.1,80", RUNTIME_MAINT, ERROR_NONE, NULL},
     {"=ready,10.0.0.1,80", RUNTIME_DRAIN, ERROR_INVALID, "HAProxy has server n/1 in ready still, drain was asked for"},
     {"=maint,10.0.0.1,80", RUNTIME_READY, ERROR_INVALID, "in maint still"},
     {"=asleep,10.0.0.1,80", RUNTIME_READY, ERROR_INVALID, "tell the running HAProxy: running server n/1"},
