@@ -36,11 +36,20 @@ bool slot_is_open(const struct slot *s)
     return t->options.runtime != NULL && (t->trust == TRUST_UNTRIED || t->trust == TRUST_PROVEN) && s->runtime.readable;
 }
 
-static void prove(struct target *t)
+/* Whether what was read back can come of the write alone: maintenance was told by a call before, mostly. */
+static bool shows_the_write(const struct slot *s)
 {
+    const struct lane *l = &s->target->lane;
+    const struct runtime_server *was = runtime_find(&s->runtime, l->wanted.name);
+    return !(l->fields == DIFF_MAINTENANCE && l->wanted.maintenance && was != NULL && was->admin == RUNTIME_MAINT);
+}
+
+static void prove(struct target *t, bool by_the_write)
+{
+    if (by_the_write)
+        t->doubts = 0;
     if (t->trust == TRUST_PROVEN)
         return;
-    t->doubts = 0;
     log_info(t->options.log, "changes reach the running HAProxy without a reload: seen",
              log_str("target", dataplane_client_url(t->options.client)));
     target_set_trust(t, TRUST_PROVEN);
@@ -177,10 +186,12 @@ static void finished(struct target *t)
     metric_add(t->options.telemetry->fast_writes, 1, result, dataplane_client_url(t->options.client), NULL);
     target_count_reconcile(t, result);
     switch (t->lane.result) {
-    case LANE_WRITTEN:
+    case LANE_WRITTEN: {
+        bool shown = shows_the_write(s);
         written(s);
-        prove(t);
+        prove(t, shown);
         break;
+    }
     case LANE_RELOADS:
         t->seen = false;
         target_doubt(t, &t->lane.error);

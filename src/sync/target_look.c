@@ -199,17 +199,18 @@ static void tell_unreadable(struct slot *s)
 {
     struct target *t = s->target;
     bool unreadable = t->options.runtime != NULL && s->actual.exists && !s->runtime.readable;
-    if (!unreadable || t->reload.state == RELOAD_PENDING) {
-        s->told_unreadable = s->told_unreadable && unreadable;
+    if (s->runtime.readable && s->told_unreadable)
+        log_info(t->options.log, "what HAProxy runs can be read again",
+                 log_str("target", dataplane_client_url(t->options.client)), log_str("backend", s->name));
+    if (unreadable && t->reload.state == RELOAD_PENDING)
         return;
-    }
-    if (!s->told_unreadable)
+    if (unreadable && !s->told_unreadable)
         log_warn(t->options.log,
                  "what HAProxy runs cannot be read through its Data Plane API, so every change is a transaction and a "
                  "reload",
                  log_str("target", dataplane_client_url(t->options.client)), log_str("backend", s->name),
                  log_str("error", s->runtime.why));
-    s->told_unreadable = true;
+    s->told_unreadable = unreadable;
     target_set_trust(t, t->trust);
 }
 

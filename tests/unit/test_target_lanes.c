@@ -353,6 +353,25 @@ START_TEST(one_that_comes_back_and_does_not_reach_it)
 }
 END_TEST
 
+/* Calls are obeyed, writes are not: that one leaves shows nothing of the write, since the call did it. */
+START_TEST(what_a_call_did_is_no_proof_of_a_write)
+{
+    for (int i = 0; i < 2; i++) {
+        ck_assert(!logged("for an hour"));
+        w.deaf = false;
+        wish("n2 n3", "DELETED slice");
+        settle();
+        assert_running("n1* n2 n3");
+        w.deaf = true;
+        wish("n1 n2 n3", "ADDED slice");
+        pass(RELOAD_DELAY_MS + 10000);
+        assert_settled("n1 n2 n3");
+    }
+    ck_assert(logged("for an hour"));
+    ck_assert_int_eq((int)proven(), -1);
+}
+END_TEST
+
 START_TEST(a_write_that_the_api_reloads_for)
 {
     w.reloads_fast = true;
@@ -388,6 +407,8 @@ START_TEST(what_cannot_be_read_is_not_trusted)
     ck_assert(!logged("every change is a transaction"));
     w.unreadable = false;
     pass(RESYNC_MS);
+    ck_assert_int_eq((int)proven(), 0);
+    ck_assert(logged("can be read again"));
     wish("n1 n2 n3", "ADDED slice");
     settle();
     ck_assert_uint_eq(w.fast, 1);
@@ -817,6 +838,7 @@ int main(void)
     tcase_add_test(tc, a_call_that_fails_does_not_stop_the_write);
     tcase_add_test(tc, a_write_that_does_not_reach_it_becomes_a_commit);
     tcase_add_test(tc, one_that_comes_back_and_does_not_reach_it);
+    tcase_add_test(tc, what_a_call_did_is_no_proof_of_a_write);
     tcase_add_test(tc, a_write_that_the_api_reloads_for);
     tcase_add_test(tc, what_cannot_be_read_is_not_trusted);
     tcase_add_test(tc, a_moment_without_an_answer_closes_no_lane);
