@@ -1,0 +1,374 @@
+"""Nothing is believed but what was seen: writes without a reload that do not reach HAProxy, reloads that did not happen, an HAProxy
+that cannot be read, was started again, or runs something else than its file says. And no reload is made for a moment's trouble."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.harness.process import wait_until
+
+from .rig import Rig
+from .test_lanes import COMMIT, READ_ONE, WRITE, Reloads, compared_since, endpoints, in_step, settled
+
+CALL_N3 = {"method": "PUT", "path": r"/runtime/backends/be/servers/n3$"}
+READ_ALL = {"method": "GET", "path": r"/runtime/backends/be/servers$"}
+READ_INFO = {"method": "GET", "path": r"/runtime/info$"}
+NO_LANE = "every change is a transaction and a reload"
+
+
+def count(rig: Rig, pattern: str) -> int:
+    assert rig.daemon
+    return len(re.findall(pattern, rig.daemon.log()))
+
+
+def proven(rig: Rig) -> float:
+    assert rig.daemon
+    return rig.daemon.metrics().sum("runtime_proven", target=rig.dataplane.url)
+
+
+def sighup(rig: Rig) -> None:
+    assert rig.daemon and rig.daemon.process
+    rig.daemon.process.signal(signal.SIGHUP)
+
+
+def hurried(rig: Rig, condition: Callable[[], object], what: str) -> None:
+    """SIGHUP ends every wait."""
+    def hurry() -> object:
+        sighup(rig)
+        return condition()
+    wait_until(hurry, 30, what, interval=0.3)
+
+
+# --- an HAProxy that cannot be read
+
+def test_deaf_haproxy_gets_transactions_only_and_that_is_said_once(tmp_path: pathlib.Path) -> None:
+    with Rig(tmp_path, deaf=True) as rig:
+        in_step(rig, 1, 2, 3, RESYNC_PERIOD="1s")
+        assert proven(rig) == -1
+        commits = rig.commits()
+        endpoints(rig, [1, 2], [3])
+        rig.wait_parked(3)  # what else would stop it
+        rig.wait_in_sync()
+        assert rig.commits() == commits + 1
+        endpoints(rig, [1, 2])
+        compared_since(rig)
+        assert rig.commits() == commits + 1, "it is out already"
+        rig.pods(1, 2, 3)
+        rig.wait_servers(1, 2, 3)
+        rig.wait_in_sync()
+        rig.node(3, "127.0.11.33")
+        rig.wait_addresses({"n1": "127.0.11.1:30443", "n2": "127.0.11.2:30443", "n3": "127.0.11.33:30443"})
+        settled(rig)
+        assert rig.commits() == commits + 3
+        assert (rig.fast_writes(), rig.calls()) == (0, 0)
+        metrics = rig.daemon.metrics()
+        assert metrics.sum("reloads_total", result="succeeded") == metrics.sum("reloads_total") == rig.commits()
+        assert metrics.sum("fast_writes_total") == metrics.sum("runtime_calls_total") == 0
+        assert count(rig, NO_LANE) == 1 and proven(rig) == -1
+
+
+def test_lane_is_taken_up_when_haproxy_can_be_read_again(rig: Rig) -> None:
+    in_step(rig, 1, 2, RESYNC_PERIOD="1s")
+    rig.dataplane.fault({"action": "deaf-runtime"})
+    rig.daemon.wait_log(NO_LANE)
+    wait_until(lambda: proven(rig) == -1, 20, "the metric to say so")
+    commits = rig.commits()
+    rig.pods(1)
+    rig.wait_parked(2)
+    rig.wait_in_sync()
+    assert (rig.commits(), rig.fast_writes()) == (commits + 1, 0)
+    rig.dataplane.clear_faults()
+    wait_until(lambda: proven(rig) == 0, 20, "the metric to say that nothing speaks against it")
+    rig.daemon.wait_log("what HAProxy runs can be read again")
+    reloads = Reloads(rig)
+    rig.pods(1, 2)
+    rig.wait_servers(1, 2)
+    settled(rig)
+    reloads.none()
+    assert proven(rig) == 1 and count(rig, NO_LANE) == 1
+
+
+@pytest.mark.parametrize("path", [READ_ALL, READ_INFO], ids=["servers", "info"])
+def test_moment_without_an_answer_closes_no_lane(rig: Rig, path: dict[str, str]) -> None:
+    in_step(rig, 1, 2, RESYNC_PERIOD="1s")
+    reloads = Reloads(rig)
+    asked = sum(r["status"] == 500 for r in rig.dataplane.requests())
+    rig.dataplane.fault({"action": "answer", **path, "status": 500, "body": {"code": 500, "message": "for a moment"}, "times": 2})
+    wait_until(lambda: sum(r["status"] == 500 for r in rig.dataplane.requests()) >= asked + 2, 20, "both to strike")
+    rig.pods(1)
+    rig.wait_parked(2)
+    settled(rig)
+    reloads.none()
+    assert count(rig, NO_LANE) == 0
+
+
+def test_nothing_is_written_just_to_probe(rig: Rig) -> None:
+    rig.start(RESYNC_PERIOD="1s")
+    rig.wait_in_sync()
+    rig.daemon.wait_metric("reconciles_total", 4, result="in_step")
+    assert proven(rig) == 0 and not rig.writes()
+
+
+# --- a write that did not reach it
+
+def test_write_that_the_running_haproxy_does_not_show_becomes_a_commit(rig: Rig) -> None:
+    in_step(rig, 1, 2, 3)
+    rig.pods(1, 2)
+    rig.wait_parked(3)
+    settled(rig)
+    assert proven(rig) == 1
+    rig.dataplane.fault({"action": "lie", **WRITE, "times": 1})
+    reloads = Reloads(rig)
+    rig.pods(1, 2, 3)
+    rig.wait_servers(1, 2, 3)
+    settled(rig)
+    assert rig.commits() == reloads.before[0] + 1
+    rig.daemon.wait_log("level=warn .*a change did not reach the running HAProxy: transactions and reloads only, until the next reload")
+    assert rig.daemon.metrics().sum("fast_writes_total", result="unproven") == 1
+    assert proven(rig) == 0, "that reload was it: the next one may be tried"
+    reloads = Reloads(rig)
+    rig.pods(1, 2)
+    rig.wait_parked(3)
+    settled(rig)
+    reloads.none()
+    assert proven(rig) == 1
+
+
+def test_writes_that_never_reach_it_are_given_up_and_said(rig: Rig) -> None:
+    in_step(rig, 1, 2, 3)
+    rig.dataplane.fault({"action": "lie", **WRITE})
+    for nodes in ((1, 2), (1, 2, 3), (1, 2), (1, 2, 3), (1, 2)):
+        rig.pods(*nodes)
+        rig.wait_servers(*nodes)
+        rig.wait_in_sync()
+        assert not rig.differences()
+    assert count(rig, "level=warn .*changes do not reach the running HAProxy, again: transactions and reloads only, for an hour") == 1
+    assert proven(rig) == -1
+    assert rig.daemon.metrics().sum("fast_writes_total", result="unproven") == 2
+    rig.dataplane.clear_faults()
+    sighup(rig)  # an operator's word ends the hour
+    wait_until(lambda: proven(rig) == 0, 20, "another try to be allowed")
+    reloads = Reloads(rig)
+    rig.pods(1, 2, 3)
+    rig.wait_servers(1, 2, 3)
+    settled(rig)
+    reloads.none()
+    assert proven(rig) == 1
+
+
+def test_write_that_is_answered_with_a_reload_that_nobody_knows(rig: Rig) -> None:
+    in_step(rig, 1, 2)
+    reloads = Reloads(rig)
+    body = {**rig.dataplane.get("/configuration/backends/be/servers/n2").json(), "maintenance": "enabled"}
+    rig.dataplane.fault({"action": "answer", **WRITE, "times": 1, "apply": True, "status": 202, "body": body,
+                         "headers": {"Reload-ID": "2001-01-01-7", "Configuration-Version": str(rig.dataplane.version() + 1)}})
+    rig.pods(1)
+    rig.wait_servers(1)
+    rig.wait_parked(2)
+    settled(rig)
+    assert rig.daemon.metrics().sum("fast_writes_total", result="reloads") == 1
+    assert rig.commits() == reloads.before[0] + 1, "the reload was not seen: an empty commit makes one"
+    rig.daemon.wait_log("empty commit")
+
+
+@pytest.mark.parametrize("how", [{"action": "answer", "status": 500, "body": {"code": 500, "message": "unreadable"}},
+                                 {"action": "answer", "status": 200, "body": "[]"}, {"action": "html"}], ids=["500", "list", "html"])
+def test_write_that_cannot_be_read_back_becomes_a_commit(rig: Rig, how: dict[str, Any]) -> None:
+    in_step(rig, 1, 2)
+    reloads = Reloads(rig)
+    rig.dataplane.fault({**how, **READ_ONE, "times": 1})
+    rig.pods(1)
+    rig.wait_servers(1)
+    rig.wait_parked(2)
+    settled(rig)
+    assert rig.commits() == reloads.before[0] + 1
+    assert rig.daemon.metrics().sum("fast_writes_total", result="unproven") == 1
+
+
+def test_call_that_was_not_obeyed_is_made_again(rig: Rig) -> None:
+    in_step(rig, 1, 2, 3, RESYNC_PERIOD="1s")
+    rig.dataplane.fault({"action": "lie", **CALL_N3, "times": 1})
+    endpoints(rig, [1, 2], [3])
+    rig.wait_draining(3)
+    rig.wait_in_sync()
+    assert rig.calls() >= 2 and rig.daemon.metrics().sum("servers_overridden") == 0
+
+
+def test_calls_that_are_never_obeyed_end_in_the_file(rig: Rig) -> None:
+    in_step(rig, 1, 2, 3, RESYNC_PERIOD="1s")
+    rig.dataplane.fault({"action": "answer", **CALL_N3, "status": 500, "body": {"code": 500, "message": "retry - unable"}})
+    endpoints(rig, [1, 2], [3])
+    wait_until(lambda: rig.resting() == {"n3"}, 30, "no new connections for n3")
+    rig.wait_in_sync()
+    assert rig.parked() == {"n3"} and not rig.differences()
+
+
+# --- reloads
+
+def test_reload_that_lies_is_not_believed(rig: Rig) -> None:
+    in_step(rig, 1)
+    worker = rig.haproxy.worker()
+    rig.dataplane.fault({"action": "lie-reload"})
+    rig.pods(1, 2)
+    rig.daemon.wait_log("is called done, but the running HAProxy is not what its file says: .*server n2: HAProxy does not have it")
+    assert rig.haproxy.worker() == worker and rig.daemon.metrics().sum("in_sync") == 0
+    assert "not what its file says" in rig.daemon.wait_not_ready("HAProxy was not reloaded")
+    rig.wait_servers(1, 2)
+    settled(rig)
+    metrics = rig.daemon.metrics()
+    assert (metrics.sum("reloads_total", result="unknown"), metrics.sum("reloads_total", result="succeeded")) == (1, 1)
+    assert rig.commits() == 2 and count(rig, "empty commit, to reload") == 1
+    assert count(rig, 'msg="HAProxy reloaded".*seen=true') == 1
+
+
+def test_reload_that_the_api_forgot_and_that_was_seen_is_believed(rig: Rig) -> None:
+    in_step(rig, 1)
+    path = {"method": "GET", "path": r"/reloads/"}
+    rig.dataplane.fault({"action": "delay", **path, "seconds": 1.5},  # until it has happened
+                        {"action": "answer", **path, "status": 404, "body": {"code": 404, "message": "not found"}})
+    rig.pods(1, 2)
+    rig.wait_servers(1, 2)
+    settled(rig)
+    assert rig.commits() == 1, "reloaded again for nothing"
+    assert rig.daemon.metrics().sum("reloads_total", result="succeeded") == 1
+
+
+def test_api_that_starts_again_before_the_reload_and_counts_from_zero(rig: Rig) -> None:
+    """The scheduled reload is lost with it, and its id is soon a stranger's."""
+    in_step(rig, 1)
+    rig.dataplane.fault({"action": "hold-ticker"})
+    rig.pods(1, 2)
+    wait_until(lambda: rig.commits() == 1, 20, "the commit")
+    rig.daemon.wait_log("backend changed")
+    rig.dataplane.kill()
+    rig.dataplane.start()
+    rig.wait_servers(1, 2)
+    settled(rig)
+    first = re.search(r'"backend changed".* reload_id=(\S+)', rig.daemon.log())[1]
+    assert re.search(rf'"empty commit, to reload HAProxy again" .*reload_id={first} ', rig.daemon.log()), "the same id, another reload"
+    assert rig.daemon.metrics().sum("reloads_total", result="unknown") == 1
+
+
+def test_strangers_reload_of_the_same_id_is_not_taken_for_ours(rig: Rig) -> None:
+    in_step(rig, 1)
+    rig.dataplane.fault({"action": "delay", "method": "GET", "path": r"/reloads/", "seconds": 3.0},  # it asks after all of this
+                        {"action": "lie-reload", "times": 2})
+    rig.pods(1, 2)
+    rig.daemon.wait_log("backend changed")
+    ours = re.search(r'"backend changed".* reload_id=(\S+)', rig.daemon.log())[1]
+    wait_until(lambda: {"id": ours, "status": "succeeded"}.items() <= rig.dataplane.get("/reloads").json()[0].items(), 20, "the first lie")
+    rig.dataplane.fault({"action": "forget-reloads"})
+    assert rig.dataplane.commit(rig.dataplane.begin()).headers["Reload-ID"] == ours
+    rig.daemon.wait_log(f"reload {ours} is called done, but the running HAProxy is not what its file says")
+    rig.dataplane.clear_faults()
+    rig.wait_servers(1, 2)
+    settled(rig)
+    assert rig.daemon.metrics().sum("reloads_total", result="unknown") == 1
+
+
+@pytest.mark.parametrize("deaf", [False, True], ids=["readable", "deaf"])
+def test_start_without_knowing_how_the_last_reload_ended(tmp_path: pathlib.Path, deaf: bool) -> None:
+    with Rig(tmp_path, deaf=deaf) as rig:
+        rig.dataplane.fault({"action": "answer", "method": "GET", "path": r"/reloads$", "status": 404, "body": {"code": 404, "message": "no such path"}})
+        worker = rig.haproxy.worker()
+        rig.start()
+        rig.wait_in_sync()
+        if deaf:
+            rig.daemon.wait_log("how the last reload ended is not known")
+            assert rig.commits() == 1 and rig.haproxy.worker() != worker
+        else:
+            assert not rig.writes() and rig.haproxy.worker() == worker
+
+
+# --- an HAProxy that was started again
+
+def kill_master(rig: Rig) -> None:
+    assert rig.haproxy.process
+    rig.haproxy.process.kill()
+
+
+def kill_worker(rig: Rig) -> None:
+    """Its master ends with it."""
+    assert rig.haproxy.process
+    os.kill(rig.haproxy.worker(), signal.SIGKILL)
+    rig.haproxy.process.wait()
+
+
+@pytest.mark.parametrize("kill", [kill_master, kill_worker])
+def test_haproxy_that_starts_again_drains_what_drained(rig: Rig, kill: Callable[[Rig], None]) -> None:
+    in_step(rig, 1, 2, 3, RESYNC_PERIOD="1s", DRAIN_TIMEOUT="10m")
+    endpoints(rig, [1, 2], [3])
+    rig.wait_draining(3)
+    rig.wait_in_sync()
+    commits = rig.commits()
+    kill(rig)
+    rig.haproxy.start()
+    rig.wait_draining(3)
+    rig.wait_in_sync()
+    assert (rig.commits(), rig.fast_writes()) == (commits, 0)
+    assert rig.parked() == set() and rig.daemon.metrics().sum("servers_overridden") == 0
+    rig.daemon.wait_log("HAProxy was reloaded or started again by somebody else")
+    assert count(rig, "server=n3 state=drain") == 2
+
+
+def test_sighup_is_enough_to_see_that_haproxy_was_started_again(rig: Rig) -> None:
+    in_step(rig, 1, 2, 3, RESYNC_PERIOD="1h", DRAIN_TIMEOUT="10m")
+    endpoints(rig, [1, 2], [3])
+    rig.wait_draining(3)
+    rig.wait_in_sync()
+    kill_master(rig)
+    rig.haproxy.start()
+    assert rig.draining() == set()
+    sighup(rig)
+    rig.wait_draining(3)
+    rig.wait_in_sync()
+
+
+def test_haproxy_that_is_down_is_said_and_gets_what_it_missed(rig: Rig) -> None:
+    in_step(rig, 1, 2, 3, RESYNC_PERIOD="1s")
+    kill_master(rig)
+    rig.pods(1, 2)
+    wait_until(lambda: rig.parked() == {"n3"}, 30, "the change in the file")
+    rig.haproxy.start()
+    rig.wait_servers(1, 2, timeout=40)
+    hurried(rig, lambda: rig.daemon.metrics().sum("in_sync") == 1, "in step")
+    assert not rig.differences() and not rig.transactions()
+    hurried(rig, lambda: proven(rig) >= 0, "the lane to be open again")
+
+
+# --- drift
+
+def test_haproxy_that_runs_something_else_than_its_file_is_reloaded(rig: Rig) -> None:
+    in_step(rig, 1, 2, RESYNC_PERIOD="1s")
+    commits = rig.commits()
+    rig.haproxy.runtime("set server be/n1 addr 127.0.11.88 port 88")
+    rig.daemon.wait_metric("drifts_total", 1, target=rig.dataplane.url, timeout=30)
+    rig.daemon.wait_log("level=warn .*HAProxy runs something else than its file says.*server n1: HAProxy runs it at 127.0.11.88:88, not at 127.0.11.1:30443")
+    wait_until(lambda: not rig.differences(), 20, "file and HAProxy to be one again")
+    rig.wait_in_sync()
+    assert rig.commits() == commits + 1
+
+
+def test_line_that_haproxy_never_loaded_is_loaded(rig: Rig) -> None:
+    """By hand, without a reload: what is not ours counts, too, since our own lines depend on the same reload."""
+    in_step(rig, 1, 2, RESYNC_PERIOD="1s")
+    rig.hand_edit(rig.dataplane.file().replace("  server sorry", "  server spare 127.0.11.90:80 backup\n  server sorry"))
+    rig.daemon.wait_log("HAProxy runs something else than its file says.*server spare: HAProxy does not have it", timeout=30)
+    wait_until(lambda: not rig.differences(), 20, "file and HAProxy to be one again")
+    rig.wait_in_sync()
+    assert rig.all_lines()["spare"].endswith("backup")
+
+
+def test_commit_whose_answer_is_lost_is_followed_to_its_end(rig: Rig) -> None:
+    in_step(rig, 1, 2)
+    rig.dataplane.fault({"action": "close", **COMMIT, "apply": True, "times": 2})
+    rig.pods(1, 2, 3)
+    rig.wait_servers(1, 2, 3)
+    settled(rig)
