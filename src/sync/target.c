@@ -232,6 +232,7 @@ void target_wish(struct target *t, size_t backend, struct desired *wish, const c
     s->cause = mem_strdup(cause);
     if (s->event_us == 0)
         s->event_us = received_us;
+    s->latest_event_us = received_us;
     /* What was refused is not what is wanted now; but a stream of changes must not become a stream of refusals. */
     uint64_t soon_ms = s->rejected_version >= 0 ? clock_mono_ms() + REJECTED_PAUSE_MS : 0;
     if (s->write_wait_until_ms > soon_ms)

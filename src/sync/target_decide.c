@@ -19,7 +19,7 @@ enum need {
 /* Whatever brought the wish about, nothing is left to write for it. */
 static void wish_is_done(struct slot *s)
 {
-    s->event_us = 0;
+    s->event_us = s->latest_event_us = 0;
     free(s->cause);
     s->cause = NULL;
 }

@@ -64,8 +64,9 @@ struct slot {
     struct desired wish;
     bool have_wish;
     uint64_t wish_number;
-    char *cause;       /* of the wish, until HAProxy has it; NULL: it had it, and something else moved since */
-    uint64_t event_us; /* arrival of the oldest event that no write has carried yet; 0: none */
+    char *cause;              /* of the wish, until HAProxy has it; NULL: it had it, and something else moved since */
+    uint64_t event_us;        /* arrival of the oldest event that no write has carried yet; 0: none */
+    uint64_t latest_event_us; /* of the newest, which is what a call is for; 0: nothing is left of it to be done */
 
     struct backend actual;   /* as the API said last */
     struct error unreadable; /* of actual; kind NONE: it can be believed */

@@ -73,7 +73,7 @@ static void add(struct slot *s, const struct lane_call *c)
     }
     q->list = mem_resize(q->list, q->count + 1, sizeof(q->list[0]));
     q->list[q->count++] = (struct call){
-        .slot = s, .name = mem_strdup(c->name), .state = c->state, .why = c->why, .event_us = s->event_us};
+        .slot = s, .name = mem_strdup(c->name), .state = c->state, .why = c->why, .event_us = s->latest_event_us};
 }
 
 static void add_all(struct slot *s, const struct lane_choice *choice)
