@@ -95,7 +95,8 @@ class Rig:
 
     def more(self, n: int = 1) -> list[Pair]:
         """So many further HAProxies; of use to a daemon that is started after."""
-        made = [self._new(self.home / f"more-{len(self.pairs) + i}") for i in range(n)]
+        # Short: the path of a socket may have some hundred bytes only.
+        made = [self._new(self.home / str(len(self.pairs) + i + 1)) for i in range(n)]
         self.pairs += made
         if self._started:
             self._start_pairs()

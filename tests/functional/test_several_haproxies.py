@@ -1,0 +1,323 @@
+"""One daemon, several HAProxies: each follows by itself, none delays another, and what is said names which."""
+
+from __future__ import annotations
+
+import pathlib
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from tests.harness.process import wait_until
+
+from .pair import Pair
+from .rig import Rig
+from .test_lanes import COMMIT, WRITE, Reloads, compared_since, endpoints
+
+# What the others may take while one is in trouble: far less than a request may (30 s).
+SOON = 10.0
+
+
+@pytest.fixture
+def three(tmp_path: pathlib.Path) -> Iterator[Rig]:
+    with Rig(tmp_path, haproxies=3) as made:
+        yield made
+
+
+def in_sync(rig: Rig, *pairs: Pair, timeout: float = 20) -> None:
+    assert rig.daemon
+    for pair in pairs or rig.pairs:
+        rig.daemon.wait_metric("in_sync", 1, timeout, backend="be", target=pair.dataplane.url)
+        assert not pair.differences() and not pair.transactions()
+
+
+def in_step(rig: Rig, *nodes: int, **settings: str) -> None:
+    rig.pods(*nodes)
+    rig.start(**settings)
+    rig.wait_servers_everywhere(*nodes)
+    in_sync(rig)
+
+
+def follow(rig: Rig, pairs: list[Pair], *nodes: int, timeout: float = 20) -> None:
+    """Pods move, and these HAProxies follow."""
+    rig.pods(*nodes)
+    for pair in pairs:
+        pair.wait_servers(*nodes, timeout=timeout)
+
+
+def line_of(rig: Rig, pair: Pair) -> str:
+    """What /readyz says of it."""
+    assert rig.daemon
+    found = [line for line in rig.daemon.get("/readyz")[1].splitlines() if f"target {pair.dataplane.url} backend be: " in line]
+    assert len(found) == 1, found
+    return found[0]
+
+
+def gauge(rig: Rig, name: str, pair: Pair, **labels: str) -> float:
+    assert rig.daemon
+    return rig.daemon.metrics().sum(name, target=pair.dataplane.url, **labels)
+
+
+# --- all is well
+
+def test_all_follow_without_a_reload_and_are_told_apart(three: Rig) -> None:
+    in_step(three, 1, 2, 3)
+    reloads = [Reloads(pair) for pair in three.pairs]
+    endpoints(three, [1, 2], [3])
+    for pair in three.pairs:
+        pair.wait_draining(3)
+    endpoints(three, [1, 2])
+    for pair in three.pairs:
+        pair.wait_parked(3)
+    follow(three, three.pairs, 1, 2, 3)
+    in_sync(three)
+    for pair, before in zip(three.pairs, reloads):
+        before.none()
+        assert line_of(three, pair).startswith("[+]") and "in step" in line_of(three, pair)
+        assert gauge(three, "transactions_total", pair, result="committed") == pair.commits() == 1
+        assert gauge(three, "reloads_total", pair, result="succeeded") == 1
+        assert gauge(three, "fast_writes_total", pair, result="written") == pair.fast_writes() == 2
+        assert gauge(three, "runtime_calls_total", pair, result="done") == pair.calls() == 2
+        assert gauge(three, "runtime_proven", pair) == 1
+        assert gauge(three, "servers_actual", pair, backend="be") == 3
+        three.daemon.wait_log(f'server changed without a reload" backend=be target={pair.dataplane.url} server=n3')
+
+
+def test_each_gets_what_it_lacks(three: Rig) -> None:
+    """The second one was changed by hand before, the third has what is wanted."""
+    one, two, third = three.pairs
+    two.hand_edit(two.dataplane.file().replace("127.0.11.1:30443", "127.0.11.77:1"))
+    three.start()
+    three.wait_servers_everywhere(1)
+    in_sync(three)
+    assert two.addresses() == {"n1": "127.0.11.1:30443"}
+    assert [len(pair.writes()) for pair in (one, third)] == [0, 0] and two.writes()
+
+
+def test_state_by_hand_counts_where_it_was_set(three: Rig) -> None:
+    in_step(three, 1, 2, RESYNC_PERIOD="1s")
+    one, two, third = three.pairs
+    two.haproxy.runtime("set server be/n2 state drain")
+    wait_until(lambda: gauge(three, "servers_overridden", two) == 1, 20, "the metric to say so")
+    assert "set by hand: n2 is in drain" in line_of(three, two)
+    assert gauge(three, "servers_overridden", one) == gauge(three, "servers_overridden", third) == 0
+    assert "by hand" not in line_of(three, one) + line_of(three, third)
+    assert [pair.draining() for pair in three.pairs] == [set(), {"n2"}, set()]
+
+
+def test_deaf_one_makes_transactions_and_the_others_do_not(three: Rig) -> None:
+    in_step(three, 1, 2, RESYNC_PERIOD="1s")
+    one, two, third = three.pairs
+    two.dataplane.fault({"action": "deaf-runtime"})
+    wait_until(lambda: gauge(three, "runtime_proven", two) == -1, 20, "the metric to say so")
+    commits = [pair.commits() for pair in three.pairs]
+    follow(three, three.pairs, 1)
+    in_sync(three)
+    assert [pair.commits() - before for pair, before in zip(three.pairs, commits)] == [0, 1, 0]
+    assert [gauge(three, "runtime_proven", pair) for pair in three.pairs] == [1, -1, 1]
+
+
+# --- one is away
+
+def test_one_that_is_dead_from_the_start_keeps_nobody_waiting(three: Rig) -> None:
+    one, dead, third = three.pairs
+    dead.dataplane.stop()
+    three.pods(1, 2)
+    three.start()
+    for pair in (one, third):
+        pair.wait_servers(1, 2)
+    in_sync(three, one, third)
+    for nodes in ((1,), (1, 2), (2, 3), (1, 2, 3)):
+        follow(three, [one, third], *nodes, timeout=SOON)
+    in_sync(three, one, third)
+    three.daemon.wait_ready()
+    assert line_of(three, dead).startswith("[-]") and "Connection refused" in line_of(three, dead)
+    assert [gauge(three, "in_sync", pair) for pair in three.pairs] == [1, 0, 1]
+    three.daemon.wait_log(f"level=error .*target={dead.dataplane.url} .*Connection refused")
+    dead.dataplane.start()  # and now it comes up
+    dead.wait_servers(1, 2, 3, timeout=40)
+    in_sync(three, timeout=40)
+    assert line_of(three, dead).startswith("[+]")
+    assert dead.commits() == 1, "it gets what is wanted now, not what was"
+    three.daemon.wait_log(f"trouble is over.*target={dead.dataplane.url}")
+
+
+def test_all_dead_is_not_ready(three: Rig) -> None:
+    for pair in three.pairs:
+        pair.dataplane.stop()
+    three.start()
+    body = three.daemon.wait_not_ready("Connection refused")
+    assert all(f"[-]target {pair.dataplane.url} backend be: " in body for pair in three.pairs)
+    three.pairs[2].dataplane.start()
+    three.daemon.wait_ready(40)
+
+
+def test_one_that_flaps_is_caught_up_with_and_the_others_never_wait(three: Rig) -> None:
+    in_step(three, 1, 2, 3)
+    one, flapping, third = three.pairs
+    before = [Reloads(pair) for pair in (one, third)]
+    for nodes in ((1, 2), (1, 3), (2,), (1, 2, 3)):
+        flapping.dataplane.kill()
+        follow(three, [one, third], *nodes, timeout=SOON)
+        flapping.dataplane.start()
+        assert three.daemon.ready()
+    three.daemon.process.signal(signal.SIGHUP)
+    flapping.wait_servers(1, 2, 3)
+    in_sync(three)
+    for reloads in before:
+        reloads.none()
+    assert not flapping.parked()
+
+
+def test_haproxy_behind_one_that_is_down_is_that_ones_matter(three: Rig) -> None:
+    in_step(three, 1, 2, RESYNC_PERIOD="1s")
+    one, down, third = three.pairs
+    down.haproxy.stop()
+    follow(three, [one, third], 1, timeout=SOON)
+    in_sync(three, one, third)
+    down.haproxy.start()
+    down.wait_servers(1, timeout=40)
+    wait_until(lambda: gauge(three, "in_sync", down) == 1, 40, "the one that was down in step")
+    assert not down.differences()
+
+
+# --- one hangs
+
+@pytest.fixture
+def hung(three: Rig) -> Iterator[Rig]:
+    """In step on n1 to n3, and then the second one's API stands still in the middle of whatever it does."""
+    in_step(three, 1, 2, 3, RESYNC_PERIOD="1s")
+    process = three.pairs[1].dataplane.process
+    assert process
+    process.signal(signal.SIGSTOP)
+    try:
+        yield three
+    finally:
+        process.signal(signal.SIGCONT)
+
+
+def test_one_that_hangs_does_not_slow_the_others(hung: Rig) -> None:
+    one, stuck, third = hung.pairs
+    for nodes in ((1, 2), (1, 3), (1, 2, 3), (2,), (1, 2, 3)):
+        follow(hung, [one, third], *nodes, timeout=SOON)
+    in_sync(hung, one, third)
+    assert hung.daemon.ready()
+    wait_until(lambda: gauge(hung, "in_sync", stuck) == 0 and line_of(hung, stuck).startswith("[-]"), 60, "it to be found out")
+    follow(hung, [one, third], 1, timeout=SOON)
+    stuck.dataplane.process.signal(signal.SIGCONT)
+    hung.daemon.process.signal(signal.SIGHUP)
+    stuck.wait_servers(1, timeout=40)
+    stuck.wait_parked(2, 3)
+    in_sync(hung, timeout=40)
+
+
+def test_stop_while_one_hangs(hung: Rig) -> None:
+    one, stuck, third = hung.pairs
+    follow(hung, [one, third], 1, 2, timeout=SOON)
+    hung.daemon.stop()  # exit 0 within 5 s
+    hung.daemon = None
+    assert not one.transactions() and not third.transactions()
+
+
+@pytest.mark.parametrize("step", [WRITE, COMMIT], ids=["write", "commit"])
+def test_stop_while_one_hangs_in_a_change(three: Rig, step: dict[str, str]) -> None:
+    in_step(three, 1, 2, 3)
+    one, stuck, third = three.pairs
+    stuck.dataplane.fault({"action": "hang", **step})
+    nodes = (1, 2) if step is WRITE else (1, 2, 3, 4)
+    follow(three, [one, third], *nodes, timeout=SOON)
+    three.daemon.stop()
+    three.daemon = None
+    assert not one.transactions() and not third.transactions()
+
+
+def test_slow_one_gets_the_latest_state_and_not_all_between(three: Rig) -> None:
+    in_step(three, 1, 2, 3, 4)
+    one, slow, third = three.pairs
+    slow.dataplane.fault({"action": "delay", **WRITE, "seconds": 2.0, "times": 1})
+    for nodes in ((1, 2, 3), (1, 2, 4), (1, 3, 4), (2, 3, 4), (1, 2, 3, 4)):
+        follow(three, [one, third], *nodes, timeout=SOON)
+    slow.wait_servers(1, 2, 3, 4)
+    in_sync(three)
+    assert slow.fast_writes() < one.fast_writes()
+
+
+# --- one refuses
+
+def test_change_that_one_refuses_is_made_on_the_others(three: Rig) -> None:
+    in_step(three, 1, 2)
+    one, refusing, third = three.pairs
+    refusing.dataplane.fault({"action": "answer", "method": "POST", "path": r"/servers\?transaction_id=", "status": 422,
+                              "body": {"code": 422, "message": "not with me"}})
+    follow(three, [one, third], 1, 2, 3)
+    in_sync(three, one, third)
+    wait_until(lambda: "not with me" in line_of(three, refusing), 20, "/readyz to say so")
+    assert three.daemon.ready() and refusing.servers() == {"n1", "n2", "sorry"}
+    follow(three, three.pairs, 2)  # what it does not refuse it gets
+    refusing.dataplane.clear_faults()
+    three.daemon.process.signal(signal.SIGHUP)
+    in_sync(three)
+
+
+def test_failed_reload_of_one_is_that_ones_matter(three: Rig) -> None:
+    in_step(three, 1)
+    one, failing, third = three.pairs
+    failing.dataplane.fault({"action": "fail-reload", "message": "[ALERT] no room for the new worker"})
+    follow(three, three.pairs, 1, 2)
+    in_sync(three)
+    assert [gauge(three, "reloads_total", pair, result="failed") for pair in three.pairs] == [0, 1, 0]
+    assert [pair.commits() for pair in three.pairs] == [1, 2, 1]
+
+
+# --- credentials
+
+def other_password(pair: Pair, password: str) -> None:
+    pair.hand_edit(pair.dataplane.file().replace("insecure-password adminpwd", f"insecure-password {password}"))
+    pair.dataplane.auth = f"admin:{password}"
+
+
+def test_one_has_credentials_of_its_own(three: Rig, tmp_path: pathlib.Path) -> None:
+    one, other, third = three.pairs
+    other_password(other, "0ther-secret")
+    secrets = tmp_path / "credentials"
+    secrets.write_text(f"# the second one is older\n{other.dataplane.url} admin:0ther-secret\n")
+    three.pods(1, 2)
+    three.start(HAPROXY_DATAPLANE_CREDENTIALS_FILE=str(secrets))
+    three.wait_servers_everywhere(1, 2)
+    in_sync(three)
+    said = three.daemon.log() + three.daemon.get("/readyz")[1] + three.daemon.get("/metrics")[1]
+    assert "0ther-secret" not in said and "adminpwd" not in said
+    assert not gauge(three, "requests_total", other, code="401")
+
+
+def test_wrong_credentials_of_one_are_its_own_trouble_until_they_are_mended(three: Rig, tmp_path: pathlib.Path) -> None:
+    one, other, third = three.pairs
+    other_password(other, "0ther-secret")
+    secrets = tmp_path / "credentials"
+    secrets.write_text(f"{other.dataplane.url} admin:wr0ng\n")
+    three.pods(1, 2)
+    three.start(HAPROXY_DATAPLANE_CREDENTIALS_FILE=str(secrets))
+    for pair in (one, third):
+        pair.wait_servers(1, 2)
+    in_sync(three, one, third)
+    three.daemon.wait_ready()
+    wait_until(lambda: "refused the credentials" in line_of(three, other), 20, "/readyz to name it")
+    assert "wr0ng" not in three.daemon.log() and other.servers() == {"n1", "sorry"}
+    fresh = tmp_path / "fresh"
+    fresh.write_text(f"{other.dataplane.url} admin:0ther-secret\n")
+    fresh.replace(secrets)
+    other.wait_servers(1, 2, timeout=40)
+    in_sync(three, timeout=40)
+    assert "0ther-secret" not in three.daemon.log()
+
+
+def test_restart_finds_all_as_they_were(three: Rig) -> None:
+    in_step(three, 1, 2, 3)
+    follow(three, three.pairs, 1, 3)
+    in_sync(three)
+    before = [len(pair.writes()) for pair in three.pairs]
+    three.daemon.restart()
+    in_sync(three)
+    compared_since(three)
+    assert [len(pair.writes()) for pair in three.pairs] == before
+    assert [pair.parked() for pair in three.pairs] == [{"n2"}] * 3
