@@ -179,16 +179,15 @@ static bool takes_away(const struct lane_call *call)
     return str_eq(call->why, WHY_LEAVES) || str_eq(call->why, WHY_DRAINS);
 }
 
-/* A live line that is wanted, and that HAProxy does not have so yet: a reload brings it. */
-static bool reload_brings_one(const struct chooser *c)
+/* One is wanted live that HAProxy does not have so yet: a write, a transaction or its reload brings it. */
+static bool one_is_to_come(const struct chooser *c)
 {
-    for (size_t i = 0; i < c->lines.count; i++) {
-        const struct backend_server *line = c->lines.list[i];
-        const struct desired_server *want = wish_for(c, line->name);
-        const struct runtime_server *row = runtime_find(c->in->runtime, line->name);
-        const struct lane_mark *mark = lane_memory_any(c->in->memory, line->name);
+    for (size_t i = 0; i < c->in->wish->server_count; i++) {
+        const struct desired_server *want = &c->in->wish->servers[i];
+        const struct runtime_server *row = runtime_find(c->in->runtime, want->name);
+        const struct lane_mark *mark = lane_memory_any(c->in->memory, want->name);
         bool by_hand = mark != NULL && mark->theirs != RUNTIME_READY;
-        if (!line->maintenance && want != NULL && want->state == SERVER_LIVE && !by_hand &&
+        if (want->state == SERVER_LIVE && wish_for(c, want->name) != NULL && !by_hand &&
             (row == NULL || *after_of(c, row) != RUNTIME_READY))
             return true;
     }
@@ -200,13 +199,13 @@ static void apply_call(const struct chooser *c, const struct lane_call *call)
     *after_of(c, runtime_find(c->in->runtime, call->name)) = call->state;
 }
 
-/* What an operator says does not wait, nor what the file says: but for the reload after a commit that put others in the
- * place of what ran so far. */
-static void hold_leaving_calls(struct lane_choice *ret, bool reload_comes)
+/* What an operator says does not wait. What the file says does for one that is to come: a commit may have put others in the
+ * place of what runs until its reload. */
+static void hold_leaving_calls(struct lane_choice *ret, bool one_comes)
 {
     size_t left = 0;
     for (size_t i = 0; i < ret->call_count; i++)
-        if (!takes_away(&ret->calls[i]) && !(reload_comes && str_eq(ret->calls[i].why, WHY_FILE)))
+        if (!takes_away(&ret->calls[i]) && !(one_comes && str_eq(ret->calls[i].why, WHY_FILE)))
             ret->calls[left++] = ret->calls[i];
     ret->call_count = left;
 }
@@ -233,7 +232,7 @@ static void choose_calls(struct chooser *c)
         apply_call(c, &c->ret->calls[i]);
     if (any_ready(c))
         return;
-    hold_leaving_calls(c->ret, reload_brings_one(c));
+    hold_leaving_calls(c->ret, one_is_to_come(c));
     free(c->after);
     read_states(c);
     for (size_t i = 0; i < c->ret->call_count; i++)

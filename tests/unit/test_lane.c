@@ -162,8 +162,11 @@ static const struct lane_row rows[] = {
     {"not where it comes back later, at its address", N1 P2, "", "n2 10.0.0.9:80; n3 10.0.0.3:80", "", "",
      "n2 maintenance off, address 10.0.0.2 -> 10.0.0.9, address first", "server n3 is new", 0},
     {"where nothing is wished for, the last one goes", N1, "", "", "", "", "n1 maintenance on (parked)", NULL, 0},
-    {"what runs against the file does not count as needed", P1 P2, "n1 ready", W2 + 2, "",
-     "n1 maint: the file has it in maintenance", "n2 maintenance off", NULL, 0},
+    {"what runs against the file stays until the other is back", P1 P2, "n1 ready", W2 + 2, "", "",
+     "n2 maintenance off", NULL, 0},
+    {"or new, by a reload", P1 N2, "n1 ready; n2 gone", W2 + 2, "", "", "", NULL, 0},
+    {"but does not count as needed where none is to come", P1, "n1 ready", "", "",
+     "n1 maint: the file has it in maintenance", "", NULL, 0},
 
     /* ---- not ours, or not known which ---- */
     {"a server that is kept", N1 "server k1 10.0.0.3:80 disabled\n", "k1 ready", W1, "", "", "", NULL, 0},

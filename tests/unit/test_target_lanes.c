@@ -199,6 +199,23 @@ START_TEST(all_drain_for_a_new_one)
 }
 END_TEST
 
+/* And the one that comes leaves again before it came. */
+START_TEST(all_leave_for_one_that_leaves_for_another)
+{
+    wish("n4", "MODIFIED slice");
+    until('C');
+    settle();
+    wish("n5", "MODIFIED slice");
+    settle();
+    assert_running("n1 n2 n3");
+    pass(RELOAD_DELAY_MS - 500);
+    assert_running("n1 n2 n3");
+    pass(2 * RELOAD_DELAY_MS + 3000);
+    assert_settled("n1* n2* n3* n4* n5");
+    ck_assert_uint_eq(count('m') + count('d'), 0);
+}
+END_TEST
+
 START_TEST(a_call_overtakes_a_transaction)
 {
     wish("n1 n2 n3 n4", "ADDED slice");
@@ -828,6 +845,7 @@ int main(void)
     tcase_add_test(tc, a_transaction_takes_drains_into_the_file);
     tcase_add_test(tc, all_leave_for_a_new_one);
     tcase_add_test(tc, all_drain_for_a_new_one);
+    tcase_add_test(tc, all_leave_for_one_that_leaves_for_another);
     tcase_add_test(tc, a_call_overtakes_a_transaction);
     tcase_add_test(tc, nothing_is_written_while_a_call_is_under_way);
     tcase_add_test(tc, the_wish_turns_while_a_call_is_under_way);
