@@ -189,10 +189,16 @@ class Stage:
                 answer += chunk
         return re.search(r"^\d+\s+master\s+(\d+)", answer.decode(), re.M)
 
-    def wait_file(self, nodes: set[str], draining: set[str], timeout: float = 15.0) -> None:
-        wait_until(lambda: self._alive() and self.file_servers() == (nodes, draining), timeout,
+    def wait_file(self, nodes: set[str], parked: set[str], timeout: float = 15.0) -> None:
+        wait_until(lambda: self._alive() and self.file_servers() == (nodes, parked), timeout,
                    f"haproxy.cfg to have {', '.join(sorted(nodes))}" +
-                   (f" and, in maintenance, {', '.join(sorted(draining))}" if draining else ""), interval=0.002)
+                   (f" and, in maintenance, {', '.join(sorted(parked))}" if parked else ""), interval=0.002)
+
+    def wait_draining(self, nodes: set[str], timeout: float = 15.0) -> None:
+        """What the running HAProxy is told alone, its file never shows."""
+        wait_until(lambda: self._alive() and nodes == {name for name, state in self.haproxy.states(BACKEND).items()
+                                                       if state == "drain"},
+                   timeout, f"HAProxy to drain {', '.join(sorted(nodes))}", interval=0.002)
 
     def _alive(self) -> bool:
         process = self.daemon.process

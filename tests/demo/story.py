@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,22 +19,43 @@ SETTLED_ANSWERS = 40
 """So many answers in a row without a node: it is out of the rotation."""
 
 
+class By(enum.Enum):
+    """How a change reaches HAProxy."""
+    NOTHING = "-"
+    CALL = "call"
+    """The running HAProxy alone is told."""
+    WRITE = "write"
+    """File and running HAProxy, without a reload."""
+    TRANSACTION = "transaction"
+
+
 @dataclass
 class Outcome:
     what: str
-    commit_ms: float | None = None
+    by: By
+    done_ms: float | None = None
     traffic_ms: float | None = None
-    transactions: int = 0
+    writes: int = 0
     reloads: int = 0
     requests: int = 0
     failed: int = 0
 
     def row(self) -> list[str]:
-        return [self.what, *map(_shown, (self.commit_ms, self.traffic_ms, self.transactions, self.reloads, self.requests,
-                                         self.failed))]
+        return [self.what, self.by.value, *map(_shown, (self.done_ms, self.traffic_ms, self.writes, self.reloads, self.requests,
+                                                        self.failed))]
+
+    @property
+    def surprises(self) -> list[str]:
+        """Where it went another way than the story says."""
+        found = []
+        if self.by in (By.NOTHING, By.CALL) and self.writes:
+            found.append(f"haproxy.cfg was written {self.writes} times")
+        if self.by is not By.TRANSACTION and self.reloads:
+            found.append(f"HAProxy was reloaded {self.reloads} times")
+        return found
 
 
-HEAD = ["what happened", "ms to commit", "ms to traffic", "commits", "reloads", "requests", "failed"]
+HEAD = ["what happened", "by", "HAProxy ms", "traffic ms", "writes", "reloads", "requests", "failed"]
 
 
 def _shown(value: float | None) -> str:
@@ -47,56 +69,67 @@ class Story:
         self.traffic = Traffic(stage.haproxy.port)
         self._ready = dict.fromkeys(FIRST, True)
         """Each node with a pod, and whether that is ready or on its way out."""
+        self._parked: set[str] = set()
+        """Nodes without one that HAProxy keeps in maintenance."""
 
     def first_sync(self) -> None:
         def change() -> str:
             self.stage.daemon.start()
             return "started: the daemon, beside the manifests of " + ", ".join(FIRST)
-        self.act("first sync: three nodes", True, change,
+        self.act("first sync: three nodes", By.TRANSACTION, change,
                  lambda at: wait_until(lambda: self._first_of(FIRST, at), 15, "traffic to reach a node"))
 
-    def act(self, what: str, commit: bool, change: Callable[[], str], moved: Callable[[float], float]) -> None:
-        """Changes a manifest, waits for the commit (False: there must be none) and until the traffic has moved."""
-        stage, outcome = self.stage, Outcome(what)
+    def act(self, what: str, by: By, change: Callable[[], str], moved: Callable[[float], float]) -> None:
+        """Changes a manifest, waits until HAProxy has what follows from it, and until the traffic has moved."""
+        stage, outcome = self.stage, Outcome(what, by)
         version, reloads, started = stage.file_version(), stage.reloads(), time.monotonic()
         self.screen.say(change())
-        if commit:
-            stage.wait_file({name for name, ready in self._ready.items() if ready},
-                            {name for name, ready in self._ready.items() if not ready})
-            outcome.commit_ms = _since(started)
+        if by is By.CALL:
+            stage.wait_draining(self._leaving())
+            outcome.done_ms = _since(started)
+        elif by is not By.NOTHING:
+            stage.wait_file(self._serving(), self._parked)
+            outcome.done_ms = _since(started)
         at = moved(started)
-        if commit:
+        if by is not By.NOTHING:
             outcome.traffic_ms = (at - started) * 1000 if at > started else None
-            stage.daemon.wait_metric("in_sync", 1)  # HAProxy has loaded it
-        outcome.transactions, outcome.reloads = stage.file_version() - version, stage.reloads() - reloads
+            stage.daemon.wait_metric("in_sync", 1)  # HAProxy runs it
+        outcome.writes, outcome.reloads = stage.file_version() - version, stage.reloads() - reloads
         asked = self.traffic.since(started)
         outcome.requests, outcome.failed = len(asked), sum(not answer.node for answer in asked)
         self.outcomes.append(outcome)
         self._conclude(outcome)
 
     def _conclude(self, outcome: Outcome) -> None:
-        if outcome.commit_ms is None and not outcome.transactions:
-            self.screen.good(f"no transaction, no reload; {outcome.requests} requests meanwhile, {outcome.failed} failed")
-        elif outcome.commit_ms is not None:
-            moved = "no traffic to move" if outcome.traffic_ms is None else f"traffic moved after {outcome.traffic_ms:.0f} ms"
-            self.screen.good(f"committed after {outcome.commit_ms:.0f} ms, {moved}; "
-                             f"{outcome.requests} requests meanwhile, {outcome.failed} failed")
+        meanwhile = f"{outcome.requests} requests meanwhile, {outcome.failed} failed"
+        reloads = {0: "no reload", 1: "one reload"}.get(outcome.reloads, f"{outcome.reloads} reloads")
+        moved = "no traffic to move" if outcome.traffic_ms is None else f"traffic moved after {outcome.traffic_ms:.0f} ms"
+        if outcome.by is By.NOTHING:
+            self.screen.good(f"no write, {reloads}; {meanwhile}")
+        else:
+            where = {By.CALL: "HAProxy was told", By.WRITE: "in haproxy.cfg and in HAProxy"}.get(outcome.by, "committed")
+            self.screen.good(f"{where} after {outcome.done_ms:.0f} ms, {reloads}, {moved}; {meanwhile}")
+        for surprise in outcome.surprises:
+            self.screen.bad(f"but {surprise}")
 
     def node_drains(self, node: str) -> None:
         self._ready[node] = False
-        self.act(f"{node} drains: pod terminates", True, self._write_endpoints, lambda at: self._last_of(node, at))
+        self.act(f"{node} drains: pod leaves", By.CALL, self._write_endpoints, lambda at: self._last_of(node, at))
         self.screen.say(f"why? haproxy-k8s-sync explain {node} says:")
         self.screen.quote(self.stage.ask_daemon("explain", node))
 
-    def node_is_gone(self, node: str) -> None:
-        """The machine goes after its pod."""
-        def change() -> str:
-            del self._ready[node]
-            self._write_endpoints()
-            return f"removed: its endpoint and {self.stage.manifests.remove_node(node).name}"
-        self.act(f"{node} is gone: its line, too", True, change, lambda at: self._last_of(node, at))
-        self.stage.remove_backend(node)
-        self.screen.say(f"stopped: what served on {ADDRESSES[node]}")
+    def pod_is_gone(self, node: str) -> None:
+        del self._ready[node]
+        self._parked.add(node)
+        self.act(f"{node}'s pod gone: parked", By.WRITE, self._write_endpoints, lambda at: self._last_of(node, at))
+
+    def pod_moves(self, old: str, new: str) -> None:
+        """To a node that HAProxy knows already."""
+        del self._ready[old]
+        self._ready[new] = True
+        self._parked = self._parked - {new} | {old}
+        self.act(f"pod moves, {old} to {new}", By.WRITE, self._write_endpoints,
+                 lambda at: wait_until(lambda: self._first_of((new,), at), 15, f"traffic to reach {new}"))
 
     def node_joins(self, node: str) -> None:
         """The machine comes before its pod."""
@@ -105,7 +138,7 @@ class Story:
         self.screen.say(f"added: {self.stage.manifests.node(node, ADDRESSES[node]).name}, no pod on it yet")
         self._wait_for_events(seen)
         self._ready[node] = True
-        self.act(f"{node} joins: a ready pod", True, self._write_endpoints,
+        self.act(f"{node} is new: a ready pod", By.TRANSACTION, self._write_endpoints,
                  lambda at: wait_until(lambda: self._first_of((node,), at), 15, f"traffic to reach {node}"))
 
     def heartbeat(self, node: str) -> None:
@@ -118,39 +151,45 @@ class Story:
         def moved(_: float) -> float:
             self._wait_for_events(seen)
             return self._quiet()
-        self.act("a heartbeat: nothing to do", False, change, moved)
+        self.act("a heartbeat: nothing to do", By.NOTHING, change, moved)
 
     def show_distribution(self) -> None:
         started = time.monotonic()
         time.sleep(SHOW_S)
         answers = self.traffic.since(started)
         self.screen.say(f"{len(answers)} requests through HAProxy in {SHOW_S:g} s were answered by:")
-        wanted = {name for name, ready in self._ready.items() if ready}
-        self.screen.distribution(counts(answers), {name: ADDRESSES[name] for name in self._ready})
-        if set(counts(answers)) != wanted:
-            raise AssertionError(f"traffic reached {sorted(counts(answers))}, not {sorted(wanted)}")
+        self.screen.distribution(counts(answers), {name: ADDRESSES[name] for name in {*self._ready, *self._parked}})
+        if set(counts(answers)) != self._serving():
+            raise AssertionError(f"traffic reached {sorted(counts(answers))}, not {sorted(self._serving())}")
 
     def summary(self) -> bool:
         """The table; True when everything happened and nothing failed."""
         self.screen.heading("Summary")
         self.screen.table(HEAD, [outcome.row() for outcome in self.outcomes])
         self.screen.say("")
-        self.screen.say("ms to commit: from the edit until haproxy.cfg was committed. ms to traffic: until requests")
-        self.screen.say(f"followed; of these up to {RELOAD_DELAY_S * 1000:.0f} are the Data Plane API's own reload delay "
-                        "(5 s unless configured).")
+        self.screen.say("HAProxy ms: from the edit until the running HAProxy was told (call), until it and haproxy.cfg")
+        self.screen.say("had the change (write), or until haproxy.cfg had it (transaction). traffic ms: until requests")
+        self.screen.say(f"followed; after a transaction they wait for a reload, here up to {RELOAD_DELAY_S * 1000:.0f} ms (the Data Plane")
+        self.screen.say("API's reload_delay; 5 s unless configured). writes: of haproxy.cfg.")
         traffic = self.traffic
         if traffic.failed:
             self.screen.bad(f"{traffic.failed} of {traffic.total} requests failed, the first: {traffic.first_error}")
         else:
             self.screen.good(f"{traffic.total} requests, 0 failed.")
-        idle = [outcome for outcome in self.outcomes if outcome.commit_ms is None and outcome.transactions]
-        for outcome in idle:
-            self.screen.bad(f"{outcome.what}: yet there were {outcome.transactions} transactions")
-        return not traffic.failed and not idle
+        surprises = [f"{outcome.what}: {surprise}" for outcome in self.outcomes for surprise in outcome.surprises]
+        for surprise in surprises:
+            self.screen.bad(surprise)
+        return not traffic.failed and not surprises
 
     def _write_endpoints(self) -> str:
         return f"edited: {self.stage.manifests.endpoints(self._ready).name}, pods on " + ", ".join(
             name if ready else f"{name} (terminating)" for name, ready in self._ready.items())
+
+    def _serving(self) -> set[str]:
+        return {name for name, ready in self._ready.items() if ready}
+
+    def _leaving(self) -> set[str]:
+        return {name for name, ready in self._ready.items() if not ready}
 
     def _last_of(self, node: str, since: float) -> float:
         """When the last answer of a node came, once enough others have come after it."""
