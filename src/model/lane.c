@@ -317,8 +317,8 @@ static void apply_write(const struct chooser *c, const struct lane_write *w)
             change->server.maintenance ? RUNTIME_MAINT : RUNTIME_READY;
 }
 
-/* They are the last ones. */
-static void leave_to_the_transaction(struct chooser *c)
+/* To the transaction, or until another is there. They are the last ones of the list. */
+static void hold_leaving_writes(struct chooser *c)
 {
     struct lane_choice *ret = c->ret;
     while (ret->write_count > 0 && sets_maintenance(&c->in->diff->changes[ret->writes[ret->write_count - 1].change]))
@@ -338,8 +338,8 @@ static void choose_writes(struct chooser *c)
     }
     for (size_t i = 0; i < ret->write_count; i++)
         apply_write(c, &ret->writes[i]);
-    if (ret->transaction && !any_ready(c))
-        leave_to_the_transaction(c);
+    if (!any_ready(c) && (ret->transaction || one_is_to_come(c)))
+        hold_leaving_writes(c);
 }
 
 void lane_choose(const struct lane_input *in, struct lane_choice *ret)

@@ -104,8 +104,9 @@ struct lane_choice {
  * are not ours, nor for names that the backend has twice or the running HAProxy does not have.
  *
  * What takes a server away waits while HAProxy would be left without any that is ready (backup servers do not count): a call
- * for a write or a transaction to bring one, or for its reload; a write for the transaction, which swaps them in one reload.
- * Where nothing is to bring one, the write goes. */
+ * for a write or a transaction to bring one, or for its reload; a write for the transaction, which swaps them in one reload,
+ * or for the reload of the one before. Where nothing is to bring one, the write goes. Nothing chosen, and no transaction either,
+ * though diff has something: that waits for a reload. */
 void lane_choose(const struct lane_input *in, struct lane_choice *ret);
 void lane_choice_fini(struct lane_choice *c); /* a zeroed one is allowed */
 

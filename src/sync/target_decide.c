@@ -195,6 +195,9 @@ static enum need want_write(struct slot *s)
     /* While HAProxy runs something else than its file says, only a reload makes one of both. */
     if (s->choice.write_count > 0 && !s->target->dirty)
         return NEED_FAST;
+    if (slot_is_open(s) && s->choice.write_count == 0 && !s->choice.transaction &&
+        s->target->reload.state == RELOAD_PENDING)
+        return NEED_TIME; /* it brings others first; then this needs none of its own */
     return clock_mono_ms() < s->target->structural_not_before_ms ? NEED_TIME : NEED_WRITE;
 }
 

@@ -277,21 +277,28 @@ def test_draining_server_is_disabled_by_a_transaction_made_meanwhile(rig: Rig) -
     reloads.none()
 
 
-def test_all_that_run_stay_until_the_reload_that_brings_others(rig: Rig) -> None:
-    """The file has them in maintenance as soon as it is committed; the running HAProxy has nobody else before its reload."""
+@pytest.mark.parametrize("at_once", [True, False], ids=["at-once", "one-after-the-other"])
+def test_all_that_run_stay_until_the_reload_that_brings_others(rig: Rig, at_once: bool) -> None:
+    """The file has the new one as soon as it is committed; the running HAProxy has nobody but the old ones before its reload."""
     in_step(rig, 1, 2)
     rig.dataplane.fault({"action": "hold-ticker"})
+    if not at_once:
+        rig.pods(1, 2, 3)
+        wait_until(lambda: "n3" in rig.servers(), 20, "the commit")
     rig.pods(3)
-    wait_until(lambda: rig.parked() == {"n1", "n2"} and "n3" in rig.servers(), 20, "the commit")
+    rig.daemon.wait_metric("servers_desired", 1)
+    wait_until(lambda: "n3" in rig.servers() and rig.parked() == ({"n1", "n2"} if at_once else set()), 20, "the commit")
     wait_until(lambda: "waiting for reload" in rig.daemon.get("/readyz")[1], 20, "/readyz to say that a reload is to come")
     rig.daemon.process.signal(1)
     asked = rig.daemon.metrics().sum("requests_total", target=rig.dataplane.url)
     rig.daemon.wait_metric("requests_total", asked + 10, target=rig.dataplane.url)
-    assert rig.runtime_states() == {"n1": "ready", "n2": "ready", "sorry": "ready"} and rig.calls() == 0
+    assert rig.runtime_states() == {"n1": "ready", "n2": "ready", "sorry": "ready"}
+    assert rig.calls() == rig.fast_writes() == 0
     rig.dataplane.clear_faults()
     rig.wait_servers(3)
     rig.wait_parked(1, 2)
     settled(rig)
+    assert rig.commits() == 2, "the one of the start, and one for n3"
 
 
 # --- how long one is parked

@@ -216,6 +216,23 @@ START_TEST(all_leave_for_one_that_leaves_for_another)
 }
 END_TEST
 
+/* The file has the new one already, and nothing but writes is left to do. */
+START_TEST(all_leave_while_the_reload_for_a_new_one_is_awaited)
+{
+    wish("n1 n2 n3 n4", "ADDED slice");
+    until('C');
+    settle();
+    wish("n4", "MODIFIED slice");
+    settle();
+    assert_running("n1 n2 n3");
+    pass(RELOAD_DELAY_MS - 500);
+    assert_running("n1 n2 n3");
+    pass(1500);
+    assert_settled("n1* n2* n3* n4");
+    ck_assert_uint_eq(w.commits, 1);
+}
+END_TEST
+
 START_TEST(a_call_overtakes_a_transaction)
 {
     wish("n1 n2 n3 n4", "ADDED slice");
@@ -846,6 +863,7 @@ int main(void)
     tcase_add_test(tc, all_leave_for_a_new_one);
     tcase_add_test(tc, all_drain_for_a_new_one);
     tcase_add_test(tc, all_leave_for_one_that_leaves_for_another);
+    tcase_add_test(tc, all_leave_while_the_reload_for_a_new_one_is_awaited);
     tcase_add_test(tc, a_call_overtakes_a_transaction);
     tcase_add_test(tc, nothing_is_written_while_a_call_is_under_way);
     tcase_add_test(tc, the_wish_turns_while_a_call_is_under_way);
