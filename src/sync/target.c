@@ -174,6 +174,7 @@ struct target *target_new(struct event_base *base, const struct target_options *
     t->slots = mem_array(options->backend_count, sizeof(t->slots[0]));
     for (size_t i = 0; i < options->backend_count; i++)
         slot_init(&t->slots[i], t, options->backends[i], seed + 2 + (unsigned)i);
+    t->fast_slot = &t->slots[options->backend_count - 1];
     target_set_trust(t, TRUST_UNTRIED);
     return t;
 }

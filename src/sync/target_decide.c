@@ -34,6 +34,7 @@ static void in_step(struct slot *s)
     s->committed_version = s->wrote_fast ? s->actual.version : -1;
     s->committed_wish_number = s->wish_number; /* also where this wish needed no write */
     s->committed_held_back = 0;
+    s->committed_told = slot_is_open(s);
     if (rivalry_pauses(&s->rivalry, clock_mono_ms()))
         rivalry_forget(&s->rivalry); /* the other side came round */
     if (!slot_is_told(s) || s->choice.call_count > 0) {
@@ -113,11 +114,12 @@ static void say_difference(const struct slot *s, struct buf *out)
                                       : c->detail);
 }
 
-/* The last commit was all that is wanted now. What the brake held back of it then may be written now: that is no stranger's
- * doing, and no change that does not stick. */
+/* The last commit was all that is wanted now. What the brake held back of it then may be written now, and who drains may have
+ * to be, where it was enough to tell HAProxy before: that is no stranger's doing, and no change that does not stick. */
 static bool is_as_committed(const struct slot *s)
 {
-    return s->wish_number == s->committed_wish_number && s->plan.held_back == s->committed_held_back;
+    return s->wish_number == s->committed_wish_number && s->plan.held_back == s->committed_held_back &&
+           (!s->committed_told || slot_is_open(s));
 }
 
 /* The API took our change and answers as if it had not: the same again would be a commit and a reload for nothing. */
@@ -355,8 +357,8 @@ void target_decide(struct target *t)
         enum need need = decide(s);
         waits = waits || need == NEED_TIME;
         reload = reload || need == NEED_RELOAD;
-        if (need == NEED_FAST && fast == NULL)
-            fast = s;
+        if (need == NEED_FAST && (fast == NULL || (fast <= t->fast_slot && s > t->fast_slot)))
+            fast = s; /* the next after the last one: each has its turn */
         if (need == NEED_WRITE && !(t->one_by_one && write))
             s->writing = write = true;
     }

@@ -127,6 +127,7 @@ static void written(struct slot *s)
     s->committed_version = -1;
     s->committed_wish_number = s->write_wish_number;
     s->committed_held_back = s->plan.held_back;
+    s->committed_told = true;
     s->rejected_version = -1;
     s->write_wait_until_ms = 0;
     t->write_wait_until_ms = 0;
@@ -238,6 +239,7 @@ void target_write_fast(struct slot *s)
     const struct diff_change *c = &s->plan.diff.changes[t->fast.change];
     if (lane_start(&t->lane, t->version, s->name, c, t->fast.keep_maintenance, &action, &err) != 0) {
         slot_rejected(s, "cannot put the change into words of the Data Plane API", &err);
+        target_step(t); /* for the others */
         return;
     }
     if (!s->took_over)

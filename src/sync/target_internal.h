@@ -53,7 +53,7 @@ struct calls {
     size_t count;
     bool busy;
     uint64_t not_before_ms; /* after one that failed */
-    unsigned failures;      /* in a row */
+    unsigned failures;      /* in a row, each after a look that went well */
 };
 
 /* One backend. */
@@ -94,6 +94,7 @@ struct slot {
     int64_t committed_version; /* of our last commit, until it was seen to stick; -1 */
     uint64_t committed_wish_number;
     size_t committed_held_back; /* by the brake, from that commit */
+    bool committed_told;        /* who drains was not in it, since HAProxy was told */
     int64_t ours_version;       /* of our last commit, until somebody undid it; -1: none that can be compared with */
 
     struct backoff reject_backoff; /* the API or HAProxy refuses what we want */
@@ -128,8 +129,8 @@ struct target {
     bool dead_deleted;  /* what earlier runs left behind was looked for */
     unsigned conflicts; /* in a row */
 
-    struct lane lane; /* the write without a reload in hand, for fast_slot */
-    struct slot *fast_slot;
+    struct lane lane;       /* the write without a reload in hand, for fast_slot */
+    struct slot *fast_slot; /* never NULL: the one that such a write was made for last */
     struct lane_write fast;
     bool unverified; /* there were such since the last look: what the file has is still to be read back */
     struct calls calls;
@@ -143,6 +144,7 @@ struct target {
     bool other_worker;         /* than when the memories looked last */
     unsigned unreadable_looks; /* in a row, of a running HAProxy that could be read before */
     int64_t drift_version;     /* at which it ran something else than the file when last looked at; -1: it did not */
+    uint64_t drift_since_ms;   /* that it did so, at that version */
     char *drift;               /* what */
     struct backoff drift_backoff;
 
@@ -155,7 +157,7 @@ struct target {
         struct error error;
         int64_t pid_before, uptime_before; /* of the worker when it was asked for; -1 */
     } ended;
-    unsigned unconfirmed; /* reloads in a row that the API called done and nobody saw */
+    unsigned unconfirmed; /* reloads in a row that the API called done, and HAProxy's process stayed the same */
 
     bool dirty;      /* HAProxy may run something else than the file says */
     bool left_dirty; /* and we may do nothing about it: a dry run, a pause, a refusal */
@@ -200,6 +202,8 @@ void slot_write_not_before(struct slot *s, uint64_t when_ms);
 void slot_remember(struct slot *s);
 /* The running HAProxy is read, and has what its file says. */
 bool target_is_confirmed(const struct target *t);
+/* What runs and is not what the file says, in the backends that can be read; NULL: nothing. Allocates. */
+char *target_running_problem(const struct target *t) must_check;
 void target_look(struct target *t);
 void target_observed(void *arg, struct observed *found, const struct error *err);
 

@@ -31,6 +31,7 @@ bool target_renew_credentials(struct target *t)
 
 static void observe_failed(struct target *t, const struct error *err)
 {
+    t->calls.failures = 0; /* they have this reason */
     target_count_reconcile(t, error_kind_name(err->kind));
     target_problem(
         t, err->http_status != 0 && err->kind == ERROR_AUTH ? TARGET_REFUSED : "cannot read HAProxy's configuration",
@@ -89,8 +90,7 @@ static bool was_reloaded_since(const struct target *t)
     return t->worker_pid != t->ended.pid_before || t->worker_uptime_s < t->ended.uptime_before;
 }
 
-/* What runs and is not what the file says, in the backends that can be read; NULL: nothing. */
-static char *running_problem(const struct target *t)
+char *target_running_problem(const struct target *t)
 {
     for (size_t i = 0; i < t->options.backend_count; i++) {
         const struct slot *s = &t->slots[i];
@@ -111,18 +111,17 @@ static bool all_readable(const struct target *t)
     for (size_t i = 0; i < t->options.backend_count; i++)
         if (t->slots[i].actual.exists && !t->slots[i].runtime.readable)
             return false;
-    return t->worker_known;
+    return t->observe.worker_pid >= 0;
 }
 
 bool target_is_confirmed(const struct target *t)
 {
-    cleanup(mem_free_ptr) char *problem = running_problem(t);
+    cleanup(mem_free_ptr) char *problem = target_running_problem(t);
     return all_readable(t) && problem == NULL;
 }
 
 static void reload_confirmed(struct target *t, bool seen)
 {
-    t->unconfirmed = 0;
     target_count_reload(t, "succeeded");
     log_info(t->options.log, "HAProxy reloaded", log_str("target", dataplane_client_url(t->options.client)),
              log_str("reload_id", t->ended.id), log_us_as_ms("after_ms", t->ended.took_us), log_bool("seen", seen));
@@ -133,11 +132,12 @@ static void reload_confirmed(struct target *t, bool seen)
 /* "succeeded" may be another reload's, under the same id; "not known" may well have happened. */
 static void judge_reload(struct target *t)
 {
-    cleanup(mem_free_ptr) char *problem = running_problem(t);
+    cleanup(mem_free_ptr) char *problem = target_running_problem(t);
     struct error err = {0};
     t->ended.waits = false;
     if (!all_readable(t) || t->ended.pid_before < 0) {
         if (t->ended.done) {
+            t->unconfirmed = 0;
             reload_confirmed(t, false);
             return;
         }
@@ -147,14 +147,15 @@ static void judge_reload(struct target *t)
                   "reload %s is called done, but the running HAProxy is not what its file says: %s", t->ended.id,
                   problem);
     } else if (was_reloaded_since(t)) {
+        t->unconfirmed = 0;
         reload_confirmed(t, true);
         return;
-    } else if (t->unconfirmed++ > 0) {
-        log_warn(
-            t->options.log,
-            "two reloads in a row are called done, and HAProxy's process is the same as before: taking them for done, "
-            "since it runs what its file says",
-            log_str("target", dataplane_client_url(t->options.client)), log_int("pid", t->worker_pid));
+    } else if (t->unconfirmed++ > 0) { /* it may always be the same: as number 1 of a container */
+        if (t->unconfirmed == 2)
+            log_warn(t->options.log,
+                     "two reloads in a row are called done, and HAProxy's process is the same as before: taking them "
+                     "for done, and those to come, since it runs what its file says",
+                     log_str("target", dataplane_client_url(t->options.client)), log_int("pid", t->worker_pid));
         reload_confirmed(t, false);
         return;
     } else {
@@ -169,18 +170,20 @@ static void judge_reload(struct target *t)
 /* At rest, HAProxy runs something else than its file says: a reload that never came, an operator's command, a stranger. */
 static void see_drift(struct target *t)
 {
-    char *what = t->reload.state == RELOAD_PENDING || t->dirty ? NULL : running_problem(t);
-    bool again = what != NULL && t->drift_version == t->version;
+    char *what = t->reload.state == RELOAD_PENDING || t->dirty ? NULL : target_running_problem(t);
+    uint64_t now = clock_mono_ms();
+    if (what != NULL && t->drift_version != t->version)
+        t->drift_since_ms = now;
     free(t->drift);
     t->drift = what;
     t->drift_version = what != NULL ? t->version : -1;
     if (what == NULL) {
-        if (!t->dirty && t->reload.state != RELOAD_PENDING)
+        if (!t->dirty && t->reload.state != RELOAD_PENDING && all_readable(t))
             backoff_reset(&t->drift_backoff);
         return;
     }
-    if (!again) {
-        t->look_again_ms = clock_mono_ms() + DRIFT_LOOK_MS;
+    if (now - t->drift_since_ms < DRIFT_LOOK_MS) { /* however often it is looked at until then */
+        t->look_again_ms = t->drift_since_ms + DRIFT_LOOK_MS;
         return;
     }
     t->dirty = true;
@@ -206,8 +209,8 @@ static void tell_unreadable(struct slot *s)
         return;
     if (unreadable && !s->told_unreadable)
         log_warn(t->options.log,
-                 "what HAProxy runs cannot be read through its Data Plane API, so every change is a transaction and a "
-                 "reload",
+                 "what HAProxy runs cannot be read through its Data Plane API (is it running?), so every change is a "
+                 "transaction and a reload",
                  log_str("target", dataplane_client_url(t->options.client)), log_str("backend", s->name),
                  log_str("error", s->runtime.why));
     s->told_unreadable = unreadable;
@@ -222,7 +225,7 @@ static void tell_overrides(struct slot *s)
     if (now != NULL && !str_eq(now, s->overrides))
         log_warn(t->options.log,
                  "somebody has set server states in the running HAProxy by hand; they are left alone until taken back "
-                 "(state ready)",
+                 "(state ready), also where a daemon that was stopped in the middle of a drain left them",
                  log_str("target", dataplane_client_url(t->options.client)), log_str("backend", s->name),
                  log_str("what", now));
     else if (now == NULL && s->overrides != NULL)

@@ -77,12 +77,13 @@ void target_poll_reload(struct target *t)
 
 /* ---- what an earlier run left behind ---- */
 
-/* What failed is mended where a later reload went well, and the file is what the API answers. */
+/* What failed is mended where a later reload went well, the file is what the API answers, and it is what runs. */
 static void judge_again(struct target *t, const struct codec_reload_history *history)
 {
+    cleanup(mem_free_ptr) char *problem = target_running_problem(t);
     bool ended = history->response != NULL && !history->pending;
     t->history_known = true;
-    if (!ended || history->last_failed || t->split_version >= 0)
+    if (!ended || history->last_failed || t->split_version >= 0 || problem != NULL)
         return;
     log_info(t->options.log, "somebody else reloaded HAProxy; it runs what its file says",
              log_str("target", dataplane_client_url(t->options.client)));

@@ -76,9 +76,31 @@ static void add(struct slot *s, const struct lane_call *c)
         .slot = s, .name = mem_strdup(c->name), .state = c->state, .why = c->why, .event_us = s->latest_event_us};
 }
 
+static bool is_chosen(const struct lane_choice *choice, const char *name)
+{
+    for (size_t i = 0; i < choice->call_count; i++)
+        if (str_eq(choice->calls[i].name, name))
+            return true;
+    return false;
+}
+
+/* What waits behind others, and is not wanted any more. What is under way is answered first. */
+static void forget_unchosen(const struct slot *s, const struct lane_choice *choice)
+{
+    struct calls *q = &s->target->calls;
+    size_t left = q->busy ? 1 : 0;
+    for (size_t i = left; i < q->count; i++)
+        if (q->list[i].slot == s && !is_chosen(choice, q->list[i].name))
+            call_fini(&q->list[i]);
+        else
+            q->list[left++] = q->list[i];
+    q->count = left;
+}
+
 static void add_all(struct slot *s, const struct lane_choice *choice)
 {
     struct target *t = s->target;
+    forget_unchosen(s, choice);
     if (t->stopping || clock_mono_ms() < t->calls.not_before_ms)
         return;
     for (size_t i = 0; i < choice->call_count; i++)
@@ -139,14 +161,14 @@ static void told(const struct call *c)
 static void not_told(const struct call *c, const struct error *err)
 {
     struct target *t = c->slot->target;
-    t->seen = false;
     if (err->kind == ERROR_AUTH)
         (void)dataplane_credentials_refused(t->options.runtime);
-    unsigned failures = ++t->calls.failures;
-    t->calls.not_before_ms = clock_mono_ms() + CALL_PAUSE_MS * failures;
+    t->calls.failures += t->seen; /* else it may just be that the API is away */
+    t->seen = false;
+    t->calls.not_before_ms = clock_mono_ms() + CALL_PAUSE_MS * (t->calls.failures > 0 ? t->calls.failures : 1);
     drop_from(&t->calls, 1);
     /* It says something else, or the API is well and cannot do it, time and again. */
-    bool in_vain = err->kind == ERROR_INVALID || (err->http_status != 0 && failures >= CALL_FAILURES_MAX);
+    bool in_vain = err->kind == ERROR_INVALID || t->calls.failures >= CALL_FAILURES_MAX;
     if (in_vain && t->reload.state != RELOAD_PENDING) {
         t->calls.failures = 0;
         target_doubt(t, err);
@@ -170,6 +192,8 @@ static void on_answer(void *arg, const struct dataplane_answer *a)
     memmove(&t->calls.list[0], &t->calls.list[1], --t->calls.count * sizeof(c));
     call_fini(&c);
     send_next(t);
+    if (t->calls.count == 0)
+        target_tell(t); /* a wish that turned meanwhile need not wait for what the file's connection is at */
     target_step(t);
 }
 

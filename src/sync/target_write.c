@@ -52,6 +52,7 @@ static void slot_committed(struct slot *s, uint64_t now_us)
     s->committed_version = s->ours_version = leaves_as_planned(s) ? t->txn.version : -1;
     s->committed_wish_number = s->write_wish_number;
     s->committed_held_back = s->plan.held_back;
+    s->committed_told = false;
     s->rejected_version = -1;
     s->write_wait_until_ms = 0;
 }

@@ -654,7 +654,7 @@ START_TEST(a_drift_that_no_reload_mends_is_tried_ever_less_often)
     set_copy(w.running.of[0], "n1 n2");
     pass(HOUR_MS);
     ck_assert_uint_ge(w.commits, 3);
-    ck_assert_uint_le(w.commits, 25);
+    ck_assert_uint_le(w.commits, 40); /* the pauses are by chance */
 }
 END_TEST
 
