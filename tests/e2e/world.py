@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import os
 import pathlib
 import re
@@ -105,7 +106,14 @@ class Written:
         return Written(self.transactions - before.transactions, self.fast - before.fast)
 
 
+_marks = itertools.count(1)
+
+
 def written(dataplane: DataPlane) -> Written:
+    # A line is in the log a moment after its answer: whatever was answered is there once a later request is.
+    mark = f"/configuration/version?mark={next(_marks)}"
+    assert dataplane.get(mark).status == 200
+    wait_until(lambda: f"{mark} " in dataplane.access_log().replace('"', " "), 10, f"{mark} in the access log")
     kinds = access_log.count(dataplane.access_log())
     beside = {kind: count for kind, count in kinds.items() if kind in (access_log.RELOADING, access_log.OTHER)}
     assert not beside, f"neither a transaction nor a fast write: {beside}"
