@@ -1,0 +1,221 @@
+"""HAProxy and its file move apart, or somebody else moves them: found, said, and put right, or left to whoever did it."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from tests.harness.process import free_port, wait_until
+
+from .world import BACKEND, NODES, World, Written
+
+SOON = "1s"
+
+
+def compared(world: World, times: int = 2) -> None:
+    """Until the daemon has compared so often once more, whatever came of it."""
+    before = world.daemon.metrics().sum("reconciles_total")
+    world.daemon.wait_metric("reconciles_total", before + times, timeout=40)
+
+
+def wait_states(world: World, **states: str) -> None:
+    wanted = {name.replace("_", "-"): state for name, state in states.items()}
+
+    def found() -> bool:
+        have = {name: state for name, state in world.runtime_states().items() if name in wanted}
+        assert have == wanted, f"HAProxy has {have}"
+        return True
+
+    with world.telling():
+        wait_until(found, 30, f"states {wanted}")
+
+
+# --- HAProxy starts anew
+
+
+def test_haproxy_restarted_while_one_drains(world: World) -> None:
+    """It forgets drains; the file never had this one."""
+    world.serve("node-a", "node-b", RESYNC_PERIOD=SOON, DRAIN_TIMEOUT="1h")
+    world.put_slice("node-a", terminating=["node-b"])
+    wait_states(world, node_a="ready", node_b="drain")
+    world.in_step()
+    before, worker = world.written(), world.haproxy.worker()
+    world.haproxy.stop()
+    world.haproxy.start()
+    assert world.haproxy.worker() != worker
+    wait_states(world, node_a="ready", node_b="drain")
+    world.expect_traffic("node-a")
+    world.in_step()
+    world.expect_one_truth()
+    world.daemon.wait_log('msg="HAProxy was reloaded or started again by somebody else"')
+    assert world.written() == before, "what HAProxy can be told was written"
+
+
+@pytest.mark.one_combination
+def test_parked_server_that_somebody_let_run(world: World) -> None:
+    world.serve("node-a", "node-b", RESYNC_PERIOD=SOON)
+    world.put_slice("node-a")
+    world.expect("node-a")
+    world.in_step()
+    before = world.written()
+    world.haproxy.runtime(f"set server {BACKEND}/node-b state ready")
+    wait_states(world, node_a="ready", node_b="maint")
+    world.expect_one_truth()
+    assert world.written() == before
+
+
+# --- edits by hand
+
+
+def test_hand_edit_that_removes_a_server(world: World) -> None:
+    """HAProxy, which nobody has reloaded, runs on with it."""
+    world.serve("node-a", "node-b", RESYNC_PERIOD=SOON)
+    before = world.written()
+    world.hand_edit((f"  server node-a {world.ours()['node-a']}\n", ""))
+    world.daemon.wait_log(r'msg="backend changed".* cause="somebody else wrote version \d+".* added=node-a\(')
+    world.expect("node-a", "node-b")
+    world.in_step()
+    world.expect_one_truth()
+    assert world.written() - before == Written(transactions=1)
+
+
+def test_hand_edit_that_changes_servers(world: World) -> None:
+    """An address of one that serves, and one that rests taken out of maintenance: neither needs a reload."""
+    world.serve("node-a", "node-b", "node-c", RESYNC_PERIOD=SOON)
+    world.put_slice("node-a", "node-b")
+    world.expect("node-a", "node-b")
+    world.in_step()
+    before, worker = world.written(), world.haproxy.worker()
+    lines = world.all_ours()
+    at = f"{NODES['node-a']}:{world.node_port}"
+    world.hand_edit((f"server node-a {lines['node-a']}", f"server node-a {lines['node-a'].replace(at, '127.0.10.77:7')}"),
+                    (f"server node-c {lines['node-c']}", f"server node-c {lines['node-c'].replace(' disabled', '')}"))
+    world.daemon.wait_log(rf'server=node-a what="address 127\.0\.10\.77 -> {NODES["node-a"]}')
+    world.expect("node-a", "node-b")
+    world.in_step()
+    world.expect_one_truth()
+    assert world.parked() == {"old", "node-c"}
+    assert world.written() - before == Written(fast=2) and world.haproxy.worker() == worker
+
+
+@pytest.mark.one_combination
+def test_hand_edit_that_somebody_reloads(world: World) -> None:
+    """The wrong one is in the file and runs: a wrong address, and a stranger among the servers."""
+    world.serve("node-a", "node-b", RESYNC_PERIOD=SOON)
+    line = f"server node-a {world.ours()['node-a']}"
+    at = f"{NODES['node-a']}:{world.node_port}"
+    world.hand_edit((line, f"{line.replace(at, '127.0.10.77:7')}\n  server rogue 127.0.10.97:9 check"))
+    world.haproxy.stop()
+    world.haproxy.start()
+    world.expect("node-a", "node-b")
+    world.in_step()
+    world.expect_one_truth()
+    assert "rogue" in world.parked()
+
+
+# --- a reload that fails
+
+
+@contextlib.contextmanager
+def taken_port() -> Iterator[int]:
+    """A port that somebody holds passes `haproxy -c` and fails the reload."""
+    with contextlib.closing(socket.socket()) as holder:
+        holder.bind(("127.0.0.1", free_port()))
+        holder.listen()
+        yield int(holder.getsockname()[1])
+
+
+def test_split_brain_by_a_strangers_failed_reload(world: World) -> None:
+    """The API answers what HAProxy could not load. Whoever must leave meanwhile does."""
+    world.serve("node-a", "node-b", RESYNC_PERIOD=SOON, DRAIN_TIMEOUT="1h")
+    worker = world.haproxy.worker()
+    with taken_port() as port:
+        dataplane = world.dataplane
+        bind = f"  bind 127.0.0.1:{world.haproxy.port}\n"
+        text = dataplane.file()
+        assert bind in text
+        answer = dataplane.post(f"/configuration/raw?version={dataplane.version()}", text.replace(bind, f"{bind}  bind 127.0.0.1:{port}\n"),
+                                content_type="text/plain")
+        assert answer.status == 202, answer.text
+        world.daemon.wait_not_ready("reload")
+        world.daemon.wait_log("haproxy.cfg is older than what the Data Plane API answers: a reload failed")
+        world.daemon.wait_metric("reloads_total", 1, timeout=40, result="failed")
+        assert world.haproxy.worker() == worker
+        assert f":{port}" not in dataplane.file()
+        world.put_slice("node-a", terminating=["node-b"])
+        wait_states(world, node_a="ready", node_b="drain")
+        world.expect_traffic("node-a")
+    # Its end is ours: an empty commit loads what the API has.
+    wait_until(lambda: f":{port}" in dataplane.file() and world.haproxy.worker() != worker, 60, "a reload that succeeds")
+    world.in_step(60)
+    world.expect_resting("node-b")
+    world.expect_traffic("node-a")
+    world.expect_one_truth()
+
+
+# --- an operator
+
+
+def by_hand(world: World, node: str, state: str) -> None:
+    answer = world.haproxy.runtime(f"set server {BACKEND}/{node} state {state}").strip()
+    assert not answer, answer
+
+
+def overridden(world: World) -> float:
+    return world.daemon.metrics().sum("servers_overridden")
+
+
+@pytest.mark.every_combination
+def test_state_set_by_hand_is_left_alone_until_it_is_taken_back(world: World) -> None:
+    world.serve("node-a", "node-b", "node-c", RESYNC_PERIOD=SOON)
+    before = world.written()
+    by_hand(world, "node-a", "drain")
+    by_hand(world, "node-b", "maint")
+    world.daemon.wait_metric("servers_overridden", 2)
+    status, body = world.daemon.get("/readyz")
+    assert status == 200 and "in step; set by hand: node-a is in drain, node-b in maint" in body, body
+    world.daemon.wait_log('level=warn msg="somebody has set server states in the running HAProxy by hand')
+    compared(world)
+    wait_states(world, node_a="drain", node_b="maint", node_c="ready")
+    assert world.written() == before and not world.parked() & {"node-a", "node-b"}
+
+    # Our own reload forgets it; we do not.
+    worker = world.haproxy.worker()
+    world.put_nodes("node-d")
+    world.put_slice("node-a", "node-b", "node-c", "node-d")
+    wait_states(world, node_a="drain", node_b="maint", node_c="ready", node_d="ready")
+    wait_until(lambda: world.haproxy.worker() != worker, 20, "a new worker")
+    world.in_step()
+    wait_states(world, node_a="drain", node_b="maint", node_c="ready", node_d="ready")
+    world.expect_traffic("node-c", "node-d")
+    assert overridden(world) == 2
+
+    by_hand(world, "node-a", "ready")
+    by_hand(world, "node-b", "ready")
+    wait_until(lambda: overridden(world) == 0, 20, "what was set by hand to be forgotten")
+    world.daemon.wait_log('msg="the server states that were set by hand are taken back"')
+    compared(world)
+    world.expect("node-a", "node-b", "node-c", "node-d")
+    assert "by hand" not in world.daemon.get("/readyz")[1]
+    assert world.written() - before == Written(transactions=1)
+
+
+@pytest.mark.one_combination
+def test_state_set_by_hand_outlives_a_pod_that_comes_and_goes(world: World) -> None:
+    """Out and back: an operator's drain is in force again, since nobody took it back."""
+    world.serve("node-a", "node-b", "node-c", RESYNC_PERIOD=SOON)
+    by_hand(world, "node-b", "drain")
+    world.daemon.wait_metric("servers_overridden", 1)
+    with world.no_reload():
+        world.put_slice("node-a", "node-c")
+        wait_states(world, node_b="maint")
+        world.expect_one_truth()
+        world.put_slice("node-a", "node-b", "node-c")
+        world.in_step()
+        wait_until(lambda: "node-b" not in world.parked(), 20, "node-b's line out of maintenance")
+        wait_states(world, node_b="drain")
+        world.in_step()
+        assert "set by hand: node-b is in drain" in world.daemon.get("/readyz")[1]
