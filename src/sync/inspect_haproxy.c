@@ -1,6 +1,7 @@
 #include "sync/inspect_haproxy.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "dataplane/client.h"
@@ -77,7 +78,9 @@ static void on_history(void *arg, const struct dataplane_answer *a)
         h->warning = mem_strdup("a reload of HAProxy is still to come; should it fail, there will be more to do");
     } else if (history.last_failed) {
         h->dirty = true;
-        h->warning = mem_printf("HAProxy's last reload failed: %s", history.response);
+        bool silent = history.response[strspn(history.response, " \t\r\n")] == '\0';
+        h->warning = mem_printf("HAProxy's last reload failed: %s",
+                                silent ? "it says nothing (is it running?)" : history.response);
     } else {
         look_for_drift(h);
     }

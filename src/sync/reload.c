@@ -1,6 +1,7 @@
 #include "sync/reload.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "dataplane/client.h"
@@ -49,7 +50,9 @@ static void read_status(struct reload *r, const struct dataplane_answer *a)
     if (status.state == RELOAD_SUCCEEDED)
         r->state = RELOAD_DONE;
     if (status.state == RELOAD_FAILED) {
-        cleanup(mem_free_ptr) char *text = mem_printf("failed, HAProxy says: %s", status.response);
+        bool silent = status.response[strspn(status.response, " \t\r\n")] == '\0';
+        cleanup(mem_free_ptr) char *text = mem_printf(
+            "failed, HAProxy says%s%s", silent ? " nothing (is it running?)" : ": ", silent ? "" : status.response);
         broken(r, ERROR_INVALID, text);
     }
     codec_reload_fini(&status);

@@ -111,9 +111,10 @@ static bool slot_ready(const struct target *t, const struct slot *s, struct buf 
         return !nothing;
     }
     if (s->in_step) {
-        buf_printf(text, "in step%s%s%s%s", s->wish.paused ? ", and paused" : "",
+        buf_printf(text, "in step%s%s%s%s%s", s->wish.paused ? ", and paused" : "",
                    t->options.rules.dry_run ? ", and a dry run" : "", s->overrides != NULL ? "; set by hand: " : "",
-                   s->overrides != NULL ? s->overrides : "");
+                   s->overrides != NULL ? s->overrides : "",
+                   s->told_unreadable ? "; by its file alone, what it runs cannot be read" : "");
         return true;
     }
     if (t->reload.state == RELOAD_PENDING && s->have_wish) {
