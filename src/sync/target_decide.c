@@ -378,6 +378,7 @@ void target_decide(struct target *t)
     }
     if (!waits)
         t->one_by_one = false;
-    if (!waits || t->write_wait_until_ms <= clock_mono_ms())
+    uint64_t now = clock_mono_ms();
+    if (!waits || (t->write_wait_until_ms <= now && t->structural_not_before_ms <= now))
         nothing_to_write(t);
 }
