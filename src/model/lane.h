@@ -58,6 +58,10 @@ void lane_memory_called(struct lane_memory *m, const char *name, enum runtime_ad
 /* A fast write has put the line into maintenance, or out of it, or changed what else it says: file and running HAProxy say
  * the same. The caller's row of it is to say so, too. */
 void lane_memory_written(struct lane_memory *m, const char *name);
+/* A call of ours has set some state. */
+bool lane_memory_holds(const struct lane_memory *m);
+/* A reload is on its way that takes all those along, and no look will show it. */
+void lane_memory_reloads(struct lane_memory *m);
 const struct lane_mark *lane_memory_find(const struct lane_memory *m, const char *name); /* NULL: nobody set anything */
 /* "n1 is in drain, n2 in maint": what operators have set and is to be seen in HAProxy, with at most ten of them; NULL:
  * nothing. Of lines in maintenance it is only remembered. Allocates. */

@@ -193,6 +193,22 @@ void lane_memory_written(struct lane_memory *m, const char *name)
     mark->lost = mark->theirs != RUNTIME_READY; /* no harm where it is there still */
 }
 
+bool lane_memory_holds(const struct lane_memory *m)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (m->marks[i].ours != RUNTIME_READY)
+            return true;
+    return false;
+}
+
+void lane_memory_reloads(struct lane_memory *m)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        m->marks[i].ours = RUNTIME_READY;
+        m->marks[i].asked = false;
+    }
+}
+
 /* ---- what operators did ---- */
 
 char *lane_memory_overrides(const struct lane_memory *m, size_t *ret_count)

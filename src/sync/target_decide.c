@@ -254,6 +254,12 @@ void slot_choose(struct slot *s, const struct plan *p, struct lane_choice *ret)
     lane_choose(&in, ret);
 }
 
+/* It was told something that no call takes back while what runs cannot be read. A reload does. */
+static bool is_stuck(const struct slot *s)
+{
+    return s->told_unreadable && lane_memory_holds(&s->memory);
+}
+
 static void make_plan(struct slot *s)
 {
     struct target *t = s->target;
@@ -262,7 +268,7 @@ static void make_plan(struct slot *s)
                      t->options.node_arg, clock_mono_ms());
     const struct plan_rules rules = slot_rules(s, true);
     lane_choice_fini(&s->choice);
-    plan_make(&s->actual, &s->wish, &rules, t->dirty, &s->brake, clock_mono_ms(), &s->plan);
+    plan_make(&s->actual, &s->wish, &rules, t->dirty || is_stuck(s), &s->brake, clock_mono_ms(), &s->plan);
     slot_choose(s, &s->plan, &s->choice);
     slot_tell(s);
 }

@@ -67,11 +67,15 @@ void slot_passed_by(struct slot *s, int64_t version)
 static void committed(struct target *t)
 {
     uint64_t now_us = clock_mono_us();
-    for (size_t i = 0; i < t->options.backend_count; i++)
-        if (is_carried(&t->slots[i]))
-            slot_committed(&t->slots[i], now_us);
+    for (size_t i = 0; i < t->options.backend_count; i++) {
+        struct slot *s = &t->slots[i];
+        if (is_carried(s))
+            slot_committed(s, now_us);
         else
-            slot_passed_by(&t->slots[i], t->txn.version);
+            slot_passed_by(s, t->txn.version);
+        if (!s->runtime.readable)
+            lane_memory_reloads(&s->memory);
+    }
     if (count_writing(t) == 0)
         decision_log_reload_again(t->options.log, dataplane_client_url(t->options.client), &t->txn);
     t->write_wait_until_ms = 0;

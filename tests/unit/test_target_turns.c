@@ -79,6 +79,37 @@ START_TEST(a_wish_that_turns_during_a_call_and_a_transaction)
 }
 END_TEST
 
+/* No call can take it back, and the file says nothing of it. */
+START_TEST(a_drain_of_ours_while_haproxy_cannot_be_read_any_more)
+{
+    wish("n1* n2 n3", "MODIFIED slice");
+    settle();
+    w.unreadable = true;
+    wish("n1 n2 n3", "MODIFIED slice");
+    pass(RELOAD_DELAY_MS + 2 * RESYNC_MS);
+    assert_running("n1 n2 n3");
+    ck_assert_uint_le(w.commits, 1);
+    pass(10 * RESYNC_MS);
+    ck_assert_uint_le(w.commits, 1);
+    assert_ready(true, "in step");
+}
+END_TEST
+
+START_TEST(a_drain_that_goes_on_while_haproxy_cannot_be_read_any_more)
+{
+    wish("n1* n2 n3", "MODIFIED slice");
+    settle();
+    w.unreadable = true;
+    pass(3 * RESYNC_MS);
+    assert_settled("n1* n2 n3");
+    ck_assert_uint_eq(w.commits, 1);
+    wish("n1 n2 n3", "MODIFIED slice");
+    pass(10 * RESYNC_MS);
+    assert_settled("n1 n2 n3");
+    ck_assert_uint_eq(w.commits, 2);
+}
+END_TEST
+
 /* ---- calls without an answer ---- */
 
 START_TEST(a_call_that_never_gets_an_answer_becomes_a_commit)
@@ -282,6 +313,8 @@ int main(void)
     tcase_add_test(tc, what_waits_behind_a_call_is_forgotten_where_the_wish_turns);
     tcase_add_test(tc, what_waits_behind_a_call_is_not_told_in_a_pause);
     tcase_add_test(tc, a_wish_that_turns_during_a_call_and_a_transaction);
+    tcase_add_test(tc, a_drain_of_ours_while_haproxy_cannot_be_read_any_more);
+    tcase_add_test(tc, a_drain_that_goes_on_while_haproxy_cannot_be_read_any_more);
     tcase_add_test(tc, a_call_that_never_gets_an_answer_becomes_a_commit);
     tcase_add_test(tc, calls_after_a_long_time_without_an_api);
     tcase_add_test(tc, the_last_one_stays_until_the_reload_that_brings_another);
