@@ -1,6 +1,7 @@
 #include "model/backend.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -52,5 +53,24 @@ const struct backend_server *backend_find(const struct backend *b, const char *n
     for (size_t i = 0; i < b->server_count; i++)
         if (str_eq(b->servers[i].name, name))
             return &b->servers[i];
+    return NULL;
+}
+
+static bool template_makes(const struct backend_template *t, const char *name)
+{
+    uint64_t n;
+    if (!str_has_prefix(name, t->prefix))
+        return false;
+    const char *number = name + strlen(t->prefix);
+    if (number[0] == '0' && number[1] != '\0')
+        return false;
+    return str_parse_uint(number, UINT32_MAX, &n) == 0 && n >= t->first && n <= t->last;
+}
+
+const struct backend_template *backend_find_template(const struct backend *b, const char *name)
+{
+    for (size_t i = 0; i < b->template_count; i++)
+        if (template_makes(&b->templates[i], name))
+            return &b->templates[i];
     return NULL;
 }

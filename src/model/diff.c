@@ -142,31 +142,11 @@ static void count_lines(const struct lines *l, const struct backend *actual, con
 
 /* ---- clashes ---- */
 
-/* Whether a template makes this very name: no sign, no leading zero. */
-static bool template_makes(const struct backend_template *t, const char *name)
-{
-    uint64_t n;
-    if (!str_has_prefix(name, t->prefix))
-        return false;
-    const char *number = name + strlen(t->prefix);
-    if (number[0] == '0' && number[1] != '\0')
-        return false;
-    return str_parse_uint(number, UINT32_MAX, &n) == 0 && n >= t->first && n <= t->last;
-}
-
-static const struct backend_template *template_of(const struct backend *actual, const char *name)
-{
-    for (size_t i = 0; i < actual->template_count; i++)
-        if (template_makes(&actual->templates[i], name))
-            return &actual->templates[i];
-    return NULL;
-}
-
 /* Why this name cannot be ours; NULL: it can. */
 static char *clash(const struct backend *actual, const struct line *line, const char *name,
                    const struct diff_rules *rules)
 {
-    const struct backend_template *t = template_of(actual, name);
+    const struct backend_template *t = backend_find_template(actual, name);
     if (t != NULL)
         return mem_printf("the line \"server-template %s %u-%u\" of the backend makes a server of that name", t->prefix,
                           t->first, t->last);
@@ -195,7 +175,7 @@ struct merge {
 
 static bool can_be_parked(const struct merge *m, const struct line *line)
 {
-    return m->rules->parking != NULL && !line->doubled && template_of(m->actual, line->server->name) == NULL;
+    return m->rules->parking != NULL && !line->doubled && backend_find_template(m->actual, line->server->name) == NULL;
 }
 
 /* What is to become of a line in maintenance that is not wished for. */

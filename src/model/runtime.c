@@ -117,18 +117,6 @@ static void look_at_lines(const struct backend *file, const struct runtime *r, c
     }
 }
 
-static bool made_by_template(const struct backend *file, const char *name)
-{
-    uint64_t number;
-    for (size_t i = 0; i < file->template_count; i++) {
-        const struct backend_template *t = &file->templates[i];
-        if (str_has_prefix(name, t->prefix) && str_parse_uint(name + strlen(t->prefix), UINT32_MAX, &number) == 0 &&
-            number >= t->first && number <= t->last)
-            return true;
-    }
-    return false;
-}
-
 /* Such a line may make any server. */
 static bool has_hidden_lines(const struct backend *file)
 {
@@ -154,7 +142,7 @@ static void look_at_rows(const struct backend *file, const struct runtime *r, st
         const char *name = r->servers[i].name;
         bool has_line =
             file->server_count > 0 && bsearch(&name, names, file->server_count, sizeof(names[0]), name_of_line) != NULL;
-        if (!has_line && !made_by_template(file, name))
+        if (!has_line && backend_find_template(file, name) == NULL)
             tell(p, name, "HAProxy runs it, the file has no such line");
     }
 }

@@ -23,8 +23,6 @@ static char *writable(const char *s)
  *     =STATE ADDRESS PORT [WEIGHT]   what HAProxy runs (commas between them) */
 static void make_answer(struct reply *r, const char *word, char **body)
 {
-    char state[16] = "", address[64] = "";
-    int port = 0, weight = -1;
     if (word[0] != '=') {
         make_reply(r, word, 'C', "");
         if (r->a.status >= 200 && r->a.status < 300 && strchr(word, 'v') == NULL && !str_eq(word, "html"))
@@ -33,15 +31,16 @@ static void make_answer(struct reply *r, const char *word, char **body)
             r->a.reload_id = "2026-11-21-4";
         return;
     }
-    int got = sscanf(word, "=%15[^,],%63[^,],%d,%d", state, address, &port, &weight);
-    ck_assert_int_ge(got, 3);
-    *body = mem_printf("{\"name\":\"n/1\",\"admin_state\":\"%s\",\"address\":\"%s\",\"port\":%d", state, address, port);
-    char *whole = got == 4 ? mem_printf("%s,\"weight\":%d}", *body, weight) : mem_printf("%s}", *body);
-    free(*body);
-    *body = whole;
+    cleanup(mem_free_ptr) char *copy = mem_strdup(word + 1);
+    char *rest = copy, *part[4];
+    for (size_t i = 0; i < array_len(part); i++)
+        part[i] = strsep(&rest, ",");
+    ck_assert_msg(part[2] != NULL, "%s", word);
+    *body = mem_printf("{\"name\":\"n/1\",\"admin_state\":\"%s\",\"address\":\"%s\",\"port\":%s%s%s}", part[0], part[1],
+                       part[2], part[3] != NULL ? ",\"weight\":" : "", part[3] != NULL ? part[3] : "");
     make_reply(r, "200", '?', "");
-    r->a.body = whole;
-    r->a.body_len = strlen(whole);
+    r->a.body = *body;
+    r->a.body_len = strlen(*body);
 }
 
 static char letter_of_lane(const struct lane *l, const struct txn_action *x)

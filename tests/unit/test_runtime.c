@@ -91,6 +91,8 @@ static const struct problem_row problem_rows[] = {
      "server k1: HAProxy does not have it; server s1: HAProxy does not have it"},
 
     {"a template makes its names", N1 "server-template web 1-3\n", "web1 ready; web3 maint", NULL},
+    {"not with a zero in front", N1 "server-template web 1-3\n", "web01 ready",
+     "server web01: HAProxy runs it, the file has no such line"},
     {"and no others", N1 "server-template web 1-3\n", "web0 ready; web4 ready; webx ready",
      "server web0: HAProxy runs it, the file has no such line; server web4: HAProxy runs it, the file has no such "
      "line; "
