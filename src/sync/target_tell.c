@@ -206,5 +206,8 @@ static void send_next(struct target *t)
     cleanup(mem_free_ptr) char *path = lane_call_path(c->slot->name, c->name);
     cleanup(mem_free_ptr) char *body = mem_printf("{\"admin_state\":\"%s\"}", runtime_admin_name(c->state));
     q->busy = true;
+    /* From here on it may be seen; a look that is under way must not take it for an operator's, nor one after an answer that
+     * was lost. */
+    lane_memory_calls(&c->slot->memory, c->name, c->state);
     dataplane_send(t->options.runtime, "PUT", path, body, on_answer, t);
 }

@@ -740,6 +740,55 @@ START_TEST(a_takeover_by_the_fast_lane_names_each_once)
 }
 END_TEST
 
+/* HAProxy has obeyed, and a look shows it, before the answer is there. */
+static void obeyed_before_the_answer(void)
+{
+    w.call.held = true;
+    wish("n2 n3", "DELETED slice");
+    set_sign(w.running.of[0], "n1", "*", false);
+    pass(RESYNC_MS);
+    ck_assert(w.call.busy);
+}
+
+static void assert_it_was_ours(void)
+{
+    w.call.held = false;
+    pass(5000);
+    assert_running("n1* n2 n3");
+    assert_file("n1* n2 n3");
+    wish("n1 n2 n3", "ADDED slice");
+    pass(RESYNC_MS);
+    assert_settled("n1 n2 n3");
+    ck_assert(!logged("by hand"));
+}
+
+START_TEST(a_call_that_is_seen_before_its_answer_is_ours)
+{
+    obeyed_before_the_answer();
+    assert_it_was_ours();
+}
+END_TEST
+
+START_TEST(a_call_whose_answer_is_lost_is_ours)
+{
+    obeyed_before_the_answer();
+    fault((struct fault){.step = 'm', .status = 0, .times = 1});
+    assert_it_was_ours();
+}
+END_TEST
+
+START_TEST(a_call_whose_answer_is_lost_and_that_is_not_wanted_any_more)
+{
+    obeyed_before_the_answer();
+    fault((struct fault){.step = 'm', .status = 0, .times = 1});
+    wish("n1 n2 n3", "ADDED slice");
+    w.call.held = false;
+    pass(RESYNC_MS);
+    assert_settled("n1 n2 n3");
+    ck_assert(!logged("by hand"));
+}
+END_TEST
+
 /* ---- what may not be ---- */
 
 START_TEST(paused_tells_nothing)
@@ -897,6 +946,9 @@ int main(void)
     tcase_add_test(tc, our_reload_does_not_end_an_operators_state);
     tcase_add_test(tc, a_drain_from_before_our_start_is_ours_where_it_fits);
     tcase_add_test(tc, a_takeover_by_the_fast_lane_names_each_once);
+    tcase_add_test(tc, a_call_that_is_seen_before_its_answer_is_ours);
+    tcase_add_test(tc, a_call_whose_answer_is_lost_is_ours);
+    tcase_add_test(tc, a_call_whose_answer_is_lost_and_that_is_not_wanted_any_more);
     tcase_add_test(tc, paused_tells_nothing);
     tcase_add_test(tc, what_the_brake_holds_is_not_told_to_leave);
     tcase_add_test(tc, the_last_one_is_held);
