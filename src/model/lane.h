@@ -53,6 +53,9 @@ void lane_memory_fini(struct lane_memory *m); /* a zeroed one is allowed */
  * show it settles nothing, the one after it does. Nothing changes where the runtime is not readable. */
 void lane_memory_look(struct lane_memory *m, const struct backend *actual, const struct runtime *r,
                       const struct desired *wish, const struct diff_rules *rules, bool other_worker);
+/* A call of ours is on its way: what it sets may be seen before its answer, or though that gets lost, and is ours. Nothing is
+ * believed to be so yet, nor forgotten. */
+void lane_memory_calls(struct lane_memory *m, const char *name, enum runtime_admin state);
 /* A call of ours was answered with success. Of a state that is an operator's, it stays that. READY forgets both. */
 void lane_memory_called(struct lane_memory *m, const char *name, enum runtime_admin state);
 /* A fast write has put the line into maintenance, or out of it, or changed what else it says: file and running HAProxy say

@@ -172,6 +172,13 @@ void lane_memory_look(struct lane_memory *m, const struct backend *actual, const
 
 /* ---- what we did ---- */
 
+void lane_memory_calls(struct lane_memory *m, const char *name, enum runtime_admin state)
+{
+    struct lane_mark *mark = find_or_add(m, name);
+    if (state != RUNTIME_READY && state != mark->theirs)
+        mark->ours = state;
+}
+
 void lane_memory_called(struct lane_memory *m, const char *name, enum runtime_admin state)
 {
     struct lane_mark *mark = find_or_add(m, name);

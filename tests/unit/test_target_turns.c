@@ -112,6 +112,20 @@ END_TEST
 
 /* ---- calls without an answer ---- */
 
+/* That it was to be set again is not forgotten with the first attempt. */
+START_TEST(an_operators_state_that_cannot_be_set_again_at_once)
+{
+    set_copy(w.running.of[0], "n1! n2 n3");
+    pass(RESYNC_MS);
+    assert_ready(true, "n1 is in drain");
+    fault((struct fault){.step = 'd', .status = 500, .times = 2});
+    restart_haproxy();
+    pass(RESYNC_MS + 10000);
+    assert_running("n1! n2 n3");
+    ck_assert(in_sync());
+}
+END_TEST
+
 START_TEST(a_call_that_never_gets_an_answer_becomes_a_commit)
 {
     fault((struct fault){.step = 'd'});
@@ -315,6 +329,7 @@ int main(void)
     tcase_add_test(tc, a_wish_that_turns_during_a_call_and_a_transaction);
     tcase_add_test(tc, a_drain_of_ours_while_haproxy_cannot_be_read_any_more);
     tcase_add_test(tc, a_drain_that_goes_on_while_haproxy_cannot_be_read_any_more);
+    tcase_add_test(tc, an_operators_state_that_cannot_be_set_again_at_once);
     tcase_add_test(tc, a_call_that_never_gets_an_answer_becomes_a_commit);
     tcase_add_test(tc, calls_after_a_long_time_without_an_api);
     tcase_add_test(tc, the_last_one_stays_until_the_reload_that_brings_another);
