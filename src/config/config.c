@@ -78,6 +78,8 @@ int config_parse(char *const *env, struct config *ret, struct config_report *rep
             parse_field(env, (enum config_field_id)i, &c, report);
     credentials_parse(env, &c, report);
     services_parse(&c, report);
+    if (report->error_count == 0 && c.park_nodes && c.park_ttl_ms == 0)
+        report_warning(report, "PARK_NODES=true is of no effect with PARK_TTL=0, which parks nothing");
     unknown_report(env, report);
     if (report->error_count > 0) {
         enum log_format format = c.log_format;
