@@ -176,10 +176,6 @@ static bool is_of_runtime(const struct observe *o)
 
 static int read_runtime(struct observe *o, const struct dataplane_answer *a, struct error *err)
 {
-    if (a->error != NULL) {
-        *err = *a->error;
-        return -1;
-    }
     if (a->status != 200)
         return error_set_http(err, a->status, "HTTP %d: %s", a->status,
                               a->excerpt[0] != '\0' ? a->excerpt : "(no message)");
@@ -202,6 +198,14 @@ static void take_runtime(struct observe *o, const struct dataplane_answer *a)
     struct runtime *r = &o->found[o->at].runtime;
     runtime_fini(r);
     r->why = mem_strdup(err.message);
+}
+
+/* Who gave no answer in all the time of a request gives none about the next backend either. */
+static void give_runtime_up(struct observe *o, const struct error *err)
+{
+    for (size_t i = o->step == OBSERVE_WORKER ? 0 : o->at; i < o->count; i++)
+        o->found[i].runtime.why = mem_strdup(err->message);
+    finish(o, NULL);
 }
 
 /* Everything must have been read at one version; a move in between (somebody wrote) starts again. */
@@ -275,6 +279,10 @@ static void on_answer(void *arg, const struct dataplane_answer *a)
         else
             error_prefix(&err, "reading %s %s", step_name(o->step), o->names[o->at]);
         finish(o, &err);
+        return;
+    }
+    if (runtime && a->error != NULL) {
+        give_runtime_up(o, a->error);
         return;
     }
     if (runtime)

@@ -319,6 +319,26 @@ START_TEST(each_backend_has_its_turn)
 }
 END_TEST
 
+/* An HAProxy that hangs costs one wait, not one for each backend. */
+START_TEST(what_runs_is_asked_for_once_where_nobody_answers)
+{
+    world_end();
+    world_make_as(2, (struct plan_rules){.max_loss_percent = 100}, HOUR_MS, true);
+    fault((struct fault){.step = 'v', .times = 100});
+    target_start(w.target);
+    wish_both("n1", "n1", "the first list");
+    settle();
+    ck_assert_int_eq(w.faults[0].times, 99);
+    mend();
+    fault((struct fault){.step = 'i', .times = 1});
+    fault((struct fault){.step = 'v', .times = 100});
+    target_compare(w.target);
+    settle();
+    ck_assert_int_eq(w.faults[1].times, 100);
+    ck_assert(logged("no answer"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("target_turns");
@@ -341,6 +361,7 @@ int main(void)
     tcase_add_test(tc, a_process_that_always_has_the_same_number);
     tcase_add_test(tc, a_process_that_cannot_be_asked_for);
     tcase_add_test(tc, each_backend_has_its_turn);
+    tcase_add_test(tc, what_runs_is_asked_for_once_where_nobody_answers);
     suite_add_tcase(s, tc);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);
