@@ -9,7 +9,7 @@ import pytest
 from tests.harness.process import wait_until
 
 from .rig import Rig
-from .test_lanes import Reloads, compared_since, endpoints, in_step, settled
+from .test_lanes import CALL, Reloads, compared_since, endpoints, in_step, settled
 from .test_trust import count, kill_master
 
 TAKEN_BACK = "the server states that were set by hand are taken back"
@@ -162,6 +162,20 @@ def test_drain_of_ours_that_an_operator_ends_is_told_again(rig: Rig) -> None:
     rig.wait_draining(3)
     rig.wait_in_sync()
     shown(rig)
+
+
+@pytest.mark.parametrize("terminating", [True, False], ids=["drain", "maint"])
+def test_call_of_ours_whose_answer_is_lost_is_no_operators(rig: Rig, terminating: bool) -> None:
+    with_three(rig)
+    rig.dataplane.fault({"action": "close", **CALL, "apply": True, "times": 4})
+    endpoints(rig, [1, 2], [3] if terminating else [])
+    wait_until(lambda: rig.resting() == {"n3"}, 20, "no new connections for n3")
+    rig.daemon.wait_metric("runtime_calls_total", 1)
+    rig.pods(1, 2, 3)
+    rig.wait_servers(1, 2, 3)
+    settled(rig)
+    shown(rig)
+    assert rig.resting() == set() and "by hand" not in rig.daemon.log()
 
 
 def test_weight_by_hand_is_left_alone(rig: Rig) -> None:
