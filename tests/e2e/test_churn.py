@@ -53,7 +53,7 @@ def test_node_loss(world: World) -> None:
     with churn(world, "node-1", "node-2", lost, "node-4") as six:
         before = world.written()
         with world.no_reload():
-            six.nodes.kill(lost)
+            six.dies(lost)
             six.go_on(100)
             six.is_lost(lost)
             world.expect_one_truth()
@@ -103,6 +103,7 @@ def test_scale_up(world: World) -> None:
     assert not traffic.broken and len(traffic.visits) == VISITS, traffic.describe()
 
 
+@pytest.mark.one_combination
 def test_spare_nodes_need_no_reload_at_the_first_visit(world: World) -> None:
     first, new = tuple(NODES)[:3], tuple(NODES)[3:]
     for node in new:

@@ -168,7 +168,6 @@ def overridden(world: World) -> float:
     return world.daemon.metrics().sum("servers_overridden")
 
 
-@pytest.mark.every_combination
 def test_state_set_by_hand_is_left_alone_until_it_is_taken_back(world: World) -> None:
     world.serve("node-a", "node-b", "node-c", RESYNC_PERIOD=SOON)
     before = world.written()
