@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "config/config.h"
-#include "model/cache.h"
 #include "net/timer.h"
 #include "serve/server.h"
 #include "sync/clients.h"
@@ -255,13 +254,6 @@ static void on_dataplane_request(void *arg, const char *url, const char *method,
 
 /* ---- life ---- */
 
-static bool node_exists(const void *arg, const char *server)
-{
-    const struct controller *c = arg;
-    /* An endpoint without a node is named by its address. */
-    return cache_node(sources_nodes(c->sources), server) != NULL || str_ip_family(server) != 0;
-}
-
 static void make_targets(struct controller *c)
 {
     struct target_options options = {
@@ -270,8 +262,8 @@ static void make_targets(struct controller *c)
         .rules = rules_for_plan(c->config),
         .resync_period_ms = c->config->resync_period_ms,
         .park_ttl_ms = c->config->park_ttl_ms,
-        .node_exists = node_exists,
-        .node_arg = c,
+        .node_exists = sources_node_exists,
+        .node_arg = c->sources,
         .telemetry = &c->telemetry,
         .log = c->log,
     };

@@ -184,19 +184,12 @@ static void fill_backend(const struct inspect *i, const struct mapping *from, st
     fill_reasons(i, from, b);
 }
 
-/* As in sync/controller. */
-static bool node_exists(const void *arg, const char *server)
-{
-    const struct inspect *i = arg;
-    return cache_node(sources_nodes(i->sources), server) != NULL;
-}
-
 static void fill_target(struct inspect *i, struct inspect_haproxy *h, struct inspect_target *t)
 {
     const struct inspect_rules rules = {.plan = &i->rules,
                                         .park_ttl_ms = i->park_ttl_ms,
-                                        .node_exists = node_exists,
-                                        .node_arg = i,
+                                        .node_exists = sources_node_exists,
+                                        .node_arg = i->sources,
                                         .now_ms = clock_mono_ms()};
     t->url = dataplane_client_url(h->client);
     t->dirty = h->dirty;

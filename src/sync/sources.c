@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "kube/client.h"
 #include "sync/source.h"
 #include "sync/sources_service.h"
@@ -123,6 +124,11 @@ void sources_poke(struct sources *s)
 const struct cache *sources_nodes(const struct sources *s)
 {
     return s->cache;
+}
+
+bool sources_node_exists(const void *sources, const char *server)
+{
+    return cache_node(sources_nodes(sources), server) != NULL || str_ip_family(server) != 0;
 }
 
 const struct cache *sources_cache(const struct sources *s, size_t service)

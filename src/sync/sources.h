@@ -50,6 +50,8 @@ void sources_poke(struct sources *s);
 
 const struct cache *sources_nodes(const struct sources *s);
 const struct cache *sources_cache(const struct sources *s, size_t service);
+/* sources: a struct sources. Whether a server of that name has a node; one that is named by its address needs none. */
+bool sources_node_exists(const void *sources, const char *server);
 
 /* Nodes, slices or Endpoints, and the Service (unless it may not be read) have synced once: the caches may be believed. */
 bool sources_synced(const struct sources *s, size_t service);
