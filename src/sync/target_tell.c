@@ -20,6 +20,13 @@ static void call_fini(struct call *c)
     free(c->name);
 }
 
+static void drop(struct calls *q, size_t at)
+{
+    call_fini(&q->list[at]);
+    q->count--;
+    memmove(&q->list[at], &q->list[at + 1], (q->count - at) * sizeof(q->list[0]));
+}
+
 static void drop_from(struct calls *q, size_t first)
 {
     for (size_t i = first; i < q->count; i++)
@@ -88,13 +95,10 @@ static bool is_chosen(const struct lane_choice *choice, const char *name)
 static void forget_unchosen(const struct slot *s, const struct lane_choice *choice)
 {
     struct calls *q = &s->target->calls;
-    size_t left = q->busy ? 1 : 0;
-    for (size_t i = left; i < q->count; i++)
+    size_t first = q->busy ? 1 : 0;
+    for (size_t i = q->count; i-- > first;)
         if (q->list[i].slot == s && !is_chosen(choice, q->list[i].name))
-            call_fini(&q->list[i]);
-        else
-            q->list[left++] = q->list[i];
-    q->count = left;
+            drop(q, i);
 }
 
 static void add_all(struct slot *s, const struct lane_choice *choice)
@@ -189,8 +193,7 @@ static void on_answer(void *arg, const struct dataplane_answer *a)
         told(&c);
     else
         not_told(&c, &err);
-    memmove(&t->calls.list[0], &t->calls.list[1], --t->calls.count * sizeof(c));
-    call_fini(&c);
+    drop(&t->calls, 0);
     send_next(t);
     if (t->calls.count == 0)
         target_tell(t); /* a wish that turned meanwhile need not wait for what the file's connection is at */
