@@ -5,6 +5,7 @@ How long things took is printed (pytest -rP), not asserted: this machine may hav
 from __future__ import annotations
 
 import os
+import time
 
 import pytest
 
@@ -12,6 +13,9 @@ from tests.harness.process import wait_until
 
 from .churn import NODES, VISITS, churn, states
 from .world import World, Written
+
+# So long after a transaction, what needs one gathers for the next.
+GATHERED_S = 2.0
 
 
 @pytest.mark.every_combination
@@ -83,15 +87,21 @@ def test_scale_up(world: World) -> None:
     """New nodes, one after the other within a moment: the first at once, the others together, so two reloads at most."""
     first, new = tuple(NODES)[:3], tuple(NODES)[3:]
     with churn(world, *first) as six:
-        before, worker = world.written(), world.haproxy.worker()
+        before, worker, begin = world.written(), world.haproxy.worker(), time.monotonic()
         for node in new:
             six.put_nodes(node)
             six.pods([node])
+            if node == new[0]:
+                wait_until(lambda: new[0] in world.all_ours(), 20, "the first new one in the file")
+            else:
+                six.go_on(40)
+        in_time = time.monotonic() - begin < GATHERED_S
         six.wait_state("ready", *NODES)
         world.expect_one_truth()
         world.in_step()
         done = world.written() - before
-        assert done.fast == 0 and done.transactions in (1, 2), done
+        # A machine that was too slow for this to be one burst proves less.
+        assert done.fast == 0 and done.transactions <= (2 if in_time else 3), done
         assert world.haproxy.worker() != worker
         for node in new:
             asked = six.nodes.asked(node)
