@@ -61,8 +61,9 @@ const char *lane_result_name(enum lane_result r);
 
 /* PUT .../runtime/backends/B/servers/S {"admin_state":"drain"}; allocated. */
 char *lane_call_path(const char *backend, const char *server) must_check;
-/* The answer to it: 0 where the server is in that state now (drain or maint: in either, see lane.c). ERROR_GONE: not there (or, with HAProxy 2.6 behind a master
- * socket, not to be seen; Data Plane API 3.0 answers both with 500: ERROR_RETRY); ERROR_INVALID: it did not obey. */
+/* The answer to it: 0 where the server is in that state now (drain or maint: in either, see lane.c). ERROR_GONE: not there
+ * (or, with HAProxy 2.6 behind a master socket, not to be seen; Data Plane API 3.0 answers both with 500: ERROR_RETRY);
+ * ERROR_INVALID: it did not obey. */
 int lane_call_answer(const struct dataplane_answer *a, enum runtime_admin wanted, struct error *err) must_check;
 
 #endif
