@@ -178,10 +178,9 @@ struct target {
     void *stopped_arg;
 };
 
-#define TARGET_REFUSED                                                                                              \
-    "the Data Plane API refused the credentials; HAPROXY_DATAPLANE_USERNAME and _PASSWORD must be in the userlist " \
-    "that it "                                                                                                      \
-    "uses (_TOKEN: what a proxy in front of it wants)"
+#define TARGET_REFUSED                                                                                          \
+    "the Data Plane API refused the credentials; HAPROXY_DATAPLANE_USERNAME and _PASSWORD, or its line in the " \
+    "credentials file, must be in the userlist that it uses (a token: what a proxy in front of it wants)"
 
 /* target.c */
 
