@@ -150,6 +150,7 @@ static void slot_fini(struct slot *s)
     parking_free(s->parking);
     buf_fini(&s->taken_over);
     free(s->overrides);
+    free(s->fast_name);
     free(s->cause);
     free(s->undone_how);
     free(s->write_cause);

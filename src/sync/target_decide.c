@@ -3,10 +3,13 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "dataplane/client.h"
 #include "sync/decision.h"
 #include "sync/target_internal.h"
 #include "sync/telemetry.h"
+
+#define TRANSACTION_WAITS_MS 4000 /* for writes that take effect at once */
 
 enum need {
     NEED_NOTHING,
@@ -32,6 +35,10 @@ static void in_step(struct slot *s)
     s->took_over = true;
     /* It stuck; what differs from now on is somebody else's doing. A write without a reload is still to be read back. */
     s->committed_version = s->wrote_fast ? s->actual.version : -1;
+    if (!s->wrote_fast) {
+        free(s->fast_name);
+        s->fast_name = NULL;
+    }
     s->committed_wish_number = s->wish_number; /* also where this wish needed no write */
     s->committed_held_back = 0;
     s->committed_told = slot_is_open(s);
@@ -185,6 +192,19 @@ static bool may_write(const struct slot *s)
     return s->write_wait_until_ms <= now || (s->rejected_version >= 0 && s->rejected_version != s->actual.version);
 }
 
+/* A steady stream of writes without a reload must not keep it for ever. */
+static bool is_overdue(const struct slot *s)
+{
+    return s->transaction_since_ms != 0 && clock_mono_ms() - s->transaction_since_ms >= TRANSACTION_WAITS_MS;
+}
+
+/* The API said that it was written, and a look shows that it is not. */
+static bool fast_did_not_stick(const struct slot *s)
+{
+    const struct diff_change *c = &s->plan.diff.changes[s->choice.writes[0].change];
+    return !s->wrote_fast && s->fast_wish_number == s->wish_number && str_eq(c->server.name, s->fast_name);
+}
+
 static enum need want_write(struct slot *s)
 {
     slot_set_in_step(s, false);
@@ -195,7 +215,7 @@ static enum need want_write(struct slot *s)
     if (!slot_is_told(s))
         return NEED_TIME; /* for a moment: what it is told must not come after what is written */
     /* While HAProxy runs something else than its file says, only a reload makes one of both. */
-    if (s->choice.write_count > 0 && !s->target->dirty)
+    if (s->choice.write_count > 0 && !s->target->dirty && !is_overdue(s) && !fast_did_not_stick(s))
         return NEED_FAST;
     if (slot_is_open(s) && s->choice.write_count == 0 && !s->choice.transaction &&
         s->target->reload.state == RELOAD_PENDING)
@@ -270,6 +290,10 @@ static void make_plan(struct slot *s)
     lane_choice_fini(&s->choice);
     plan_make(&s->actual, &s->wish, &rules, t->dirty || is_stuck(s), &s->brake, clock_mono_ms(), &s->plan);
     slot_choose(s, &s->plan, &s->choice);
+    if (!s->choice.transaction)
+        s->transaction_since_ms = 0;
+    else if (s->transaction_since_ms == 0)
+        s->transaction_since_ms = clock_mono_ms();
     slot_tell(s);
 }
 
@@ -354,7 +378,7 @@ static void write_fast(struct target *t, struct slot *s)
 void target_decide(struct target *t)
 {
     struct slot *fast = NULL;
-    bool write = false, reload = false, waits = false;
+    bool write = false, reload = false, waits = false, overdue = false;
     for (size_t i = 0; i < t->options.backend_count; i++) {
         struct slot *s = &t->slots[i];
         s->writing = false;
@@ -365,11 +389,13 @@ void target_decide(struct target *t)
         reload = reload || need == NEED_RELOAD;
         if (need == NEED_FAST && (fast == NULL || (fast <= t->fast_slot && s > t->fast_slot)))
             fast = s; /* the next after the last one: each has its turn */
-        if (need == NEED_WRITE && !(t->one_by_one && write))
+        if (need == NEED_WRITE && !(t->one_by_one && write)) {
             s->writing = write = true;
+            overdue = overdue || is_overdue(s);
+        }
     }
     t->left_dirty = t->dirty && !write && !reload && !waits && fast == NULL;
-    if (fast != NULL) { /* first what takes effect at once */
+    if (fast != NULL && !overdue) { /* first what takes effect at once */
         write_fast(t, fast);
         return;
     }

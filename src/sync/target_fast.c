@@ -123,6 +123,9 @@ static void written(struct slot *s)
     }
     s->took_over = s->took_over || (last && s->plan.held_back == 0);
     s->wrote_fast = t->unverified = true;
+    free(s->fast_name);
+    s->fast_name = t->fast.keep_maintenance ? NULL : mem_strdup(c->server.name);
+    s->fast_wish_number = s->write_wish_number;
     s->ours_version = last ? t->lane.version : -1;
     s->committed_version = -1;
     s->committed_wish_number = s->write_wish_number;

@@ -72,13 +72,14 @@ struct slot {
     struct error unreadable; /* of actual; kind NONE: it can be believed */
     bool looked;             /* actual was read at least once */
 
-    struct runtime runtime;    /* what HAProxy runs, as the API said last */
-    bool was_readable;         /* at the last look */
-    bool told_unreadable;      /* that it cannot be read was logged */
-    struct lane_memory memory; /* who set which state in it */
-    struct lane_choice choice; /* which way the changes of plan go */
-    struct parking *parking;   /* NULL: servers that are out are removed */
-    char *overrides;           /* what operators have set, as logged last; NULL: nothing */
+    struct runtime runtime;        /* what HAProxy runs, as the API said last */
+    bool was_readable;             /* at the last look */
+    bool told_unreadable;          /* that it cannot be read was logged */
+    struct lane_memory memory;     /* who set which state in it */
+    struct lane_choice choice;     /* which way the changes of plan go */
+    uint64_t transaction_since_ms; /* it needs one; 0: it does not */
+    struct parking *parking;       /* NULL: servers that are out are removed */
+    char *overrides;               /* what operators have set, as logged last; NULL: nothing */
 
     struct plan plan;
     struct brake brake;
@@ -87,7 +88,10 @@ struct slot {
     bool took_over;        /* it was in step once: what goes from now on goes for a reason that the log has */
     struct buf taken_over; /* those that the log named before that */
 
-    bool wrote_fast;   /* since the last look */
+    bool wrote_fast; /* since the last look */
+    char *
+        fast_name; /* the server that was written last without a reload, until a look shows that it stuck; NULL: none */
+    uint64_t fast_wish_number;
     bool writing;      /* the transaction in hand carries its plan */
     char *write_cause; /* of the wish that the transaction in hand is for; another may have come since */
     uint64_t write_event_us, write_wish_number;

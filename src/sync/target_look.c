@@ -298,6 +298,8 @@ static void take_runtime(struct target *t)
     if (other && t->reload.state != RELOAD_PENDING && !t->ended.waits)
         log_info(t->options.log, "HAProxy was reloaded or started again by somebody else",
                  log_str("target", dataplane_client_url(t->options.client)), log_int("pid", t->worker_pid));
+    if (other && t->trust == TRUST_DOUBTED && t->reload.state != RELOAD_PENDING)
+        target_set_trust(t, TRUST_UNTRIED);
     for (size_t i = 0; i < t->options.backend_count; i++)
         tell_unreadable(&t->slots[i]);
     if (t->ended.waits)

@@ -825,6 +825,40 @@ START_TEST(the_last_one_is_held)
 }
 END_TEST
 
+/* The API says that it was written, HAProxy was told so already, and the file knows nothing of it. */
+START_TEST(a_fast_write_that_is_not_in_the_file_becomes_a_transaction)
+{
+    w.forgets_fast = true;
+    wish("n2 n3 n4", "MODIFIED slice");
+    pass(RELOAD_DELAY_MS + 10000);
+    ck_assert_uint_le(w.fast, 2);
+    assert_settled("n1* n2 n3 n4");
+    wish("n2 n4", "MODIFIED slice");
+    pass(RELOAD_DELAY_MS + 10000);
+    assert_settled("n1* n2 n3* n4");
+    ck_assert_uint_le(w.fast, 4);
+}
+END_TEST
+
+START_TEST(a_stream_of_fast_writes_does_not_hold_up_a_transaction_for_ever)
+{
+    wish("n1 n2 n3 n4", "ADDED slice");
+    pass(100);
+    for (int i = 0; w.commits < 2 && i < 200; i++) {
+        wish(i % 2 == 0 ? "n2 n3 n4 n5" : "n1 n2 n3 n4 n5", "MODIFIED slice");
+        if (w.busy)
+            answer(); /* there is always something more to be written */
+        while (w.call.busy || (w.busy && step_of() != 'b'))
+            w.call.busy ? answer_call() : answer();
+        w.now_us += 50000;
+        w.at_one_moment = 0;
+    }
+    ck_assert_msg(w.commits == 2, "%s", buf_str(&w.trace));
+    pass(RELOAD_DELAY_MS + 10000);
+    ck_assert(in_sync());
+}
+END_TEST
+
 /* ---- parked ones ---- */
 
 START_TEST(the_longest_parked_goes_with_the_next_transaction)
@@ -949,6 +983,8 @@ int main(void)
     tcase_add_test(tc, a_call_that_is_seen_before_its_answer_is_ours);
     tcase_add_test(tc, a_call_whose_answer_is_lost_is_ours);
     tcase_add_test(tc, a_call_whose_answer_is_lost_and_that_is_not_wanted_any_more);
+    tcase_add_test(tc, a_fast_write_that_is_not_in_the_file_becomes_a_transaction);
+    tcase_add_test(tc, a_stream_of_fast_writes_does_not_hold_up_a_transaction_for_ever);
     tcase_add_test(tc, paused_tells_nothing);
     tcase_add_test(tc, what_the_brake_holds_is_not_told_to_leave);
     tcase_add_test(tc, the_last_one_is_held);
