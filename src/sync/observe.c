@@ -69,6 +69,7 @@ static void begin(struct observe *o)
         o->found[i].backend.name = mem_strdup(o->names[i]);
     o->at = 0;
     o->worker_pid = o->worker_uptime_s = -1;
+    o->worker_silent = false;
     ask(o, OBSERVE_BACKEND);
 }
 
@@ -182,7 +183,8 @@ static int read_runtime(struct observe *o, const struct dataplane_answer *a, str
     if (o->step == OBSERVE_RUNTIME)
         return codec_read_runtime(a->body, a->body_len, &o->found[o->at].runtime, err);
     struct codec_worker worker;
-    if (codec_read_worker(a->body, a->body_len, &worker, err) != 0)
+    o->worker_silent = codec_read_worker(a->body, a->body_len, &worker, err) != 0;
+    if (o->worker_silent)
         return -1;
     o->worker_pid = worker.pid;
     o->worker_uptime_s = worker.uptime_s;

@@ -40,6 +40,7 @@ struct observe {
     enum observe_step step;
     size_t at;          /* the backend that is being read */
     bool with_runtime;  /* set it after observe_init: the running HAProxy is read, too */
+    bool worker_silent; /* the API answers for it, with an error: it is not running, or its socket is gone */
     int64_t worker_pid; /* of the HAProxy that answered; -1: not known */
     int64_t worker_uptime_s;
     unsigned restarts;      /* the version moved while we read */

@@ -51,6 +51,12 @@ static void in_step(struct slot *s)
     wish_is_done(s);
     if (t->reload.state == RELOAD_PENDING || !t->history_known)
         return;
+    if (t->lost) {
+        struct error err = {0};
+        error_set(&err, ERROR_RETRY, "%s", s->runtime.why != NULL ? s->runtime.why : "no answer");
+        slot_problem(s, "HAProxy does not answer its Data Plane API: is it running?", &err);
+        return;
+    }
     if (t->drift != NULL) {
         slot_set_in_step(s, false); /* a reload may be on its way: the next look tells */
         return;

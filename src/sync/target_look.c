@@ -293,6 +293,7 @@ void slot_remember(struct slot *s)
 
 static void take_runtime(struct target *t)
 {
+    t->lost = t->observe.worker_silent;
     bool other = take_worker(t);
     t->other_worker = t->other_worker || other;
     if (other && t->reload.state != RELOAD_PENDING && !t->ended.waits)

@@ -147,6 +147,14 @@ static void take_state(struct slot *s, const char *name, enum runtime_admin stat
             s->runtime.servers[i].admin = state;
 }
 
+/* By the model, for the log; NULL: it has nothing to say of that server. */
+static const char *reason_of(const struct call *c)
+{
+    const struct desired_server *want = desired_find(&c->slot->wish, c->name);
+    const struct desired_skip *out = desired_why_out(&c->slot->wish, c->name);
+    return want != NULL ? want->reason : out != NULL ? out->reason : NULL;
+}
+
 static void told(const struct call *c)
 {
     struct target *t = c->slot->target;
@@ -158,7 +166,7 @@ static void told(const struct call *c)
         metric_observe(t->options.telemetry->event_to_runtime, (double)event_us / 1e6, NULL);
     log_info(t->options.log, "told the running HAProxy", log_str("backend", c->slot->name),
              log_str("target", slot_target(c->slot)), log_str("server", c->name),
-             log_str("state", runtime_admin_name(c->state)), log_str("why", c->why),
+             log_str("state", runtime_admin_name(c->state)), log_str("why", c->why), log_str("reason", reason_of(c)),
              log_if(event_us != 0, log_us_as_ms("event_to_runtime_ms", event_us)));
 }
 

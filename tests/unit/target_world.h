@@ -86,6 +86,7 @@ static struct world {
     bool deaf;         /* what is written does not reach what runs */
     bool unreadable;   /* what runs cannot be read */
     bool reloads_fast; /* the API answers 202 to a write without a transaction, and reloads */
+    bool down;         /* HAProxy is not running, and the API says so */
     bool forgets_fast; /* a write without a transaction is in no file */
     bool lies;         /* reloads are called done and never happen */
     unsigned fast;     /* writes without a reload */
@@ -452,7 +453,7 @@ static int put_running(struct buf *b)
 {
     char copy[SET_BYTES], *rest = copy;
     const char *comma = "";
-    if (w.unreadable)
+    if (w.unreadable || w.down)
         return 500;
     set_copy(copy, w.running.of[backend_of()]);
     buf_add(b, "[");
@@ -629,7 +630,10 @@ static int carry_out(char step, struct buf *b, char *reload_id)
             put_reloads(b);
         return 200;
     case 'i':
-        buf_printf(b, "{\"info\":{\"pid\":%u,\"uptime\":%u}}", w.pid, 5u);
+        if (w.down)
+            buf_add(b, "{\"error\":\"connection refused\"}");
+        else
+            buf_printf(b, "{\"info\":{\"pid\":%u,\"uptime\":%u}}", w.pid, 5u);
         return w.unreadable ? 500 : 200;
     case 'v':
         return put_running(b);

@@ -633,6 +633,20 @@ START_TEST(haproxy_runs_something_else)
 }
 END_TEST
 
+START_TEST(a_haproxy_that_is_down_is_not_in_step)
+{
+    w.down = true;
+    pass(RESYNC_MS + 2000);
+    ck_assert(!in_sync());
+    assert_ready(false, "is it running?");
+    w.down = false;
+    pass(RESYNC_MS + 2000);
+    ck_assert(in_sync());
+    assert_ready(true, "in step");
+    ck_assert_uint_eq(w.commits + w.fast, 0);
+}
+END_TEST
+
 START_TEST(a_strangers_commit_whose_reload_is_still_to_come)
 {
     set_copy(w.have.of[0], "n1 n2 n3 n9*");
@@ -973,6 +987,7 @@ int main(void)
     tcase_add_test(tc, an_unknown_end_that_was_seen);
     tcase_add_test(tc, a_reload_forgets_drains_and_they_are_told_again);
     tcase_add_test(tc, haproxy_runs_something_else);
+    tcase_add_test(tc, a_haproxy_that_is_down_is_not_in_step);
     tcase_add_test(tc, a_strangers_commit_whose_reload_is_still_to_come);
     tcase_add_test(tc, a_drift_that_no_reload_mends_is_tried_ever_less_often);
     tcase_add_test(tc, a_parked_server_that_runs_is_told_to_stop);
