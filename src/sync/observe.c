@@ -191,6 +191,14 @@ static int read_runtime(struct observe *o, const struct dataplane_answer *a, str
     return 0;
 }
 
+/* For a backend without a server the API has no data: 404, or 500 in 3.0. The file has none either. */
+static bool runs_nothing(const struct observe *o, const struct dataplane_answer *a)
+{
+    const struct backend *b = &o->found[o->at].backend;
+    return o->worker_pid >= 0 && a->error == NULL && (a->status == 404 || a->status == 500) && b->server_count == 0 &&
+           b->template_count == 0;
+}
+
 static void take_runtime(struct observe *o, const struct dataplane_answer *a)
 {
     struct error err = {0};
@@ -199,7 +207,9 @@ static void take_runtime(struct observe *o, const struct dataplane_answer *a)
         return;
     struct runtime *r = &o->found[o->at].runtime;
     runtime_fini(r);
-    r->why = mem_strdup(err.message);
+    r->readable = runs_nothing(o, a);
+    if (!r->readable)
+        r->why = mem_strdup(err.message);
 }
 
 /* Who gave no answer in all the time of a request gives none about the next backend either. */

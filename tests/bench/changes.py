@@ -54,8 +54,13 @@ def _logged(daemon: Daemon, key: str, since: int) -> list[float]:
     return [float(x) for x in re.findall(rf'\b{key}"?[=:]([\d.]+)', daemon.log()[since:])]
 
 
+GATHER_S = 2.2
+"""So long after a transaction the next one waits to gather more; that is no latency."""
+
+
 def _change(target: Target, kube: RealKube, servers: int, settled: Callable[[], None]) -> float:
     """Puts a slice with so many pods; milliseconds from the request to the file."""
+    time.sleep(GATHER_S)
     started = time.monotonic()
     kube.admin.put(cluster.slice_of(servers))
     target.wait_servers(servers)
@@ -110,7 +115,7 @@ def many_servers(target: Target, kube: RealKube, daemon: Daemon, counts: tuple[i
         mark, seen, before = len(daemon.log()), len(_requests(target)), daemon.metrics()
         wall = _change(target, kube, count, daemon.wait_ready)
         after = daemon.metrics()
-        asked = after.sum("requests_total", target="dataplane") - before.sum("requests_total", target="dataplane")
+        asked = after.sum("requests_total", target=target.dataplane.url) - before.sum("requests_total", target=target.dataplane.url)
         inside = _inside(_requests(target)[seen:])
         report.figure(f"{count} servers: requests", f"{inside} begin to commit, {asked:.0f} in all (reads, reload)")
         report.figure(f"{count} servers: event to commit", report.spread(_logged(daemon, "event_to_commit_ms", mark), "ms", 1))
@@ -137,7 +142,7 @@ def nothing(target: Target, kube: RealKube, seconds: int) -> None:
         after = daemon.metrics()
         report.figure("commits", str(target.dataplane.version() - version), "0")
         report.figure("reloads of HAProxy", str(int(target.haproxy.worker() != worker)) + " (worker changed)", "0")
-        asked = after.sum("requests_total", target="dataplane") - before.sum("requests_total", target="dataplane")
+        asked = after.sum("requests_total", target=target.dataplane.url) - before.sum("requests_total", target=target.dataplane.url)
         report.figure("requests to the Data Plane API", f"{asked:.0f}")
         report.figure("CPU", f"{cpu * 1000:.1f} ms")
         memory = daemon.memory_kib()

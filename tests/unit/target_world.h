@@ -456,6 +456,8 @@ static int put_running(struct buf *b)
     if (w.unreadable || w.down)
         return 500;
     set_copy(copy, w.running.of[backend_of()]);
+    if (copy[0] == '\0')
+        return 404; /* as the real one: it has no data for a backend without servers */
     buf_add(b, "[");
     for (char *word; (word = strsep(&rest, " ")) != NULL;) {
         if (word[0] == '\0')

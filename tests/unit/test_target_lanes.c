@@ -633,6 +633,22 @@ START_TEST(haproxy_runs_something_else)
 }
 END_TEST
 
+START_TEST(an_empty_backend_is_no_riddle)
+{
+    world_end();
+    world_make_lanes();
+    set_copy(w.have.of[0], "");
+    w.file = w.running = w.have;
+    target_start(w.target);
+    wish("n1", "the first list");
+    pass(RELOAD_DELAY_MS + 1000);
+    assert_settled("n1");
+    ck_assert(!logged("cannot be read"));
+    ck_assert(logged("seen=true"));
+    ck_assert_int_eq((int)proven(), 0);
+}
+END_TEST
+
 START_TEST(a_haproxy_that_is_down_is_not_in_step)
 {
     w.down = true;
@@ -987,6 +1003,7 @@ int main(void)
     tcase_add_test(tc, an_unknown_end_that_was_seen);
     tcase_add_test(tc, a_reload_forgets_drains_and_they_are_told_again);
     tcase_add_test(tc, haproxy_runs_something_else);
+    tcase_add_test(tc, an_empty_backend_is_no_riddle);
     tcase_add_test(tc, a_haproxy_that_is_down_is_not_in_step);
     tcase_add_test(tc, a_strangers_commit_whose_reload_is_still_to_come);
     tcase_add_test(tc, a_drift_that_no_reload_mends_is_tried_ever_less_often);
