@@ -41,6 +41,9 @@ struct lane_memory {
     size_t count;
     bool looked;       /* at least once, with a wish to compare with */
     bool other_worker; /* since the last look that could see anything */
+    bool
+        fresh; /* set by the caller before a look: a reload of ours has just ended, so what a live line is in is nobody's wish,
+                 * but what stood in the file when HAProxy read it, a write of ours ago */
 };
 
 void lane_memory_fini(struct lane_memory *m); /* a zeroed one is allowed */

@@ -82,6 +82,7 @@ struct look {
     const struct desired_server *want;
     bool first;        /* with a wish to compare with */
     bool other_worker; /* what is ready may have been something else without anybody's wish */
+    bool fresh;        /* nobody had the time to set anything */
     bool stale;        /* the reading may be older than our last call */
 };
 
@@ -105,7 +106,9 @@ static void judge_set(struct lane_mark *mark, const struct look *l)
     if (l->stale)
         return;
     /* Of drain and maint the API may take one for the other: what differs from ours in that alone is no operator's. */
-    if (mark->ours == RUNTIME_READY) {
+    if (mark->ours == RUNTIME_READY && mark->theirs == RUNTIME_READY && l->fresh) {
+        mark->ours = l->row->admin;
+    } else if (mark->ours == RUNTIME_READY) {
         mark->theirs = l->row->admin;
         mark->lost = false;
     }
@@ -154,7 +157,8 @@ void lane_memory_look(struct lane_memory *m, const struct backend *actual, const
     bool first = !m->looked && wish->state == DESIRED_OK;
     for (size_t i = 0; i < lines.count; i++) {
         const char *name = lines.list[i]->name;
-        struct look l = {lines.list[i], runtime_find(r, name), desired_find(wish, name), first, m->other_worker, false};
+        struct look l = {
+            lines.list[i], runtime_find(r, name), desired_find(wish, name), first, m->other_worker, m->fresh, false};
         struct lane_mark mark = take_mark(m, name);
         if (l.row != NULL)
             judge(&mark, &l);
@@ -167,7 +171,7 @@ void lane_memory_look(struct lane_memory *m, const struct backend *actual, const
     m->marks = marks;
     m->count = count;
     m->looked = m->looked || first;
-    m->other_worker = false;
+    m->other_worker = m->fresh = false;
 }
 
 /* ---- what we did ---- */

@@ -507,6 +507,25 @@ START_TEST(a_write_that_a_reload_misses_is_no_reason_to_doubt)
 }
 END_TEST
 
+/* HAProxy had read the file already when the server was written back: what it runs after the reload is nobody's wish. */
+START_TEST(a_reload_that_read_the_file_before_a_write_is_no_operator)
+{
+    wish("n1 n2 n3 n4", "ADDED slice");
+    settle();
+    set_copy(w.running.of[0], "n1* n2! n3 n4");
+    w.outcome[w.reload] = 's';
+    w.reload = 0;
+    w.running_version = w.file_version;
+    w.pid++;
+    pass(1000);
+    assert_settled("n1 n2 n3 n4");
+    ck_assert(!logged("by hand"));
+    set_copy(w.running.of[0], "n1 n2! n3 n4");
+    pass(RESYNC_MS);
+    assert_running("n1 n2! n3 n4"); /* this one is */
+}
+END_TEST
+
 START_TEST(a_lost_answer_ends_in_a_reload)
 {
     fault((struct fault){.step = 'F', .status = 0, .times = 1, .applied = true});
@@ -994,6 +1013,7 @@ int main(void)
     tcase_add_test(tc, somebody_else_wrote_meanwhile);
     tcase_add_test(tc, a_refused_write_waits_and_leaves_nothing_behind);
     tcase_add_test(tc, a_write_that_a_reload_misses_is_no_reason_to_doubt);
+    tcase_add_test(tc, a_reload_that_read_the_file_before_a_write_is_no_operator);
     tcase_add_test(tc, a_lost_answer_ends_in_a_reload);
     tcase_add_test(tc, an_api_that_is_down);
     tcase_add_test(tc, a_stop_lets_the_write_end);
