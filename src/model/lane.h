@@ -36,26 +36,31 @@ struct lane_mark {
     enum runtime_admin told;
 };
 
+/* Which HAProxy answers, against the last look; of several changes the last of these counts. */
+enum lane_worker {
+    LANE_WORKER_SAME,
+    LANE_WORKER_OTHER, /* reloaded or started again: what is ready may have been something else without anybody's wish */
+    LANE_WORKER_OURS, /* by a reload of ours that has just ended: what a live line is in is nobody's wish either, but what
+                        * stood in the file when HAProxy read it, a write of ours ago */
+};
+
 struct lane_memory {
     struct lane_mark *marks; /* ordered by name */
     size_t count;
-    bool looked;       /* at least once, with a wish to compare with */
-    bool other_worker; /* since the last look that could see anything */
-    bool
-        fresh; /* set by the caller before a look: a reload of ours has just ended, so what a live line is in is nobody's wish,
-                 * but what stood in the file when HAProxy read it, a write of ours ago */
+    bool looked;             /* at least once, with a wish to compare with */
+    enum lane_worker worker; /* since the last look that could see anything */
 };
 
 void lane_memory_fini(struct lane_memory *m); /* a zeroed one is allowed */
-/* After each reading of file and runtime; the same reading may be looked at again when the first wish comes. other_worker:
- * HAProxy was reloaded or restarted since the last look, so that states are gone without anybody's wish; what an operator
- * had set stays remembered then, and while the line is in maintenance; else it counts as taken back. At the first look
+/* After each reading of file and runtime; the same reading may be looked at again when the first wish comes. worker:
+ * with another one than at the last look states are gone without anybody's wish; what an operator had set stays remembered
+ * then, and while the line is in maintenance; else it counts as taken back. At the first look
  * with a wish of state OK, a drain that fits the wish (it drains, or is out) counts as ours.
  *
  * A reading may be older than a call that was answered while it was under way: the first look after a call that does not
  * show it settles nothing, the one after it does. Nothing changes where the runtime is not readable. */
 void lane_memory_look(struct lane_memory *m, const struct backend *actual, const struct runtime *r,
-                      const struct desired *wish, const struct diff_rules *rules, bool other_worker);
+                      const struct desired *wish, const struct diff_rules *rules, enum lane_worker worker);
 /* A call of ours is on its way: what it sets may be seen before its answer, or though that gets lost, and is ours. Nothing is
  * believed to be so yet, nor forgotten. */
 void lane_memory_calls(struct lane_memory *m, const char *name, enum runtime_admin state);

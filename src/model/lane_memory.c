@@ -80,10 +80,9 @@ struct look {
     const struct backend_server *line;
     const struct runtime_server *row;
     const struct desired_server *want;
-    bool first;        /* with a wish to compare with */
-    bool other_worker; /* what is ready may have been something else without anybody's wish */
-    bool fresh;        /* nobody had the time to set anything */
-    bool stale;        /* the reading may be older than our last call */
+    bool first; /* with a wish to compare with */
+    enum lane_worker worker;
+    bool stale; /* the reading may be older than our last call */
 };
 
 static bool is_wanted_live(const struct look *l)
@@ -93,7 +92,7 @@ static bool is_wanted_live(const struct look *l)
 
 static void judge_ready(struct lane_mark *mark, const struct look *l)
 {
-    if (mark->theirs != RUNTIME_READY && l->other_worker)
+    if (mark->theirs != RUNTIME_READY && l->worker != LANE_WORKER_SAME)
         mark->lost = true;
     else if (!mark->lost && !l->stale)
         mark->theirs = RUNTIME_READY; /* taken back */
@@ -106,7 +105,7 @@ static void judge_set(struct lane_mark *mark, const struct look *l)
     if (l->stale)
         return;
     /* Of drain and maint the API may take one for the other: what differs from ours in that alone is no operator's. */
-    if (mark->ours == RUNTIME_READY && mark->theirs == RUNTIME_READY && l->fresh) {
+    if (mark->ours == RUNTIME_READY && mark->theirs == RUNTIME_READY && l->worker == LANE_WORKER_OURS) {
         mark->ours = l->row->admin;
     } else if (mark->ours == RUNTIME_READY) {
         mark->theirs = l->row->admin;
@@ -145,9 +144,10 @@ static struct lane_mark take_mark(const struct lane_memory *m, const char *name)
 }
 
 void lane_memory_look(struct lane_memory *m, const struct backend *actual, const struct runtime *r,
-                      const struct desired *wish, const struct diff_rules *rules, bool other_worker)
+                      const struct desired *wish, const struct diff_rules *rules, enum lane_worker worker)
 {
-    m->other_worker = m->other_worker || other_worker;
+    if (worker > m->worker)
+        m->worker = worker;
     if (!r->readable)
         return;
     cleanup(lane_lines_fini) struct lane_lines lines;
@@ -157,8 +157,7 @@ void lane_memory_look(struct lane_memory *m, const struct backend *actual, const
     bool first = !m->looked && wish->state == DESIRED_OK;
     for (size_t i = 0; i < lines.count; i++) {
         const char *name = lines.list[i]->name;
-        struct look l = {
-            lines.list[i], runtime_find(r, name), desired_find(wish, name), first, m->other_worker, m->fresh, false};
+        struct look l = {lines.list[i], runtime_find(r, name), desired_find(wish, name), first, m->worker, false};
         struct lane_mark mark = take_mark(m, name);
         if (l.row != NULL)
             judge(&mark, &l);
@@ -171,7 +170,7 @@ void lane_memory_look(struct lane_memory *m, const struct backend *actual, const
     m->marks = marks;
     m->count = count;
     m->looked = m->looked || first;
-    m->other_worker = m->fresh = false;
+    m->worker = LANE_WORKER_SAME;
 }
 
 /* ---- what we did ---- */

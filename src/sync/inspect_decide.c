@@ -130,7 +130,7 @@ static void decide_first(const struct inspect_target *t, struct inspect_backend 
     }
     make_plan(t, b, rules, &b->actual, true, &b->first);
     if (b->actual.exists && (wish->state == DESIRED_OK || wish->state == DESIRED_EMPTY))
-        lane_memory_look(&b->memory, &b->actual, &b->runtime, wish, ours, false);
+        lane_memory_look(&b->memory, &b->actual, &b->runtime, wish, ours, LANE_WORKER_SAME);
     choose(b, rules, &b->actual, &b->runtime, &b->first, &b->choice);
     if (b->choice.write_count > 0 && !t->dirty)
         look_ahead(t, b, rules);

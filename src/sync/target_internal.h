@@ -146,7 +146,7 @@ struct target {
     int64_t worker_pid, worker_uptime_s; /* of the HAProxy that answered last; -1: not known */
     bool worker_known;
     bool lost;                 /* the API says that it gets no answer from it */
-    bool other_worker;         /* than when the memories looked last */
+    enum lane_worker worker;   /* since the memories looked last */
     unsigned unreadable_looks; /* in a row, of a running HAProxy that could be read before */
     int64_t drift_version;     /* at which it ran something else than the file when last looked at; -1: it did not */
     uint64_t drift_since_ms;   /* that it did so, at that version */

@@ -279,7 +279,7 @@ static void remember(struct target *t)
     for (size_t i = 0; i < t->options.backend_count; i++)
         slot_remember(&t->slots[i]);
     if (is_at_rest(t))
-        t->other_worker = false;
+        t->worker = LANE_WORKER_SAME;
 }
 
 void slot_remember(struct slot *s)
@@ -287,7 +287,7 @@ void slot_remember(struct slot *s)
     struct target *t = s->target;
     bool decided = s->have_wish && (s->wish.state == DESIRED_OK || s->wish.state == DESIRED_EMPTY);
     if (is_at_rest(t) && decided && s->actual.exists && s->unreadable.kind == ERROR_NONE)
-        lane_memory_look(&s->memory, &s->actual, &s->runtime, &s->wish, &t->options.rules.diff, t->other_worker);
+        lane_memory_look(&s->memory, &s->actual, &s->runtime, &s->wish, &t->options.rules.diff, t->worker);
     tell_overrides(s);
 }
 
@@ -295,16 +295,18 @@ static void take_runtime(struct target *t)
 {
     t->lost = t->observe.worker_silent;
     bool other = take_worker(t);
-    t->other_worker = t->other_worker || other;
+    if (other && t->worker == LANE_WORKER_SAME)
+        t->worker = LANE_WORKER_OTHER;
+    if (t->ended.waits &&
+        t->worker == LANE_WORKER_OTHER) /* it may have been seen before the API said that it was done */
+        t->worker = LANE_WORKER_OURS;
     if (other && t->reload.state != RELOAD_PENDING && !t->ended.waits)
         log_info(t->options.log, "HAProxy was reloaded or started again by somebody else",
                  log_str("target", dataplane_client_url(t->options.client)), log_int("pid", t->worker_pid));
     if (other && t->trust == TRUST_DOUBTED && t->reload.state != RELOAD_PENDING)
         target_set_trust(t, TRUST_UNTRIED);
-    for (size_t i = 0; i < t->options.backend_count; i++) {
+    for (size_t i = 0; i < t->options.backend_count; i++)
         tell_unreadable(&t->slots[i]);
-        t->slots[i].memory.fresh = t->slots[i].memory.fresh || (other && t->ended.waits);
-    }
     if (t->ended.waits)
         judge_reload(t);
     see_drift(t);

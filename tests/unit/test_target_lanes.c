@@ -526,6 +526,27 @@ START_TEST(a_reload_that_read_the_file_before_a_write_is_no_operator)
 }
 END_TEST
 
+/* The same, and HAProxy was looked at before the API said that the reload is done. */
+START_TEST(a_look_between_a_reload_and_its_end)
+{
+    wish("n1 n2 n3 n4", "ADDED slice");
+    settle();
+    w.held = true;
+    set_copy(w.running.of[0], "n1* n2 n3 n4");
+    w.running_version = w.file_version;
+    w.pid++;
+    wish("n1 n2 n4", "DELETED slice");
+    settle();
+    ck_assert_uint_eq(w.fast, 1);
+    w.outcome[w.reload] = 's';
+    w.reload = 0;
+    w.held = false;
+    pass(1000);
+    assert_settled("n1 n2 n3* n4");
+    ck_assert(!logged("by hand"));
+}
+END_TEST
+
 START_TEST(a_lost_answer_ends_in_a_reload)
 {
     fault((struct fault){.step = 'F', .status = 0, .times = 1, .applied = true});
@@ -1014,6 +1035,7 @@ int main(void)
     tcase_add_test(tc, a_refused_write_waits_and_leaves_nothing_behind);
     tcase_add_test(tc, a_write_that_a_reload_misses_is_no_reason_to_doubt);
     tcase_add_test(tc, a_reload_that_read_the_file_before_a_write_is_no_operator);
+    tcase_add_test(tc, a_look_between_a_reload_and_its_end);
     tcase_add_test(tc, a_lost_answer_ends_in_a_reload);
     tcase_add_test(tc, an_api_that_is_down);
     tcase_add_test(tc, a_stop_lets_the_write_end);
