@@ -121,8 +121,7 @@ static int run(struct config *config, char **environ_, const struct log *log)
         buf_init(&services, 0);
         buf_init(&dataplanes, 0);
         config_print_mappings(config, &services);
-        for (size_t i = 0; i < config->dataplane_count; i++)
-            buf_printf(&dataplanes, "%s%s", i > 0 ? "," : "", config->dataplanes[i].url);
+        config_print_dataplanes(config, &dataplanes);
         log_info(log, "started", log_str("version", PROJECT_VERSION), log_str("kubernetes", access.server),
                  log_str("access", access.source), log_str("dataplane", buf_str(&dataplanes)),
                  log_str("services", buf_str(&services)), log_if(config->dry_run, log_bool("dry_run", true)));

@@ -65,8 +65,13 @@ struct diff_change {
     enum diff_op op;
     unsigned fields; /* CHANGE: bits of diff_field */
     bool parks;      /* ADD or CHANGE: to a line in maintenance that nothing wishes for yet, or any more */
-    bool lazy;       /* REMOVE of a parked one that may wait for another transaction */
-    bool structural; /* there is a transaction for it anyway: diff_needs_transaction, or any without rules.runtime */
+    bool lazy;       /* REMOVE of a parked one that may wait for another transaction: only where something else is
+                      * structural, or the settings change */
+    /* It cannot be had without a transaction, and so without a reload: a line that appears or goes, a field that the
+     * running HAProxy cannot be told, an address that is or was a name, a line that had no port (the client's port was
+     * used), a check port that goes, a name that stands on several lines; without rules.runtime anything. For backend
+     * settings see backend_change and create_backend. */
+    bool structural;
     struct backend_server server; /* ADD, CHANGE: as it should be (json: the old object for CHANGE); REMOVE: as it is */
     char *detail;                 /* "address 10.0.0.1 -> 10.0.0.2, check on"; "" for ADD and REMOVE */
     char *reason;                 /* why it is wanted, drains, or is out; NULL where the wish gives none */
@@ -111,12 +116,6 @@ struct diff {
 void diff_compute(const struct backend *actual, const struct desired *desired, const struct diff_rules *rules,
                   struct diff *ret);
 void diff_fini(struct diff *d); /* a zeroed one is allowed */
-
-/* It cannot be had without a transaction, and so without a reload: a line that appears or goes, a field that the running
- * HAProxy cannot be told, an address that is or was a name, a line that had no port (the client's port was used), a check
- * port that goes, a name that stands on several lines. For backend settings see backend_change and create_backend. Lazy
- * changes are among d->changes only where something else is structural, or the settings change. */
-bool diff_needs_transaction(const struct backend *actual, const struct diff_change *c);
 
 /* Takes the losses that were not announced out of d, for the brake, and the lazy changes that nothing else carries then;
  * true where there is something left to write, else

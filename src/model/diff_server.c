@@ -233,16 +233,3 @@ bool diff_line_needs_transaction(const struct backend_server *is, const struct d
     return (c->fields & (DIFF_ADDRESS | DIFF_PORT)) != 0 &&
            (!is_literal(is->address) || !is_literal(c->server.address) || is->port == 0);
 }
-
-bool diff_needs_transaction(const struct backend *actual, const struct diff_change *c)
-{
-    const struct backend_server *is = NULL;
-    for (size_t i = 0; i < actual->server_count; i++) {
-        if (strcmp(actual->servers[i].name, c->server.name) != 0)
-            continue;
-        if (is != NULL)
-            return true;
-        is = &actual->servers[i];
-    }
-    return is == NULL || diff_line_needs_transaction(is, c);
-}

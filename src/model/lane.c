@@ -262,7 +262,7 @@ static char *transaction_reason(const struct chooser *c, const struct diff_chang
     case DIFF_CHANGE:
         break;
     }
-    if (!open || diff_needs_transaction(c->in->actual, change))
+    if (!open || change->structural)
         return mem_printf("server %s: %s", name, change->detail);
     return runtime_find(c->in->runtime, name) == NULL ? mem_printf("HAProxy does not run server %s yet", name) : NULL;
 }

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "dataplane/lane.h"
 #include "dataplane/txn.h"
 
 #define NAMES_IN_A_LINE 20
@@ -102,6 +103,16 @@ void decision_log_commit(const struct log *log, const char *target, const char *
              log_int("version", t->version), log_str("reload_id", t->reload_id), log_us_as_ms("begin_ms", t->begin_us),
              log_us_as_ms("change_ms", t->change_us), log_us_as_ms("commit_ms", t->commit_us),
              log_if(event_us > 0, log_us_as_ms("event_to_commit_ms", event_us)));
+}
+
+void decision_log_fast(const struct log *log, const char *target, const char *backend, const struct diff_change *c,
+                       const char *cause, const struct lane *l, uint64_t event_us)
+{
+    log_info(log, "server changed without a reload", log_str("backend", backend), log_str("target", target),
+             log_str("server", c->server.name), log_str("what", c->detail), log_str("why", c->reason),
+             log_str("cause", cause), log_int("version", l->version),
+             log_if(event_us != 0, log_us_as_ms("event_to_commit_ms", event_us)), log_us_as_ms("write_ms", l->write_us),
+             log_us_as_ms("read_back_ms", l->read_us));
 }
 
 void decision_log_reload_again(const struct log *log, const char *target, const struct txn *t)

@@ -2,6 +2,7 @@
 #include <check.h>
 
 #include "parking_text.h"
+#include "needs_transaction.h"
 
 /* ---- counts, and what the brake holds back ---- */
 
@@ -129,7 +130,7 @@ START_TEST(every_change)
     ck_assert_int_eq(c->op, DIFF_CHANGE);
     ck_assert_msg(c->fields == changes[_i].fields, "%s: fields %x", changes[_i].line, c->fields);
     ck_assert_msg(c->structural == changes[_i].needs, "%s", changes[_i].line);
-    ck_assert_msg(diff_needs_transaction(&m.b, c) == changes[_i].needs, "%s", changes[_i].line);
+    ck_assert_msg(needs_transaction(&m.b, c) == changes[_i].needs, "%s", changes[_i].line);
 }
 END_TEST
 
@@ -138,12 +139,12 @@ START_TEST(lines_that_come_and_go)
     cleanup(made_fini) struct made m = {.rules = {RUNTIME}};
     make(&m, 65, N1 "\n" N2, "n1 10.0.0.1:80; n3 10.0.0.3:80");
     ck_assert_uint_eq(m.d.change_count, 3);
-    ck_assert_msg(diff_needs_transaction(&m.b, &m.d.changes[0]), "n3 is new");
-    ck_assert_msg(!diff_needs_transaction(&m.b, &m.d.changes[1]), "n2 is parked");
-    ck_assert_msg(diff_needs_transaction(&m.b, &m.d.changes[2]), "p00 goes");
+    ck_assert_msg(needs_transaction(&m.b, &m.d.changes[0]), "n3 is new");
+    ck_assert_msg(!needs_transaction(&m.b, &m.d.changes[1]), "n2 is parked");
+    ck_assert_msg(needs_transaction(&m.b, &m.d.changes[2]), "p00 goes");
     backend_fini(&m.b);
     text_backend(&m.b, "web", N1);
-    ck_assert_msg(diff_needs_transaction(&m.b, &m.d.changes[1]), "its line is not there any more");
+    ck_assert_msg(needs_transaction(&m.b, &m.d.changes[1]), "its line is not there any more");
 }
 END_TEST
 

@@ -3,6 +3,7 @@
 
 #include "diff_world.h"
 #include "model/parking.h"
+#include "needs_transaction.h"
 
 #define TTL 1000
 
@@ -156,7 +157,7 @@ static void check_unwished(const struct history *h, const struct backend *before
 
 static void check_change(struct history *h, const struct diff_change *c, const struct backend *before)
 {
-    bool needs = !h->rules.runtime || diff_needs_transaction(before, c);
+    bool needs = !h->rules.runtime || needs_transaction(before, c);
     ck_assert_msg(c->structural == needs, "%s", c->server.name);
     ck_assert(!c->lazy || (c->op == DIFF_REMOVE && !c->loss));
     ck_assert(!c->parks || (c->op != DIFF_REMOVE && c->server.maintenance));

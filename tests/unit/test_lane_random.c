@@ -8,6 +8,7 @@
 #include "lane_text.h"
 #include "model/address.h"
 #include "model/diff.h"
+#include "needs_transaction.h"
 #include "model/parking.h"
 
 #define NAMES 7
@@ -190,7 +191,7 @@ static void write_one(struct play *p, const struct lane_choice *choice, const st
     const struct diff_change *c = &d->changes[w->change];
     struct backend_server *line = line_of(p, c->server.name);
     bool was = line->maintenance, served = ready_count(p) > 0;
-    ck_assert(c->op == DIFF_CHANGE && !diff_needs_transaction(&p->file, c) && is_ours(line->name));
+    ck_assert(c->op == DIFF_CHANGE && !needs_transaction(&p->file, c) && is_ours(line->name));
     backend_server_fini(line);
     backend_server_copy(line, &c->server);
     if (w->keep_maintenance)
