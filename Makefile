@@ -14,7 +14,7 @@ TIME ?= 60
 JOBS ?= 6
 B := build
 
-PACKAGES := libcurl openssl libevent_core libevent_extra yaml-0.1 yyjson
+PACKAGES := libcurl openssl libevent_core libevent_extra libseccomp yaml-0.1 yyjson
 WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef -Wformat=2 \
 	-Wpointer-arith -Wwrite-strings
 CFLAGS ?= -O2 -g
@@ -111,7 +111,7 @@ e2e:
 	@tests/e2e/run
 
 # The mapping alone, as it is in the daemon, with many endpoints: model/ needs no library.
-$B/bench/mapping: $B/obj/tests/bench/mapping.o $(patsubst %.c,$B/obj/%.o,$(filter src/base/% src/model/%,$(SRC)))
+$B/bench/mapping: $B/obj/tests/bench/mapping.o $(patsubst %.c,$B/obj/%.o,$(filter-out src/base/sandbox.c,$(filter src/base/% src/model/%,$(SRC))))
 	@mkdir -p $(@D)
 	$(call SAY,LD)$(CC) $(CFLAGS) -pie -o $@ $^
 
