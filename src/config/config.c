@@ -80,6 +80,7 @@ int config_parse(char *const *env, struct config *ret, struct config_report *rep
     services_parse(&c, report);
     if (report->error_count == 0 && c.park_nodes && c.park_ttl_ms == 0)
         report_warning(report, "PARK_NODES=true is of no effect with PARK_TTL=0, which parks nothing");
+    dataplanes_check_tls(&c, report);
     unknown_report(env, report);
     if (report->error_count > 0) {
         enum log_format format = c.log_format;
@@ -94,10 +95,23 @@ int config_parse(char *const *env, struct config *ret, struct config_report *rep
 
 void config_fini(struct config *c)
 {
-    char *const strings[] = {c->ingress_namespace, c->ingress_service, c->ingress_port,
-                             c->ingress_services,  c->node_selector,   c->dataplane_credentials_file,
-                             c->backend_name,      c->balance,         c->adv_check,
-                             c->kubeconfig,        c->listen_host};
+    char *const strings[] = {c->ingress_namespace,
+                             c->ingress_service,
+                             c->ingress_port,
+                             c->ingress_services,
+                             c->node_selector,
+                             c->dataplane_credentials_file,
+                             c->backend_name,
+                             c->balance,
+                             c->adv_check,
+                             c->kubeconfig,
+                             c->listen_host,
+                             c->dataplane_ca_file,
+                             c->dataplane_cert_file,
+                             c->dataplane_key_file,
+                             c->dataplane_server_name,
+                             c->lease_name,
+                             c->lease_namespace};
     services_fini(c);
     dataplanes_fini(c);
     for (size_t i = 0; i < array_len(strings); i++)

@@ -81,6 +81,13 @@ struct config {
     /* What the variables give; in use by the dataplanes that have no line in that file. */
     struct secret dataplane_username, dataplane_password, dataplane_token;
 
+    /* TLS of every https URL among them: files, read again when they change; NULL: not set. cert and key: both or none. */
+    char *dataplane_ca_file; /* NULL: the system's trust store */
+    char *dataplane_cert_file;
+    char *dataplane_key_file;
+    char *dataplane_server_name; /* to verify and to send as SNI; NULL: the URL's host */
+    bool dataplane_insecure;     /* no verification at all */
+
     char *backend_name;    /* the single variable, or its default */
     uint16_t backend_port; /* 0: the Service's nodePort, or else the endpoint's own */
     enum config_proxy_v2 proxy_v2;
@@ -94,6 +101,13 @@ struct config {
     uint64_t park_ttl_ms; /* 0: servers that are out are removed at once */
     bool park_nodes;
     uint64_t resync_period_ms;
+
+    bool leader_elect;
+    char *lease_name;
+    char *lease_namespace; /* NULL: the pod's own, or outside of one that of the first Service */
+
+    bool proxy_from_environment; /* http_proxy, https_proxy and no_proxy count */
+    bool seccomp;
 
     char *kubeconfig; /* colon-separated list of files; NULL: in-cluster */
 

@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 
 struct config;
+struct config_report;
 
 /* One URL, without white space around it. *ret_url is its checked form (struct config_dataplane of config/config.h), *ret_socket
  * (may be NULL) the path in it or NULL; both allocated. -1: note may say why, and holds no part of the text. */
@@ -15,6 +16,9 @@ int dataplane_url_check(const char *text, char **ret_url, char **ret_socket, str
 
 /* Whether two checked forms are of the same place: names of hosts are the same in any case. */
 bool dataplane_url_same(const char *a, const char *b);
+
+/* Reports which of the TLS settings do not go together, or have no effect. */
+void dataplanes_check_tls(const struct config *c, struct config_report *report);
 
 /* Of c's dataplanes, and what they hold. */
 void dataplanes_fini(struct config *c);

@@ -110,8 +110,8 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
                 "Where HAProxy's Data Plane API (version 3) listens. Several HAProxies: the URLs of all; each is kept "
                 "in "
                 "step by itself, and one that is down delays no other. IPv6 addresses in brackets; a path only where a "
-                "proxy in front of the API wants one. User name and password have variables of their own. With https, "
-                "its certificate must be of a CA that this machine (or image) trusts.",
+                "proxy in front of the API wants one. User name, password and, for https, CA and certificate have "
+                "variables of their own.",
             .example = "http://haproxy-a:5555,https://[2001:db8::5]:5555",
             .is_list = true,
             .parse = value_dataplane_url,
@@ -160,6 +160,57 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
                 "changes; which URLs have a line is settled at the start.",
             .example = "/etc/haproxy-k8s-sync/credentials",
             .parse = value_credentials_file,
+        },
+    [CONFIG_DATAPLANE_CA_FILE] =
+        {
+            .name = "HAPROXY_DATAPLANE_CA_FILE",
+            .unset = "the system's trust store",
+            .expected = "the path of a file with certificates in PEM form",
+            .help = "The CA that the Data Plane API's certificate has to be of, for https URLs. This file and the two "
+                    "below are read again when they change; a new one that cannot be used is reported, and the old "
+                    "one stays in use.",
+            .example = "/etc/haproxy-k8s-sync/tls/ca.crt",
+            .parse = value_dataplane_ca_file,
+        },
+    [CONFIG_DATAPLANE_CERT_FILE] =
+        {
+            .name = "HAPROXY_DATAPLANE_CERT_FILE",
+            .unset = "no client certificate",
+            .expected = "the path of a file with a certificate, and its chain, in PEM form",
+            .help = "Client certificate for a Data Plane API that asks for one, together with "
+                    "HAPROXY_DATAPLANE_KEY_FILE.",
+            .example = "/etc/haproxy-k8s-sync/tls/tls.crt",
+            .parse = value_dataplane_cert_file,
+        },
+    [CONFIG_DATAPLANE_KEY_FILE] =
+        {
+            .name = "HAPROXY_DATAPLANE_KEY_FILE",
+            .unset = "no client certificate",
+            .expected = "the path of a file with a private key in PEM form, without a passphrase",
+            .help = "Private key of that certificate.",
+            .example = "/etc/haproxy-k8s-sync/tls/tls.key",
+            .parse = value_dataplane_key_file,
+        },
+    [CONFIG_DATAPLANE_SERVER_NAME] =
+        {
+            .name = "HAPROXY_DATAPLANE_SERVER_NAME",
+            .unset = "the host in the URL",
+            .expected = "a host name",
+            .help = "The name that the Data Plane API's certificate has to be for, and that is asked for by SNI, where "
+                    "it is not the one in the URL.",
+            .example = "haproxy.example.com",
+            .parse = value_dataplane_server_name,
+        },
+    [CONFIG_DATAPLANE_INSECURE] =
+        {
+            .name = "HAPROXY_DATAPLANE_INSECURE",
+            .fallback = "false",
+            .expected = YES_NO,
+            .help =
+                "Whether the Data Plane API's certificate is not verified at all: who can get between can then read "
+                "the password and change HAProxy. For a test bench.",
+            .example = "true",
+            .parse = value_dataplane_insecure,
         },
     [CONFIG_BACKEND_NAME] =
         {
@@ -345,6 +396,36 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "1m",
             .parse = value_resync_period,
         },
+    [CONFIG_LEADER_ELECT] =
+        {
+            .name = "LEADER_ELECT",
+            .fallback = "false",
+            .expected = YES_NO,
+            .help = "Whether several replicas of this daemon agree by a Lease on one that acts, while the others keep "
+                    "their caches warm and wait. Needs the rights on leases in deploy/rbac.yaml. Without it, only one "
+                    "may run.",
+            .example = "true",
+            .parse = value_leader_elect,
+        },
+    [CONFIG_LEASE_NAME] =
+        {
+            .name = "LEASE_NAME",
+            .fallback = "haproxy-k8s-sync",
+            .expected = "a Lease's name (lower-case letters, digits, '-' and '.', at most 253 characters)",
+            .help = "The Lease. Replicas that stand in for each other have the same one; daemons for other backends or "
+                    "other HAProxies need another.",
+            .example = "haproxy-k8s-sync-internal",
+            .parse = value_lease_name,
+        },
+    [CONFIG_LEASE_NAMESPACE] =
+        {
+            .name = "LEASE_NAMESPACE",
+            .unset = "the pod's own, or outside of a pod that of the first Service",
+            .expected = "a namespace's " NAME_OF,
+            .help = "Namespace of the Lease.",
+            .example = "ingress-nginx",
+            .parse = value_lease_namespace,
+        },
     [CONFIG_KUBECONFIG] =
         {
             .name = "KUBECONFIG",
@@ -353,6 +434,28 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .help = "How to reach the Kubernetes API from outside a pod. Plugins (exec, auth-provider) are not run.",
             .example = "/etc/haproxy-k8s-sync/kubeconfig",
             .parse = value_kubeconfig,
+        },
+    [CONFIG_PROXY_FROM_ENVIRONMENT] =
+        {
+            .name = "PROXY_FROM_ENVIRONMENT",
+            .fallback = "false",
+            .expected = YES_NO,
+            .help = "Whether http_proxy, https_proxy and no_proxy (libcurl's rules; HTTPS_PROXY and NO_PROXY, too) are "
+                    "used for both APIs. Otherwise they are not looked at, and a proxy is used only where the "
+                    "kubeconfig has a proxy-url.",
+            .example = "true",
+            .parse = value_proxy_from_environment,
+        },
+    [CONFIG_SECCOMP] =
+        {
+            .name = "SECCOMP",
+            .fallback = "false",
+            .expected = YES_NO,
+            .help = "Whether the daemon locks itself in once it is set up: it can then start no program, open no file "
+                    "for writing, and make no system call that it has no use for. deploy/deployment.yaml turns it on. "
+                    "Not together with a credential plugin in the kubeconfig, which is a program to be started.",
+            .example = "true",
+            .parse = value_seccomp,
         },
     [CONFIG_LISTEN_ADDRESS] =
         {

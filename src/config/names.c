@@ -6,6 +6,7 @@
 #include "base/str.h"
 
 #define LABEL_MAX 63 /* RFC 1123, and so Kubernetes */
+#define SUBDOMAIN_MAX 253
 #define BACKEND_MAX 255
 
 bool name_made_of(const char *s, const char *characters)
@@ -32,6 +33,22 @@ int name_check_label(const char *s, struct buf *note)
         return -1;
     }
     return name_made_of(s, NAME_LOWER NAME_DIGITS "-") && s[0] != '-' && s[len - 1] != '-' ? 0 : -1;
+}
+
+int name_check_subdomain(const char *s, struct buf *note)
+{
+    size_t len = strlen(s);
+    if (len > SUBDOMAIN_MAX) {
+        buf_printf(note, "it has %zu characters", len);
+        return -1;
+    }
+    if (strpbrk(s, NAME_UPPER) != NULL && name_made_of(s, NAME_ALNUM "-.")) {
+        buf_add(note, "names in Kubernetes have no upper-case letters");
+        return -1;
+    }
+    bool ends =
+        name_made_of(s, NAME_LOWER NAME_DIGITS "-.") && strchr("-.", s[0]) == NULL && strchr("-.", s[len - 1]) == NULL;
+    return ends && strstr(s, "..") == NULL && strstr(s, ".-") == NULL && strstr(s, "-.") == NULL ? 0 : -1;
 }
 
 int name_check_port(const char *s, struct buf *note)

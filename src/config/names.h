@@ -22,6 +22,8 @@ bool name_is_short_number(const char *s);
 
 /* Of a namespace or Service. */
 int name_check_label(const char *s, struct buf *note) must_check;
+/* Of most other objects: labels with dots between (RFC 1123). */
+int name_check_subdomain(const char *s, struct buf *note) must_check;
 /* Of a Service's port, or its number. */
 int name_check_port(const char *s, struct buf *note) must_check;
 int name_check_backend(const char *s, struct buf *note) must_check;

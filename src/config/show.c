@@ -156,6 +156,16 @@ static const char *string_value(const struct config *c, enum config_field_id id)
         return secret_shown(&c->dataplane_token, true);
     case CONFIG_DATAPLANE_CREDENTIALS_FILE:
         return or_else(c->dataplane_credentials_file, "");
+    case CONFIG_DATAPLANE_CA_FILE:
+        return or_else(c->dataplane_ca_file, "");
+    case CONFIG_DATAPLANE_CERT_FILE:
+        return or_else(c->dataplane_cert_file, "");
+    case CONFIG_DATAPLANE_KEY_FILE:
+        return or_else(c->dataplane_key_file, "");
+    case CONFIG_DATAPLANE_SERVER_NAME:
+        return or_else(c->dataplane_server_name, "");
+    case CONFIG_DATAPLANE_INSECURE:
+        return true_false(c->dataplane_insecure);
     case CONFIG_BACKEND_NAME:
         return c->backend_name;
     case CONFIG_SEND_PROXY_V2:
@@ -176,6 +186,16 @@ static const char *string_value(const struct config *c, enum config_field_id id)
         return true_false(c->allow_empty);
     case CONFIG_DRY_RUN:
         return true_false(c->dry_run);
+    case CONFIG_LEADER_ELECT:
+        return true_false(c->leader_elect);
+    case CONFIG_LEASE_NAME:
+        return c->lease_name;
+    case CONFIG_LEASE_NAMESPACE:
+        return or_else(c->lease_namespace, "");
+    case CONFIG_PROXY_FROM_ENVIRONMENT:
+        return true_false(c->proxy_from_environment);
+    case CONFIG_SECCOMP:
+        return true_false(c->seccomp);
     case CONFIG_KUBECONFIG:
         return or_else(c->kubeconfig, "");
     case CONFIG_LOG_FORMAT:

@@ -40,4 +40,16 @@ int value_park_nodes(const char *value, struct config *c, struct buf *note) must
 int value_max_loss_percent(const char *value, struct config *c, struct buf *note) must_check;
 int value_dry_run(const char *value, struct config *c, struct buf *note) must_check;
 
+/* config/values_access.c: how the two APIs are reached, and what the process may do. */
+int value_dataplane_ca_file(const char *value, struct config *c, struct buf *note) must_check;
+int value_dataplane_cert_file(const char *value, struct config *c, struct buf *note) must_check;
+int value_dataplane_key_file(const char *value, struct config *c, struct buf *note) must_check;
+int value_dataplane_server_name(const char *value, struct config *c, struct buf *note) must_check;
+int value_dataplane_insecure(const char *value, struct config *c, struct buf *note) must_check;
+int value_leader_elect(const char *value, struct config *c, struct buf *note) must_check;
+int value_lease_name(const char *value, struct config *c, struct buf *note) must_check;
+int value_lease_namespace(const char *value, struct config *c, struct buf *note) must_check;
+int value_proxy_from_environment(const char *value, struct config *c, struct buf *note) must_check;
+int value_seccomp(const char *value, struct config *c, struct buf *note) must_check;
+
 #endif

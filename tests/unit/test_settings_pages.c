@@ -14,6 +14,8 @@
 
 #define LOGIN_USER "HAPROXY_DATAPLANE_USERNAME=u"
 #define LOGIN_PASSWORD "HAPROXY_DATAPLANE_PASSWORD=p"
+/* So that the settings of TLS have an effect; of two lines the first counts. */
+#define HTTPS_URL "HAPROXY_DATAPLANE_URL=https://a:1"
 #define RENEW "; renew it by RENEW_SETTINGS_PAGES=1 build/unit/test_settings_pages"
 
 static const char start_mark[] = "<!-- settings -->\n", end_mark[] = "<!-- /settings -->\n";
@@ -150,6 +152,14 @@ START_TEST(no_line_is_too_wide)
 }
 END_TEST
 
+/* A client certificate and its key are given together; NULL: id stands alone. */
+static const char *other_half(int id)
+{
+    return id == CONFIG_DATAPLANE_CERT_FILE  ? "HAPROXY_DATAPLANE_KEY_FILE=/k"
+           : id == CONFIG_DATAPLANE_KEY_FILE ? "HAPROXY_DATAPLANE_CERT_FILE=/c"
+                                             : NULL;
+}
+
 /* The table is whole, and what it says is a default or an example is one. */
 START_TEST(defaults_and_examples_are_accepted)
 {
@@ -164,7 +174,7 @@ START_TEST(defaults_and_examples_are_accepted)
     const char *const values[] = {f->fallback, f->example};
     for (size_t i = 0; i < array_len(values); i++) {
         cleanup(mem_free_ptr) char *entry = mem_printf("%s=%s", f->name, values[i] != NULL ? values[i] : "");
-        const char *const env[] = {LOGIN_USER, LOGIN_PASSWORD, entry, NULL};
+        const char *const env[] = {LOGIN_USER, LOGIN_PASSWORD, entry, HTTPS_URL, i == 1 ? other_half(_i) : NULL, NULL};
         struct config c;
         struct config_report r;
         int rc = config_parse((char *const *)env, &c, &r);
@@ -184,7 +194,7 @@ START_TEST(each_line_of_the_example_works)
     for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
         if (line[0] != '#' || line[1] == ' ' || strstr(line, "_FILE=") != NULL || strstr(line, "_TOKEN=") != NULL)
             continue;
-        const char *const env[] = {LOGIN_USER, LOGIN_PASSWORD, line + 1, NULL};
+        const char *const env[] = {LOGIN_USER, LOGIN_PASSWORD, line + 1, HTTPS_URL, NULL};
         struct config c;
         struct config_report r;
         int rc = config_parse((char *const *)env, &c, &r);
@@ -193,7 +203,7 @@ START_TEST(each_line_of_the_example_works)
         config_report_fini(&r);
         count++;
     }
-    ck_assert_uint_eq(count, CONFIG_FIELD_COUNT - 2); /* without the token and the file of credentials */
+    ck_assert_uint_eq(count, CONFIG_FIELD_COUNT - 5); /* without the token and the four files */
 }
 END_TEST
 
