@@ -18,12 +18,23 @@ PACKAGES := libcurl openssl libevent_core libevent_extra libseccomp yaml-0.1 yyj
 WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef -Wformat=2 \
 	-Wpointer-arith -Wwrite-strings
 CFLAGS ?= -O2 -g
-HARDEN := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIE -ffunction-sections -fdata-sections
+# What depends on the compiler is asked for once, and only where something is compiled: `make deps` must work before any of
+# it is installed.
+once = $(eval $1 := $(shell $2))$($1)
+# scripts/check-hardening looks at what came of these.
+CET = $(call once,CET,case $$($(CC) -dumpmachine) in (x86_64-*|i?86-*) echo -fcf-protection=full ;; \
+	(aarch64-*) echo -mbranch-protection=standard ;; esac)
+FORTIFY = $(call once,FORTIFY,for n in 3 2; do printf '\043include <features.h>\n' | $(CC) -O2 -Werror -U_FORTIFY_SOURCE \
+	-D_FORTIFY_SOURCE=$$n -E - >/dev/null 2>&1 && echo -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$$n && break; done)
+HARDEN = -fPIE -fstack-protector-strong -fstack-clash-protection $(FORTIFY) $(CET) -ffunction-sections -fdata-sections
+# The note for a shadow stack holds for the C library's start files, too; that for landing pads is the linker's to decide.
+HARDEN_LD = -pie -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code,-z,text,--gc-sections,--as-needed \
+	$(if $(findstring cf-protection,$(CET)),-Wl$(comma)-z$(comma)shstk)
+comma := ,
 SAN := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 STD := -std=gnu11 -D_GNU_SOURCE -Isrc -DPROJECT_VERSION='"$(VERSION)"'
-# Asked for only where something is compiled: `make deps` must work before any of these is installed.
-PKG_CFLAGS = $(shell pkg-config --cflags $(PACKAGES))
-PKG_LIBS = $(shell pkg-config --libs $(PACKAGES))
+PKG_CFLAGS = $(call once,PKG_CFLAGS,pkg-config --cflags $(PACKAGES))
+PKG_LIBS = $(call once,PKG_LIBS,pkg-config --libs $(PACKAGES))
 
 SRC := $(sort $(wildcard src/*/*.c))
 HDR := $(sort $(wildcard src/*/*.h))
@@ -40,17 +51,25 @@ SAY = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n'
 .PHONY: all deps deps-test deps-check demo test unit replay pytest e2e check check-layers bench fuzz install uninstall clean
 .SECONDARY:
 
-all: deps $B/haproxy-k8s-sync
+all: deps
+	@$(MAKE) --no-print-directory $B/haproxy-k8s-sync
 
 deps:
 	@scripts/deps build
 deps-test:
 	@scripts/deps build test
 
-$B/haproxy-k8s-sync: $(OBJ)
-	$(call SAY,LD)$(CC) $(CFLAGS) -pie -Wl,-z,relro,-z,now,--gc-sections,--as-needed -o $@ $^ $(PKG_LIBS) $(LDFLAGS)
+$B/haproxy-k8s-sync: $(OBJ) $B/obj/flags
+	$(call SAY,LD)$(CC) $(CFLAGS) $(HARDEN_LD) -o $@ $(OBJ) $(PKG_LIBS) $(LDFLAGS)
 
-$B/obj/%.o: %.c
+# Objects of other flags than today's are no use: the file is new whenever these are.
+$B/obj/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(STD) $(HARDEN) $(HARDEN_LD) $(CFLAGS) $(LDFLAGS)' | cmp -s - $@ || \
+		echo '$(CC) $(STD) $(HARDEN) $(HARDEN_LD) $(CFLAGS) $(LDFLAGS)' >$@
+FORCE:
+
+$B/obj/%.o: %.c $B/obj/flags
 	@mkdir -p $(@D)
 	$(call SAY,CC)$(CC) $(STD) $(WARN) $(HARDEN) $(CFLAGS) $(PKG_CFLAGS) -MMD -MP -c -o $@ $<
 
@@ -122,7 +141,8 @@ bench:
 
 check:
 	@scripts/deps build test check
-	@scripts/check
+	@$(MAKE) --no-print-directory $B/haproxy-k8s-sync
+	@B=$B scripts/check
 
 check-layers:
 	@scripts/check-layers
