@@ -59,15 +59,16 @@ deps:
 deps-test:
 	@scripts/deps build test
 
-$B/haproxy-k8s-sync: $(OBJ) $B/obj/flags
+$B/haproxy-k8s-sync: $(OBJ) $B/obj/flags.ld
 	$(call SAY,LD)$(CC) $(CFLAGS) $(HARDEN_LD) -o $@ $(OBJ) $(PKG_LIBS) $(LDFLAGS)
 
-# Objects of other flags than today's are no use: the file is new whenever these are.
+# What was made with other flags than today's is no use: these files are new whenever the flags are.
+keep = @mkdir -p $(@D); echo '$1' | cmp -s - $@ || echo '$1' >$@
+.PHONY: FORCE
 $B/obj/flags: FORCE
-	@mkdir -p $(@D)
-	@echo '$(CC) $(STD) $(HARDEN) $(HARDEN_LD) $(CFLAGS) $(LDFLAGS)' | cmp -s - $@ || \
-		echo '$(CC) $(STD) $(HARDEN) $(HARDEN_LD) $(CFLAGS) $(LDFLAGS)' >$@
-FORCE:
+	$(call keep,$(CC) $(STD) $(HARDEN) $(CFLAGS))
+$B/obj/flags.ld: FORCE
+	$(call keep,$(CC) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS))
 
 $B/obj/%.o: %.c $B/obj/flags
 	@mkdir -p $(@D)
