@@ -25,6 +25,7 @@ struct dataplane_client {
     struct secret *username, *password, *token;
     const struct log *log;
     struct dataplane_client_events events;
+    struct dataplane_gate gate;
     struct log_limit secret_warning;
     unsigned
         changes;  /* of the secrets, as they were sent last: another client may share them and read them again first */
@@ -198,6 +199,15 @@ static void answer(struct dataplane_client *c, struct dataplane_answer *a)
 
 /* ---- requests ---- */
 
+static void set_gate(struct dataplane_client *c, struct http_request_options *o)
+{
+    if (str_eq(c->method, "GET"))
+        return;
+    bool takes_back = str_eq(c->method, "DELETE") && str_has_prefix(c->path, "/transactions/");
+    o->may_send = takes_back ? c->gate.may_take_back : c->gate.may_write;
+    o->may_send_arg = c->gate.arg;
+}
+
 static int start(struct dataplane_client *c, const char *json, struct error *err)
 {
     static const struct http_callbacks callbacks = {.on_done = on_done};
@@ -214,6 +224,7 @@ static int start(struct dataplane_client *c, const char *json, struct error *err
                                      .max_body_bytes = raw ? RAW_MAX_BYTES : BODY_MAX_BYTES,
                                      .connect_timeout_ms = CONNECT_TIMEOUT_MS,
                                      .total_timeout_ms = TOTAL_TIMEOUT_MS};
+    set_gate(c, &o);
     if (set_credentials(c, &o, err) != 0)
         return -1;
     c->request = http_start(c->http, &c->endpoint, &o, &callbacks, c, err);
@@ -270,6 +281,7 @@ struct dataplane_client *dataplane_client_new(struct event_base *base, struct ht
                                    .token = o->token,
                                    .log = o->log,
                                    .events = o->events,
+                                   .gate = o->gate,
                                    .secret_warning = {.period_ms = SECRET_WARNING_PERIOD_MS}};
     c->endpoint.base_url = mem_strdup(o->unix_socket != NULL ? "http://localhost" : o->url);
     c->endpoint.unix_socket = mem_strdup(o->unix_socket);

@@ -35,6 +35,14 @@ struct dataplane_client_events {
     void *arg;
 };
 
+/* Whether we may write at all, asked right before a request's first byte is sent, since the process may have been stopped
+ * between two steps: for those who write only while they hold a lease. Reading is always allowed. */
+struct dataplane_gate {
+    bool (*may_write)(void *arg);     /* NULL: always */
+    bool (*may_take_back)(void *arg); /* delete a transaction that was never committed */
+    void *arg;
+};
+
 struct dataplane_client_options {
     const char *url;         /* "http(s)://host:port" without userinfo; with a unix socket only for messages */
     const char *unix_socket; /* path; NULL: TCP */
@@ -42,6 +50,7 @@ struct dataplane_client_options {
     struct secret *username, *password, *token;
     const struct log *log; /* borrowed; may be NULL */
     struct dataplane_client_events events;
+    struct dataplane_gate gate;
 };
 
 /* base is that of http. Everything but the secrets and the log is copied. Failure: ERROR_FATAL. */

@@ -16,21 +16,11 @@
 #define DEFAULT_CONNECT_TIMEOUT_MS 10000
 #define DEFAULT_TCP_USER_TIMEOUT_MS 30000
 
-void http_tls_fini(struct http_tls *tls)
-{
-    free(tls->ca_pem);
-    free(tls->cert_pem);
-    mem_wipe_free(tls->key_pem);
-    free(tls->server_name);
-    *tls = (struct http_tls){0};
-}
-
 void http_endpoint_fini(struct http_endpoint *e)
 {
     free(e->base_url);
     free(e->unix_socket);
     free(e->proxy_url);
-    http_tls_fini(&e->tls);
     *e = (struct http_endpoint){0};
 }
 
@@ -107,6 +97,17 @@ static size_t on_body(char *bytes, size_t one, size_t len, void *arg)
     return CURL_WRITEFUNC_ERROR;
 }
 
+static int on_connected(void *arg, char *peer_ip, char *own_ip, int peer_port, int own_port)
+{
+    struct http_request *q = arg;
+    (void)peer_ip;
+    (void)own_ip;
+    (void)peer_port;
+    (void)own_port;
+    q->withheld = q->may_send != NULL && !q->may_send(q->may_send_arg);
+    return q->withheld ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+}
+
 /* ---- the end of a request ---- */
 
 static bool is_tls_refusal(CURLcode code)
@@ -129,6 +130,8 @@ static enum http_progress progress_of(struct http_request *q, CURLcode code)
 {
     if (code == CURLE_OK)
         return HTTP_ANSWERED;
+    if (q->withheld)
+        return HTTP_NOT_SENT;
     curl_off_t pretransfer = 0;
     curl_easy_getinfo(q->easy, CURLINFO_PRETRANSFER_TIME_T, &pretransfer);
     return pretransfer > 0 ? HTTP_SENT : HTTP_NOT_SENT;
@@ -155,6 +158,8 @@ static void explain(struct http_request *q, CURLcode code, struct error *err)
     if (q->over_cap)
         error_set(err, ERROR_INVALID, "%s %s: the answer is larger than %zu bytes", q->method, q->url,
                   q->body.max_bytes);
+    else if (q->withheld)
+        error_set(err, ERROR_RETRY, "%s %s: not sent, since it is no longer allowed", q->method, q->url);
     else if (q->stopped)
         error_set(err, ERROR_INVALID, "%s %s: stopped reading the answer", q->method, q->url);
     else if (is_tls_refusal(code))
@@ -189,6 +194,7 @@ void http_request_free(struct http_request *q)
     curl_slist_free_all(q->headers);
     curl_slist_free_all(q->connect_to);
     free(q->send_body);
+    mem_wipe_free(q->key_pem);
     free(q->url);
     free(q->unix_socket);
     buf_fini(&q->body);
@@ -204,57 +210,6 @@ void http_cancel(struct http_request *q)
 }
 
 /* ---- the start of a request ---- */
-
-static void set_blob(CURL *easy, CURLoption option, const char *pem)
-{
-    if (pem == NULL)
-        return;
-    struct curl_blob blob = {.data = (void *)(uintptr_t)pem, .len = strlen(pem), .flags = CURL_BLOB_COPY};
-    curl_easy_setopt(easy, option, &blob);
-}
-
-/* libcurl has no option for the name that TLS verifies: that name goes into the URL, and CONNECT_TO leads to the address. */
-static int set_server_name(struct http_request *q, const char *server_name, struct error *err)
-{
-    CURLU *u = curl_url();
-    char *host = NULL, *port = NULL, *url = NULL;
-    int status = -1;
-    if (u != NULL && curl_url_set(u, CURLUPART_URL, q->url, 0) == CURLUE_OK &&
-        curl_url_get(u, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
-        curl_url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK &&
-        curl_url_set(u, CURLUPART_HOST, server_name, 0) == CURLUE_OK &&
-        curl_url_get(u, CURLUPART_URL, &url, 0) == CURLUE_OK) {
-        char *rule = mem_printf("%s:%s:%s:%s", server_name, port, host, port);
-        q->connect_to = curl_slist_append(NULL, rule);
-        free(rule);
-        curl_easy_setopt(q->easy, CURLOPT_CONNECT_TO, q->connect_to);
-        curl_easy_setopt(q->easy, CURLOPT_URL, url);
-        status = 0;
-    } else {
-        error_set(err, ERROR_INVALID, "%s: TLS server name \"%s\" cannot be used", q->url, server_name);
-    }
-    curl_free(host);
-    curl_free(port);
-    curl_free(url);
-    curl_url_cleanup(u);
-    return status;
-}
-
-static int set_tls(struct http_request *q, const struct http_tls *tls, struct error *err)
-{
-    curl_easy_setopt(q->easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-    curl_easy_setopt(q->easy, CURLOPT_SSL_VERIFYPEER, tls->insecure ? 0L : 1L);
-    curl_easy_setopt(q->easy, CURLOPT_SSL_VERIFYHOST, tls->insecure ? 0L : 2L);
-    if (tls->ca_pem != NULL) {
-        curl_easy_setopt(q->easy, CURLOPT_CAPATH, NULL);
-        set_blob(q->easy, CURLOPT_CAINFO_BLOB, tls->ca_pem);
-    }
-    set_blob(q->easy, CURLOPT_SSLCERT_BLOB, tls->cert_pem);
-    set_blob(q->easy, CURLOPT_SSLKEY_BLOB, tls->key_pem);
-    if (tls->server_name != NULL && str_has_prefix(q->url, "https:"))
-        return set_server_name(q, tls->server_name, err);
-    return 0;
-}
 
 static void add_header(struct http_request *q, const char *name, const char *value)
 {
@@ -330,6 +285,10 @@ static void set_callbacks(struct http_request *q)
     curl_easy_setopt(q->easy, CURLOPT_HEADERDATA, q);
     curl_easy_setopt(q->easy, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(q->easy, CURLOPT_WRITEDATA, q);
+    if (q->may_send != NULL) {
+        curl_easy_setopt(q->easy, CURLOPT_PREREQFUNCTION, on_connected);
+        curl_easy_setopt(q->easy, CURLOPT_PREREQDATA, q);
+    }
 }
 
 struct http_request *http_start(struct http *http, const struct http_endpoint *endpoint,
@@ -346,6 +305,8 @@ struct http_request *http_start(struct http *http, const struct http_endpoint *e
     q->easy = easy;
     q->callbacks = *callbacks;
     q->arg = arg;
+    q->may_send = options->may_send;
+    q->may_send_arg = options->may_send_arg;
     q->started_us = clock_mono_us();
     q->url = mem_printf("%s%s", endpoint->base_url, options->path);
     q->unix_socket = mem_strdup(endpoint->unix_socket);
@@ -357,7 +318,7 @@ struct http_request *http_start(struct http *http, const struct http_endpoint *e
     set_headers(q, options);
     set_method(q, options);
     set_callbacks(q);
-    if (set_tls(q, &endpoint->tls, err) != 0) {
+    if (http_set_tls(q, endpoint, err) != 0) {
         http_request_free(q);
         return NULL;
     }

@@ -23,23 +23,26 @@ struct http *http_new(struct event_base *base, const char *user_agent, struct er
 /* Cancels what is under way without calling back. NULL is allowed. */
 void http_free(struct http *http);
 
-/* TLS material as PEM text (RFC 7468), each NULL where not set; owned by whoever holds the struct. */
+/* TLS material as PEM text (RFC 7468), each NULL where not set; see net/tls_files.h for who owns it. */
 struct http_tls {
-    char *ca_pem;      /* NULL: the system's trust store */
-    char *cert_pem;    /* client certificate and chain */
-    char *key_pem;     /* its key */
-    char *server_name; /* name to verify and send as SNI; NULL: the URL's host */
-    bool insecure;     /* no verification at all */
+    const char *ca_pem;      /* NULL: the system's trust store */
+    const char *cert_pem;    /* client certificate and chain */
+    const char *key_pem;     /* its key */
+    const char *server_name; /* name to verify and send as SNI; NULL: the URL's host */
+    bool insecure;           /* no verification at all */
 };
-
-void http_tls_fini(struct http_tls *tls); /* wipes the key */
 
 /* Where requests go. Plain data, owned by the caller and outliving its requests. */
 struct http_endpoint {
     char *base_url;    /* "http(s)://host:port[/prefix]", no trailing slash, no userinfo */
     char *unix_socket; /* path; then base_url is "http://localhost" or so */
     char *proxy_url;   /* NULL: none, whatever the environment says */
-    struct http_tls tls;
+    /* Borrowed; NULL: the system's trust store alone. What is in it may be others from one request to the next: connections
+     * that were made with other material are not used again. */
+    const struct http_tls *tls;
+    /* Where the end of the server's certificate (seconds since the Unix epoch) is written whenever a request goes out over TLS;
+     * NULL: nobody asks. */
+    int64_t *server_not_after_s;
 };
 
 void http_endpoint_fini(struct http_endpoint *e);
@@ -94,6 +97,10 @@ struct http_request_options {
     uint64_t connect_timeout_ms;  /* 0: 10 s; name, TCP and TLS */
     uint64_t total_timeout_ms;    /* 0: none (streams only) */
     uint64_t tcp_user_timeout_ms; /* 0: 30 s; how long sent bytes may go unacknowledged (RFC 5482) */
+    /* Asked when the connection is there, right before the first byte of the request is sent: false ends it, with
+     * ERROR_RETRY and HTTP_NOT_SENT. NULL: it may always go. Nothing may be started or cancelled from there. */
+    bool (*may_send)(void *arg);
+    void *may_send_arg;
 };
 
 /* Starts a request. NULL with *err set only where it cannot even be built (bad URL, bad TLS material, which is named);

@@ -28,6 +28,8 @@ struct http_request {
     char *url;
     char *unix_socket; /* NULL: none */
     char *send_body;
+    char *key_pem; /* libcurl keeps no copy: it would not wipe that */
+    int64_t *server_not_after_s;
     struct curl_slist *headers, *connect_to;
     struct buf body;
     uint64_t started_us;
@@ -35,12 +37,18 @@ struct http_request {
     bool head_told;
     bool stopped;  /* a callback wanted no more */
     bool over_cap; /* the answer passed max_body_bytes */
+    bool withheld; /* may_send said no */
+    bool (*may_send)(void *arg);
+    void *may_send_arg;
     char error_text[CURL_ERROR_SIZE];
 };
 
 /* Tells the owner, then frees. */
 void http_request_finished(struct http_request *q, CURLcode code);
 void http_request_free(struct http_request *q);
+
+/* How the server is trusted and who we are to it (http_tls.c). Before the headers are set. -1: a name that cannot be used. */
+int http_set_tls(struct http_request *q, const struct http_endpoint *endpoint, struct error *err) must_check;
 
 /* TCP_USER_TIMEOUT and close-on-exec on every socket of the request. */
 void http_set_socket_options(struct http_request *q);

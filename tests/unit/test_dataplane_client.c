@@ -335,6 +335,52 @@ START_TEST(without_secrets_and_events)
 }
 END_TEST
 
+static bool may_write, may_take_back;
+
+static bool ask_write(void *arg)
+{
+    (void)arg;
+    return may_write;
+}
+
+static bool ask_take_back(void *arg)
+{
+    (void)arg;
+    return may_take_back;
+}
+
+/* Which requests go out, by what is allowed; asked for each, on kept connections too. */
+START_TEST(what_may_not_be_written_is_not_sent)
+{
+    static const struct {
+        const char *method, *path;
+        bool takes_back;
+    } writes[] = {{"POST", "/transactions?version=1", false},
+                  {"PUT", "/transactions/a", false},
+                  {"PUT", "/configuration/backends/be/servers/s?version=1", false},
+                  {"DELETE", "/configuration/backends/be/servers/s?transaction_id=a", false},
+                  {"DELETE", "/transactions/a", true}};
+    struct error err = {0};
+    const struct dataplane_gate gate = {.may_write = ask_write, .may_take_back = ask_take_back};
+    dataplane_client_free(client);
+    client =
+        dataplane_client_new(base, http, &(struct dataplane_client_options){.url = server.url, .gate = gate}, &err);
+    for (size_t i = 0; i < 4 * array_len(writes); i++) {
+        const char *method = writes[i / 4].method, *path = writes[i / 4].path;
+        may_write = i & 1;
+        may_take_back = i & 2;
+        bool may = writes[i / 4].takes_back ? may_take_back : may_write;
+        unsigned before = server.requests;
+        call(method, path, str_eq(method, "DELETE") ? NULL : "{}");
+        ck_assert_uint_eq(server.requests, before + may);
+        ck_assert_msg(seen.a.progress == (may ? HTTP_ANSWERED : HTTP_NOT_SENT), "%s %s", method, path);
+        ck_assert(may || seen.a.status == 0);
+        call("GET", "/a", NULL);
+        ck_assert_int_eq(seen.a.status, 200);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("dataplane_client");
@@ -361,6 +407,7 @@ int main(void)
     tcase_add_test(t, over_a_unix_socket);
     tcase_add_test(t, a_url_of_another_kind_is_refused);
     tcase_add_test(t, without_secrets_and_events);
+    tcase_add_test(t, what_may_not_be_written_is_not_sent);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);
