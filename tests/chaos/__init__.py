@@ -1,0 +1,1 @@
+"""Faults of every part under a seeded stream of cluster changes, and what must hold all the while: python3 -m tests.chaos."""
