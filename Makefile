@@ -12,6 +12,9 @@ CLANG ?= clang
 TIME ?= 60
 # Test processes side by side: they mostly wait, so more than there are cores.
 JOBS ?= 6
+CORES ?= $(shell nproc)
+# For what compiles in a make of its own, unless this one was given a -j.
+PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(CORES))
 B := build
 
 PACKAGES := libcurl openssl libevent_core libevent_extra libseccomp yaml-0.1 yyjson
@@ -31,6 +34,7 @@ HARDEN = -fPIE -fstack-protector-strong -fstack-clash-protection $(FORTIFY) $(CE
 HARDEN_LD = -pie -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code,-z,text,--gc-sections,--as-needed \
 	$(if $(findstring cf-protection,$(CET)),-Wl$(comma)-z$(comma)shstk)
 comma := ,
+FUZZ_SAN := -fno-sanitize-recover=all -fsanitize=address,undefined
 SAN := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 STD := -std=gnu11 -D_GNU_SOURCE -Isrc -DPROJECT_VERSION='"$(VERSION)"'
 PKG_CFLAGS = $(call once,PKG_CFLAGS,pkg-config --cflags $(PACKAGES))
@@ -52,7 +56,7 @@ SAY = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n'
 .SECONDARY:
 
 all: deps
-	@$(MAKE) --no-print-directory $B/haproxy-k8s-sync
+	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync
 
 deps:
 	@scripts/deps build
@@ -101,33 +105,38 @@ $B/replay/%: $B/san/tests/fuzz/%.o $B/san/tests/fuzz/replay.o $(SAN_LIB)
 replay: $(FUZZ:%=$B/replay/%)
 	@for t in $(FUZZ:fuzz_%=%); do $B/replay/fuzz_$$t tests/fuzz/corpus/$$t || exit 1; done
 
-$B/fuzz/%: tests/fuzz/%.c $(SRC) $(HDR)
+# The sources are compiled for fuzzing once and linked into every target.
+$B/fuzz/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(CLANG) $(STD) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all $(PKG_CFLAGS) \
-		-o $@ $< $(SRC) $(PKG_LIBS)
+	$(call SAY,CC)$(CLANG) $(STD) -O1 -g $(FUZZ_SAN),fuzzer-no-link $(PKG_CFLAGS) -MMD -MP -c -o $@ $<
 
+$B/fuzz/libsrc.a: $(SRC:%.c=$B/fuzz/obj/%.o)
+	@rm -f $@
+	$(call SAY,AR)ar rcs $@ $^
+
+$B/fuzz/fuzz_%: $B/fuzz/obj/tests/fuzz/fuzz_%.o $B/fuzz/libsrc.a
+	$(call SAY,LD)$(CLANG) $(FUZZ_SAN),fuzzer -o $@ $^ $(PKG_LIBS)
+
+# As many side by side as there are cores: each keeps one busy.
 fuzz:
 	@scripts/deps build check
-	@$(MAKE) $(FUZZ:%=$B/fuzz/%)
-	@for t in $(FUZZ:fuzz_%=%); do mkdir -p $B/corpus/$$t; \
-		$B/fuzz/fuzz_$$t -max_total_time=$(TIME) -timeout=10 -rss_limit_mb=2048 -artifact_prefix=$B/fuzz/ \
-		$B/corpus/$$t tests/fuzz/corpus/$$t >$B/fuzz/$$t.log 2>&1 || { tail -n 60 $B/fuzz/$$t.log; exit 1; }; \
-		echo "fuzz $$t: $(TIME) s, $$(grep -o 'Done [0-9]* runs' $B/fuzz/$$t.log | tail -n 1), no finding"; done
+	@$(MAKE) --no-print-directory $(PARALLEL) $(FUZZ:%=$B/fuzz/%)
+	@printf '%s\n' $(FUZZ:fuzz_%=%) | xargs -n 1 -P $(CORES) tests/fuzz/run $B $(TIME)
 
 test: deps-test
-	@$(MAKE) --no-print-directory $B/haproxy-k8s-sync $B/san/haproxy-k8s-sync $(UNIT) $(FUZZ:%=$B/replay/%)
+	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/san/haproxy-k8s-sync $(UNIT) $(FUZZ:%=$B/replay/%)
 	@$(MAKE) --no-print-directory unit replay pytest
 
 pytest:
 	@$(PYTHON) -m pytest -q -rs -n $(JOBS) -p no:cacheprovider tests/conformance tests/functional
 
 demo: deps-test
-	@$(MAKE) --no-print-directory $B/haproxy-k8s-sync
+	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync
 	@$(PYTHON) -m tests.demo $(if $(KEEP),--keep)
 
 e2e:
 	@scripts/deps build test e2e
-	@$(MAKE) --no-print-directory $B/haproxy-k8s-sync
+	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync
 	@tests/e2e/run
 
 # The mapping alone, as it is in the daemon, with many endpoints: model/ needs no library.
@@ -137,12 +146,12 @@ $B/bench/mapping: $B/obj/tests/bench/mapping.o $(patsubst %.c,$B/obj/%.o,$(filte
 
 bench:
 	@scripts/deps build test e2e
-	@$(MAKE) --no-print-directory $B/haproxy-k8s-sync $B/bench/mapping
+	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/bench/mapping
 	@$(PYTHON) -m tests.bench
 
 check:
 	@scripts/deps build test check
-	@$(MAKE) --no-print-directory $B/haproxy-k8s-sync
+	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync
 	@B=$B scripts/check
 
 check-layers:
@@ -160,4 +169,5 @@ uninstall:
 clean:
 	rm -rf $B
 
--include $(OBJ:.o=.d) $(SAN_OBJ:.o=.d) $(patsubst %.c,$B/san/%.d,$(MAIN) $(wildcard tests/*/*.c)) $B/obj/tests/bench/mapping.d
+-include $(OBJ:.o=.d) $(SAN_OBJ:.o=.d) $(patsubst %.c,$B/san/%.d,$(MAIN) $(wildcard tests/*/*.c)) \
+	$(patsubst %.c,$B/fuzz/obj/%.d,$(SRC) $(wildcard tests/fuzz/*.c)) $B/obj/tests/bench/mapping.d
