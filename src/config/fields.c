@@ -431,7 +431,8 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .name = "KUBECONFIG",
             .unset = "the service account of the pod",
             .expected = "paths of kubeconfig files, separated by ':'",
-            .help = "How to reach the Kubernetes API from outside a pod. Plugins (exec, auth-provider) are not run.",
+            .help = "How to reach the Kubernetes API from outside a pod. Its exec plugins are run (v1, v1beta1), "
+                    "without a terminal.",
             .example = "/etc/haproxy-k8s-sync/kubeconfig",
             .parse = value_kubeconfig,
         },

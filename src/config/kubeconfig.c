@@ -5,36 +5,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "config/base64.h"
+#include "config/kubeconfig_exec.h"
 #include "config/kubeconfig_file.h"
 #include "config/report.h"
 #include "config/url.h"
-
-/* Paths in a kubeconfig are relative to it, not to where we run. */
-static char *path_beside(const char *file, const char *path)
-{
-    const char *slash = strrchr(file, '/');
-    if (path[0] == '/' || slash == NULL)
-        return mem_strdup(path);
-    return mem_printf("%.*s/%s", (int)(slash - file), file, path);
-}
-
-/* What would break a header, a path or a log line. */
-static bool has_control(const char *s)
-{
-    for (; *s != '\0'; s++)
-        if ((unsigned char)*s < 0x20 || *s == 0x7f)
-            return true;
-    return false;
-}
-
-static int text_field(const struct kubeconfig_object *o, const char *key, const char **ret, struct error *err)
-{
-    if (kubeconfig_text(o, key, ret, err) != 0)
-        return -1;
-    if (*ret != NULL && has_control(*ret))
-        return kubeconfig_fail(o, key, err, "holds a line break or another control character");
-    return 0;
-}
 
 /* KEY-data (base64) beats KEY (a file). label: what the PEM text must hold. */
 static int pem_field(const struct kubeconfig_object *o, const char *key, const char *label, struct kube_pem *ret,
@@ -42,7 +16,7 @@ static int pem_field(const struct kubeconfig_object *o, const char *key, const c
 {
     cleanup(mem_free_ptr) char *data_key = mem_printf("%s-data", key);
     const char *data = NULL, *path = NULL;
-    if (kubeconfig_text(o, data_key, &data, err) != 0 || text_field(o, key, &path, err) != 0)
+    if (kubeconfig_text(o, data_key, &data, err) != 0 || kubeconfig_line(o, key, &path, err) != 0)
         return -1;
     if (data != NULL) {
         ret->text = base64_decode_text(data);
@@ -51,7 +25,7 @@ static int pem_field(const struct kubeconfig_object *o, const char *key, const c
         if (strstr(ret->text, label) == NULL)
             return kubeconfig_fail(o, data_key, err, "decodes to something without \"%s\": expected PEM", label);
     } else if (path != NULL) {
-        ret->path = path_beside(o->file->path, path);
+        ret->path = kubeconfig_path(o, path);
     }
     return 0;
 }
@@ -64,7 +38,7 @@ static bool pem_is_set(const struct kube_pem *p)
 static int server_name_field(const struct kubeconfig_object *o, struct kube_access *ret, struct error *err)
 {
     const char *name = NULL;
-    if (text_field(o, "tls-server-name", &name, err) != 0)
+    if (kubeconfig_line(o, "tls-server-name", &name, err) != 0)
         return -1;
     if (name == NULL)
         return 0;
@@ -108,18 +82,15 @@ static int refuse_unsupported(const struct kubeconfig_object *o, struct error *e
     static const char instead[] =
         "give a tokenFile, a token (kubectl create token ...) or a client certificate instead";
     static const char *const impersonation[] = {"as", "as-uid", "as-groups", "as-user-extra"};
-    static const struct {
-        const char *key, *name_key;
-    } plugins[] = {{"exec", "command"}, {"auth-provider", "name"}};
-    for (size_t i = 0; i < array_len(plugins); i++) {
-        if (!kubeconfig_has(o, plugins[i].key))
-            continue;
+    if (kubeconfig_has(o, "auth-provider")) {
         size_t twice;
-        const struct yaml_node *name =
-            yaml_node_get(yaml_node_get(o->node, plugins[i].key, &twice), plugins[i].name_key, &twice);
+        const struct yaml_node *name = yaml_node_get(yaml_node_get(o->node, "auth-provider", &twice), "name", &twice);
         cleanup(mem_free_ptr) char *quoted = report_quoted(name != NULL && name->kind == NODE_SCALAR ? name->text : "");
-        return kubeconfig_fail(o, plugins[i].key, err, "the plugin %s is not supported, nor is any other; %s", quoted,
-                               instead);
+        return kubeconfig_fail(
+            o, "auth-provider", err,
+            "the plugin %s is not supported, nor is any other of that kind, which Kubernetes has given "
+            "up; use an exec plugin, or %s",
+            quoted, instead);
     }
     for (size_t i = 0; i < array_len(impersonation); i++)
         if (kubeconfig_has(o, impersonation[i]))
@@ -130,10 +101,10 @@ static int refuse_unsupported(const struct kubeconfig_object *o, struct error *e
 static int fill_token(const struct kubeconfig_object *o, struct kube_access *ret, struct error *err)
 {
     const char *token = NULL, *path = NULL;
-    if (text_field(o, "token", &token, err) != 0 || text_field(o, "tokenFile", &path, err) != 0)
+    if (kubeconfig_line(o, "token", &token, err) != 0 || kubeconfig_line(o, "tokenFile", &path, err) != 0)
         return -1;
     if (path != NULL)
-        ret->token_path = path_beside(o->file->path, path);
+        ret->token_path = kubeconfig_path(o, path);
     else if (token != NULL)
         ret->token = mem_strdup(token);
     return 0;
@@ -142,7 +113,7 @@ static int fill_token(const struct kubeconfig_object *o, struct kube_access *ret
 static int fill_basic(const struct kubeconfig_object *o, struct kube_access *ret, struct error *err)
 {
     const char *username = NULL, *password = NULL;
-    if (text_field(o, "username", &username, err) != 0 || text_field(o, "password", &password, err) != 0)
+    if (kubeconfig_line(o, "username", &username, err) != 0 || kubeconfig_line(o, "password", &password, err) != 0)
         return -1;
     if (username == NULL)
         return password != NULL ? kubeconfig_fail(o, "password", err, "is there without a username") : 0;
@@ -155,7 +126,20 @@ static int fill_basic(const struct kubeconfig_object *o, struct kube_access *ret
     return 0;
 }
 
-static int fill_user(const struct kubeconfig_object *o, struct kube_access *ret, struct error *err)
+/* Credentials that are there already come first, and the program is not run: client-go does so. */
+static void settle_exec(struct kube_exec *exec, struct kube_access *a)
+{
+    bool beside = a->token != NULL || a->token_path != NULL || a->username != NULL || pem_is_set(&a->cert);
+    if (exec != NULL && beside) {
+        a->unused_exec = mem_strdup(exec->command);
+        kube_exec_free(exec);
+        exec = NULL;
+    }
+    a->exec = exec;
+}
+
+static int fill_user(const struct kubeconfig_object *o, const struct kubeconfig_object *cluster,
+                     struct kube_access *ret, struct error *err)
 {
     if (refuse_unsupported(o, err) != 0 || fill_token(o, ret, err) != 0 || fill_basic(o, ret, err) != 0 ||
         pem_field(o, "client-certificate", "CERTIFICATE-----", &ret->cert, err) != 0 ||
@@ -165,6 +149,10 @@ static int fill_user(const struct kubeconfig_object *o, struct kube_access *ret,
         return kubeconfig_fail(o, NULL, err, "has a client %s without its %s",
                                pem_is_set(&ret->cert) ? "certificate" : "key",
                                pem_is_set(&ret->cert) ? "key (client-key)" : "certificate (client-certificate)");
+    struct kube_exec *exec = NULL;
+    if (kubeconfig_exec(o, cluster, &exec, err) != 0)
+        return -1;
+    settle_exec(exec, ret);
     return 0;
 }
 
@@ -217,9 +205,10 @@ static int resolve(const struct kubeconfig_files *k, struct kube_access *ret, st
     if (cluster.file == NULL)
         return kubeconfig_fail(&context, NULL, err, "has no cluster");
     /* A context without a user is an anonymous one; the API decides what that may do. */
-    if (fill_cluster(&cluster, ret, err) != 0 || (user.file != NULL && fill_user(&user, ret, err) != 0))
+    if (fill_cluster(&cluster, ret, err) != 0 || (user.file != NULL && fill_user(&user, &cluster, ret, err) != 0))
         return -1;
-    ret->source = mem_printf("kubeconfig %s, context %s", context.file->path, context.name);
+    ret->source = mem_printf("kubeconfig %s, context %s%s%s", context.file->path, context.name,
+                             ret->exec != NULL ? ", credentials by " : "", ret->exec != NULL ? ret->exec->command : "");
     return 0;
 }
 
@@ -236,6 +225,11 @@ int kube_access_from_kubeconfig(const char *list, struct kube_access *ret, struc
     else
         *ret = access;
     return rc;
+}
+
+bool kube_access_runs_plugin(const struct kube_access *a)
+{
+    return a->exec != NULL;
 }
 
 static void pem_fini(struct kube_pem *p)
@@ -256,6 +250,9 @@ void kube_access_fini(struct kube_access *a)
     free(a->token_path);
     mem_wipe_free(a->username);
     mem_wipe_free(a->password);
+    kube_exec_free(a->exec);
+    free(a->unused_exec);
+    free(a->namespace);
     free(a->source);
     *a = (struct kube_access){0};
 }

@@ -243,6 +243,33 @@ int kubeconfig_text(const struct kubeconfig_object *o, const char *key, const ch
     return 0;
 }
 
+static bool has_control(const char *s)
+{
+    for (; *s != '\0'; s++)
+        if ((unsigned char)*s < 0x20 || *s == 0x7f)
+            return true;
+    return false;
+}
+
+int kubeconfig_line(const struct kubeconfig_object *o, const char *key, const char **ret, struct error *err)
+{
+    const char *text = NULL;
+    if (kubeconfig_text(o, key, &text, err) != 0)
+        return -1;
+    if (text != NULL && has_control(text))
+        return kubeconfig_fail(o, key, err, "holds a line break or another control character");
+    *ret = text != NULL ? text : *ret;
+    return 0;
+}
+
+char *kubeconfig_path(const struct kubeconfig_object *o, const char *path)
+{
+    const char *file = o->file->path, *slash = strrchr(file, '/');
+    if (path[0] == '/' || slash == NULL)
+        return mem_strdup(path);
+    return mem_printf("%.*s/%s", (int)(slash - file), file, path);
+}
+
 int kubeconfig_bool(const struct kubeconfig_object *o, const char *key, bool *ret, struct error *err)
 {
     const struct yaml_node *n = NULL;

@@ -53,7 +53,12 @@ void kubeconfig_names(const struct kubeconfig_files *k, const char *list, struct
 /* A field of an object, by key. Absent, null and "" leave *ret as it is. */
 int kubeconfig_text(const struct kubeconfig_object *o, const char *key, const char **ret, struct error *err) must_check;
 int kubeconfig_bool(const struct kubeconfig_object *o, const char *key, bool *ret, struct error *err) must_check;
+/* As kubeconfig_text, refusing what would break a header, a path or a log line: control characters. */
+int kubeconfig_line(const struct kubeconfig_object *o, const char *key, const char **ret, struct error *err) must_check;
 bool kubeconfig_has(const struct kubeconfig_object *o, const char *key); /* there, and not null */
+
+/* Paths in a kubeconfig are relative to it, not to where we run. Allocates. */
+char *kubeconfig_path(const struct kubeconfig_object *o, const char *path) must_check;
 
 /* "kubeconfig FILE:LINE: users["x"].user.token: ..."; -1. */
 int kubeconfig_fail(const struct kubeconfig_object *o, const char *key, struct error *err, const char *fmt, ...)

@@ -10,6 +10,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+#define V1 "client.authentication.k8s.io/v1"
+#define EXEC(more) "exec: {apiVersion: " V1 ", command: aws, interactiveMode: Never, " more "}"
+
 #define CERT_TEXT "-----BEGIN CERTIFICATE-----\nbm90IG9uZQ==\n-----END CERTIFICATE-----\n"
 #define CERT_DATA "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCmJtOTBJRzl1WlE9PQotLS0tLUVORCBDRVJUSUZJQ0FURS0tLS0tCg=="
 #define KEY_TEXT "-----BEGIN PRIVATE KEY-----\nbm90IG9uZQ==\n-----END PRIVATE KEY-----\n"
@@ -246,6 +249,91 @@ START_TEST(the_first_file_wins)
 }
 END_TEST
 
+START_TEST(an_exec_plugin)
+{
+    write_file(first, "current-context: c\n"
+                      "contexts: [{name: c, context: {cluster: k, user: u}}]\n"
+                      "clusters:\n"
+                      "- name: k\n"
+                      "  cluster:\n"
+                      "    server: https://h\n"
+                      "    extensions:\n"
+                      "    - {name: other, extension: {a: b}}\n"
+                      "    - name: client.authentication.k8s.io/exec\n"
+                      "      extension: {audience: 06e3fbd18de8, n: [1, -2.5e3, 010, '1', .5], on: true, no: null, "
+                      "t: \"a\\\"\\\\\\n\xc3\xa4\"}\n"
+                      "users:\n"
+                      "- name: u\n"
+                      "  user:\n"
+                      "    exec:\n"
+                      "      apiVersion: " V1 "\n"
+                      "      command: aws\n"
+                      "      args: [eks, get-token, --cluster-name, 7, '']\n"
+                      "      env:\n"
+                      "      - {name: AWS_PROFILE, value: hunter2}\n"
+                      "      - {name: EMPTY, value: ''}\n"
+                      "      installHint: |\n"
+                      "        Get it\n"
+                      "        from there.\n"
+                      "      provideClusterInfo: true\n"
+                      "      interactiveMode: IfAvailable\n");
+    cleanup(kube_access_fini) struct kube_access a = load(first);
+    ck_assert(kube_access_runs_plugin(&a));
+    ck_assert_str_eq(a.exec->api_version, V1);
+    ck_assert_str_eq(a.exec->command, "aws");
+    ck_assert_str_eq(a.exec->args[0], "eks");
+    ck_assert_str_eq(a.exec->args[3], "7");
+    ck_assert_str_eq(a.exec->args[4], "");
+    ck_assert_ptr_null(a.exec->args[5]);
+    ck_assert_str_eq(a.exec->env[0], "AWS_PROFILE=hunter2");
+    ck_assert_str_eq(a.exec->env[1], "EMPTY=");
+    ck_assert_ptr_null(a.exec->env[2]);
+    ck_assert_str_eq(a.exec->install_hint, "Get it\nfrom there.\n");
+    ck_assert(a.exec->provide_cluster_info);
+    ck_assert_str_eq(a.exec->cluster_config, "{\"audience\":\"06e3fbd18de8\",\"n\":[1,-2.5e3,\"010\",\"1\",\".5\"],"
+                                             "\"on\":true,\"no\":null,\"t\":\"a\\\"\\\\\\u000a\xc3\xa4\"}");
+    ck_assert_ptr_nonnull(strstr(a.source, ", context c, credentials by aws"));
+    struct kube_exec *copy = kube_exec_copy(a.exec);
+    ck_assert_str_eq(copy->env[1], "EMPTY=");
+    ck_assert_str_eq(copy->args[4], "");
+    ck_assert_str_eq(copy->cluster_config, a.exec->cluster_config);
+    kube_exec_free(copy);
+}
+END_TEST
+
+/* With a slash relative to the kubeconfig, without one to be looked for in PATH. */
+START_TEST(where_the_plugin_is)
+{
+    static const char *const commands[][2] = {
+        {"bin/aws", "/bin/aws"}, {"./aws", "/./aws"}, {"/opt/aws", NULL}, {"aws", NULL}};
+    for (size_t i = 0; i < array_len(commands); i++) {
+        cleanup(mem_free_ptr) char *user = mem_printf("exec: {apiVersion: " V1 "beta1, command: %s}", commands[i][0]);
+        cleanup(mem_free_ptr) char *path = mem_printf("%s%s", dir, commands[i][1] != NULL ? commands[i][1] : "");
+        cleanup(kube_access_fini) struct kube_access a = load_one("server: 'https://h'", user);
+        ck_assert_str_eq(a.exec->command, commands[i][1] != NULL ? path : commands[i][0]);
+        ck_assert_str_eq(a.exec->api_version, V1 "beta1"); /* which need not say anything of a terminal */
+        ck_assert_ptr_null(a.exec->args[0]);
+        ck_assert_ptr_null(a.exec->env[0]);
+        ck_assert_ptr_null(a.exec->cluster_config);
+        ck_assert(!a.exec->provide_cluster_info);
+    }
+}
+END_TEST
+
+START_TEST(credentials_beside_a_plugin_come_first)
+{
+    static const char *const beside[] = {"token: t", "tokenFile: t", "username: me",
+                                         "client-certificate: c, client-key: k"};
+    for (size_t i = 0; i < array_len(beside); i++) {
+        cleanup(mem_free_ptr) char *user = mem_printf(EXEC("") ", %s", beside[i]);
+        cleanup(kube_access_fini) struct kube_access a = load_one("server: 'https://h'", user);
+        ck_assert(!kube_access_runs_plugin(&a));
+        ck_assert_str_eq(a.unused_exec, "aws");
+        ck_assert_ptr_null(strstr(a.source, "aws"));
+    }
+}
+END_TEST
+
 START_TEST(no_file_at_all)
 {
     struct error err = load_fails("/nowhere/a:/nowhere/b");
@@ -278,9 +366,37 @@ static const struct {
     {"server: 'https://h', certificate-authority-data: aHVudGVyMg==", "", "expected PEM"},
     {"server: 'https://h', certificate-authority-data: " KEY_DATA, "", "without \"CERTIFICATE-----\""},
     {"server: 'https://h', certificate-authority: \"a\\tb\"", "", "control character"},
-    {"server: 'https://h'", "exec: {apiVersion: client.authentication.k8s.io/v1, command: aws, args: [hunter2]}",
-     ":6: users[\"u\"].user.exec: the plugin \"aws\" is not supported, nor is any other; give a tokenFile"},
-    {"server: 'https://h'", "exec: {}", "the plugin \"\" is not supported"},
+    {"server: 'https://h'", "exec: {}", ":6: users[\"u\"].user.exec: has no apiVersion: expected " V1},
+    {"server: 'https://h'", "exec: [a]", ":6: users[\"u\"].user.exec: expected an object"},
+    {"server: 'https://h'", "exec: aws", "users[\"u\"].user.exec: expected an object"},
+    {"server: 'https://h'", "exec: {apiVersion: a}, exec: {apiVersion: a}", "user.exec: is there twice"},
+    {"server: 'https://h'", "exec: {apiVersion: client.authentication.k8s.io/v1alpha1, command: aws}",
+     "exec.apiVersion: \"client.authentication.k8s.io/v1alpha1\" is not spoken any more: expected " V1},
+    {"server: 'https://h'", "exec: {apiVersion: " V1 ", interactiveMode: Never}", "user.exec: has no command"},
+    {"server: 'https://h'", "exec: {apiVersion: " V1 ", command: '', interactiveMode: Never}", "has no command"},
+    {"server: 'https://h'", "exec: {apiVersion: " V1 ", command: \"a\\nb\", interactiveMode: Never}",
+     "exec.command: holds a line break"},
+    {"server: 'https://h'", "exec: {apiVersion: " V1 ", command: aws, args: [hunter2]}",
+     "has no interactiveMode, which " V1},
+    {"server: 'https://h'", "exec: {apiVersion: " V1 ", command: aws, interactiveMode: Always}",
+     "exec.interactiveMode: Always: the plugin wants to ask somebody at a terminal"},
+    {"server: 'https://h'", "exec: {apiVersion: " V1 ", command: aws, interactiveMode: never}",
+     "interactiveMode: \"never\": expected Never or IfAvailable"},
+    {"server: 'https://h'", EXEC("args: hunter2"), "exec.args: expected a list"},
+    {"server: 'https://h'", EXEC("args: [a, {b: hunter2}]"), "exec.args: element 2 (line 6): expected a text"},
+    {"server: 'https://h'", EXEC("args: [a], args: [b]"), "exec.args: is there twice"},
+    {"server: 'https://h'", EXEC("env: {A: hunter2}"), "exec.env: expected a list"},
+    {"server: 'https://h'", EXEC("env: [hunter2]"), "exec.env: the variable in line 6: expected a name and a value"},
+    {"server: 'https://h'", EXEC("env: [{value: hunter2}]"), "expected a name and a value"},
+    {"server: 'https://h'", EXEC("env: [{name: A, value: [hunter2]}]"), "expected a name and a value"},
+    {"server: 'https://h'", EXEC("env: [{name: A, name: B, value: hunter2}]"), "expected a name and a value"},
+    {"server: 'https://h'", EXEC("env: [{name: '', value: hunter2}]"), "its name is empty or holds a '='"},
+    {"server: 'https://h'", EXEC("env: [{name: A=B, value: hunter2}]"), "its name is empty or holds a '='"},
+    {"server: 'https://h'", EXEC("provideClusterInfo: maybe"), "exec.provideClusterInfo: expected true or false"},
+    {"server: 'https://h'", EXEC("installHint: [a]"), "exec.installHint: expected a text"},
+    {"server: 'https://h', extensions: {}", EXEC(""), "clusters[\"k\"].cluster.extensions: expected a list"},
+    {"server: 'https://h'", "exec: {apiVersion: " V1 ", command: aws}, token: hunter2", "has no interactiveMode"},
+    {"server: 'https://h'", EXEC("") ", auth-provider: {name: oidc}", "user.auth-provider: the plugin \"oidc\""},
     {"server: 'https://h'", "auth-provider: {name: oidc}, token: hunter2", "user.auth-provider: the plugin \"oidc\""},
     {"server: 'https://h'", "as: root, token: hunter2", "user.as: impersonation is not supported"},
     {"server: 'https://h'", "as-groups: [a]", "user.as-groups: impersonation"},
@@ -474,6 +590,9 @@ static Suite *suite(void)
     tcase_add_test(t, a_context_may_have_no_user);
     tcase_add_test(t, a_relative_kubeconfig_has_relative_paths);
     tcase_add_test(t, the_first_file_wins);
+    tcase_add_test(t, an_exec_plugin);
+    tcase_add_test(t, where_the_plugin_is);
+    tcase_add_test(t, credentials_beside_a_plugin_come_first);
     tcase_add_test(t, no_file_at_all);
     tcase_add_loop_test(t, what_cannot_be_used_is_named, 0, array_len(refused));
     tcase_add_loop_test(t, broken_files_are_named_with_their_line, 0, array_len(broken));
