@@ -211,7 +211,7 @@ static int read_lines(const struct config *c, struct secret_file *ret_file, stru
                      name);
         return -1;
     }
-    if (secret_file_read(path, ret_file, &err) != 0) {
+    if (secret_file_read(path, SECRET_FILE_MAX_BYTES, ret_file, &err) != 0) {
         report_error(report, "%s: expected a readable file with lines " CREDENTIALS_LINE_EXPECTED "; %s", name,
                      err.message);
         return -1;

@@ -105,7 +105,7 @@ static int take_part(struct secret *s, struct secret_file *file, bool *ret_chang
 static int read_again(struct secret *s, bool *ret_changed, struct error *err)
 {
     cleanup(secret_file_fini) struct secret_file file;
-    if (secret_file_read(s->path, &file, err) != 0)
+    if (secret_file_read(s->path, SECRET_FILE_MAX_BYTES, &file, err) != 0)
         return -1;
     int rc = s->url == NULL ? take_whole(s, &file, ret_changed, err) : take_part(s, &file, ret_changed, err);
     if (rc == 0)

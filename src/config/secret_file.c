@@ -8,8 +8,6 @@
 
 #include "base/mem.h"
 
-#define MAX_BYTES (64u * 1024u)
-#define TEXT_BYTES (MAX_BYTES + 2) /* one more than allowed, and the NUL */
 #define SETTLED_SECONDS 2
 
 static struct secret_stamp stamp_of(const struct stat *st)
@@ -80,27 +78,30 @@ static int open_regular(const char *path, struct stat *ret, struct error *err)
 /* All at once into memory that is never moved: nothing of it stays behind in what was freed. */
 static int read_text(const char *path, struct secret_file *f, struct error *err)
 {
+    size_t max_bytes = f->size - 2;
     struct stat before, after = {0};
     int fd = open_regular(path, &before, err);
     if (fd < 0)
         return -1;
-    ssize_t len = read_all(fd, f->text, TEXT_BYTES - 1);
+    ssize_t len = read_all(fd, f->text, f->size - 1);
     int saved = len < 0 || fstat(fd, &after) != 0 ? errno : 0;
     close(fd);
     errno = saved;
     if (saved != 0)
         return error_set(err, ERROR_INVALID, "%s: %m", path);
-    if ((size_t)len > MAX_BYTES)
-        return error_set(err, ERROR_INVALID, "%s: is larger than 64 KiB, so it is not a secret", path);
+    if ((size_t)len > max_bytes)
+        return error_set(err, ERROR_INVALID, "%s: is larger than %zu KiB, so it is not what is wanted here", path,
+                         max_bytes / 1024);
     f->len = (size_t)len;
     f->text[len] = '\0';
     f->stamp = settled_stamp(&before, &after);
     return 0;
 }
 
-int secret_file_read(const char *path, struct secret_file *ret, struct error *err)
+int secret_file_read(const char *path, size_t max_bytes, struct secret_file *ret, struct error *err)
 {
-    *ret = (struct secret_file){.text = mem_alloc(TEXT_BYTES)};
+    size_t size = max_bytes + 2; /* one more than allowed, and the NUL */
+    *ret = (struct secret_file){.text = mem_alloc(size), .size = size};
     int rc = read_text(path, ret, err);
     if (rc != 0)
         secret_file_fini(ret);
@@ -110,7 +111,7 @@ int secret_file_read(const char *path, struct secret_file *ret, struct error *er
 void secret_file_fini(struct secret_file *f)
 {
     if (f->text != NULL)
-        explicit_bzero(f->text, TEXT_BYTES);
+        explicit_bzero(f->text, f->size);
     free(f->text);
     *f = (struct secret_file){0};
 }

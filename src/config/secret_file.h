@@ -18,14 +18,17 @@ struct secret_stamp {
     struct timespec mtime;
 };
 
+#define SECRET_FILE_MAX_BYTES (64u * 1024u) /* enough for any password or token */
+
 struct secret_file {
     char *text; /* NUL-terminated; may hold NULs */
     size_t len;
+    size_t size;               /* of the memory at text */
     struct secret_stamp stamp; /* zero where it cannot be told by it whether the file changes from here on */
 };
 
-/* -1 with ERROR_INVALID naming the path: unreadable, no regular file, over 64 KiB; *ret is empty then. */
-int secret_file_read(const char *path, struct secret_file *ret, struct error *err) must_check;
+/* -1 with ERROR_INVALID naming the path: unreadable, no regular file, over max_bytes; *ret is empty then. */
+int secret_file_read(const char *path, size_t max_bytes, struct secret_file *ret, struct error *err) must_check;
 void secret_file_fini(struct secret_file *f); /* wipes */
 
 /* Whether the file that is there now looks as it did. */

@@ -2,22 +2,22 @@
 
 #include <stdlib.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "config/kubeconfig.h"
 #include "config/secret.h"
 #include "kube/watch.h"
-#include "net/pem.h"
+#include "net/tls_files.h"
 
-#define MAX_PEM_BYTES (1u << 20)
 #define TOKEN_LOG_PERIOD_MS 300000
 
 struct kube_client {
     struct http *http;
     const struct log *log;
     struct http_endpoint endpoint;
+    struct tls_files *tls;
+    int64_t server_not_after_s;
     struct secret token;
     char *username, *password;
     bool refused; /* a 401 came since the token was read */
@@ -27,41 +27,24 @@ struct kube_client {
 
 /* ---- TLS material ---- */
 
-static int load_pem(const struct kube_pem *from, const char *what, char **ret, struct error *err)
+static struct tls_source source(const char *name, const struct kube_pem *from)
 {
-    if (from->path == NULL || from->text != NULL) {
-        *ret = mem_strdup(from->text);
-        return 0;
-    }
-    cleanup(buf_wipe) struct buf file;
-    buf_init(&file, MAX_PEM_BYTES);
-    if (buf_read_file(&file, from->path) != 0)
-        return error_set(err, ERROR_FATAL, "%s %s: cannot be read: %m", what, from->path);
-    *ret = mem_strdup(buf_str(&file));
-    return 0;
+    return (struct tls_source){.name = name, .text = from->text, .path = from->path};
 }
 
-static const char *place(const struct kube_pem *pem)
+static int load_tls(struct kube_client *c, const struct kube_access *a, struct error *err)
 {
-    return pem->text == NULL && pem->path != NULL ? pem->path : "given inline";
-}
-
-static int load_tls(struct http_tls *tls, const struct kube_access *a, struct error *err)
-{
-    tls->server_name = mem_strdup(a->server_name);
-    tls->insecure = a->insecure;
-    if (load_pem(&a->ca, "CA", &tls->ca_pem, err) != 0 ||
-        load_pem(&a->cert, "client certificate", &tls->cert_pem, err) != 0 ||
-        load_pem(&a->key, "client key", &tls->key_pem, err) != 0)
+    const struct tls_files_options options = {.peer = "Kubernetes API",
+                                              .ca = source("CA", &a->ca),
+                                              .cert = source("client certificate", &a->cert),
+                                              .key = source("client key", &a->key),
+                                              .server_name = a->server_name,
+                                              .insecure = a->insecure};
+    c->tls = tls_files_new(&options, err);
+    if (c->tls == NULL)
         return -1;
-    if (tls->ca_pem != NULL && pem_check_certificates(tls->ca_pem, err) != 0)
-        return error_prefix(err, "CA %s", place(&a->ca));
-    if (tls->cert_pem != NULL && pem_check_certificates(tls->cert_pem, err) != 0)
-        return error_prefix(err, "client certificate %s", place(&a->cert));
-    if ((tls->cert_pem == NULL) != (tls->key_pem == NULL))
-        return error_set(err, ERROR_FATAL, "a client certificate needs its key, and the other way round");
-    if (tls->key_pem != NULL && pem_check_key(tls->key_pem, tls->cert_pem, err) != 0)
-        return error_prefix(err, "client key %s", place(&a->key));
+    c->endpoint.tls = tls_files_current(c->tls);
+    c->endpoint.server_not_after_s = &c->server_not_after_s;
     return 0;
 }
 
@@ -75,11 +58,7 @@ static int load_token(struct kube_client *c, const struct kube_access *a, struct
         return 0;
     }
     secret_set_path(&c->token, a->token_path);
-    if (secret_refresh(&c->token, true, NULL, err) == 0)
-        return 0;
-    if (err != NULL)
-        err->kind = ERROR_FATAL;
-    return error_prefix(err, "token");
+    return secret_refresh(&c->token, true, NULL, err) == 0 ? 0 : error_prefix(err, "token");
 }
 
 struct kube_client *kube_client_new(struct http *http, const struct kube_access *access, const struct log *log,
@@ -93,7 +72,8 @@ struct kube_client *kube_client_new(struct http *http, const struct kube_access 
     c->endpoint.proxy_url = mem_strdup(access->proxy_url);
     c->username = mem_strdup(access->username);
     c->password = mem_strdup(access->password);
-    if (load_tls(&c->endpoint.tls, access, err) != 0 || load_token(c, access, err) != 0) {
+    c->server_not_after_s = INT64_MAX;
+    if (load_tls(c, access, err) != 0 || load_token(c, access, err) != 0) {
         error_prefix(err, "Kubernetes API, %s", access->source);
         kube_client_free(c);
         return NULL;
@@ -109,6 +89,7 @@ void kube_client_free(struct kube_client *c)
     if (c == NULL)
         return;
     http_endpoint_fini(&c->endpoint);
+    tls_files_free(c->tls);
     secret_fini(&c->token);
     free(c->username);
     mem_wipe_free(c->password);
@@ -141,6 +122,7 @@ struct http_request *kube_client_start(struct kube_client *c, struct http_reques
                                        const struct http_callbacks *callbacks, void *arg, struct error *err)
 {
     refresh_token(c);
+    tls_files_follow(c->tls, c->log);
     options->bearer_token = c->token.value;
     if (c->token.value == NULL) {
         options->basic_user = c->username;
@@ -152,6 +134,16 @@ struct http_request *kube_client_start(struct kube_client *c, struct http_reques
 void kube_client_credentials_refused(struct kube_client *c)
 {
     c->refused = true;
+}
+
+struct tls_files *kube_client_tls(struct kube_client *c)
+{
+    return c->tls;
+}
+
+int64_t kube_client_server_not_after_s(const struct kube_client *c)
+{
+    return c->server_not_after_s;
 }
 
 const char *kube_client_server(const struct kube_client *c)

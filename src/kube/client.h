@@ -11,11 +11,12 @@
 
 struct kube_access;
 struct kube_client;
+struct tls_files;
 struct watch_server;
 
-/* Takes what it needs from access (copied; files are read now). ERROR_FATAL: CA, client certificate or key unreadable or not
- * PEM, token file unreadable. The token file alone is looked at again, before each request; where that fails later, the last
- * token stays. */
+/* Takes what it needs from access (copied; files are read now). ERROR_INVALID: CA, client certificate or key unreadable, not
+ * PEM or not of one another, token file unreadable. All these files are looked at again before each request; where that fails
+ * later, the last token, or the last set of TLS material, stays. */
 struct kube_client *kube_client_new(struct http *http, const struct kube_access *access, const struct log *log,
                                     struct error *err) must_check;
 void kube_client_free(struct kube_client *c);
@@ -26,6 +27,11 @@ struct http_request *kube_client_start(struct kube_client *c, struct http_reques
 
 /* After a 401: the next request reads the token file again whatever its age. */
 void kube_client_credentials_refused(struct kube_client *c);
+
+struct tls_files *kube_client_tls(struct kube_client *c); /* for its expiry, and for a pair that a plugin gives */
+
+/* When the certificate ends that the server showed last, in seconds since the Unix epoch; INT64_MAX where none was seen. */
+int64_t kube_client_server_not_after_s(const struct kube_client *c);
 
 const char *kube_client_server(const struct kube_client *c); /* for messages */
 

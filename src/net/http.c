@@ -104,6 +104,7 @@ static int on_connected(void *arg, char *peer_ip, char *own_ip, int peer_port, i
     (void)own_ip;
     (void)peer_port;
     (void)own_port;
+    http_note_server_certificate(q);
     q->withheld = q->may_send != NULL && !q->may_send(q->may_send_arg);
     return q->withheld ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
@@ -285,7 +286,7 @@ static void set_callbacks(struct http_request *q)
     curl_easy_setopt(q->easy, CURLOPT_HEADERDATA, q);
     curl_easy_setopt(q->easy, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(q->easy, CURLOPT_WRITEDATA, q);
-    if (q->may_send != NULL) {
+    if (q->may_send != NULL || q->server_not_after_s != NULL) {
         curl_easy_setopt(q->easy, CURLOPT_PREREQFUNCTION, on_connected);
         curl_easy_setopt(q->easy, CURLOPT_PREREQDATA, q);
     }
@@ -310,18 +311,19 @@ struct http_request *http_start(struct http *http, const struct http_endpoint *e
     q->started_us = clock_mono_us();
     q->url = mem_printf("%s%s", endpoint->base_url, options->path);
     q->unix_socket = mem_strdup(endpoint->unix_socket);
+    q->server_not_after_s = endpoint->server_not_after_s;
     snprintf(q->method, sizeof(q->method), "%s", options->method);
     buf_init(&q->body, options->max_body_bytes != 0 ? options->max_body_bytes : DEFAULT_MAX_BODY_BYTES);
     LIST_INSERT_HEAD(&http->requests, q, entry);
     curl_easy_setopt(easy, CURLOPT_USERAGENT, http->user_agent);
     set_connection(q, endpoint, options);
-    set_headers(q, options);
-    set_method(q, options);
-    set_callbacks(q);
-    if (http_set_tls(q, endpoint, err) != 0) {
+    if (http_set_tls(q, endpoint->tls, err) != 0) {
         http_request_free(q);
         return NULL;
     }
+    set_headers(q, options);
+    set_method(q, options);
+    set_callbacks(q);
     CURLMcode code = curl_multi_add_handle(http->multi, easy);
     if (code != CURLM_OK) {
         error_set(err, ERROR_RETRY, "%s %s: %s", q->method, q->url, curl_multi_strerror(code));

@@ -47,8 +47,10 @@ struct http_request {
 void http_request_finished(struct http_request *q, CURLcode code);
 void http_request_free(struct http_request *q);
 
-/* How the server is trusted and who we are to it (http_tls.c). Before the headers are set. -1: a name that cannot be used. */
-int http_set_tls(struct http_request *q, const struct http_endpoint *endpoint, struct error *err) must_check;
+/* How the server is trusted and who we are to it (http_tls.c); before the headers are set. -1: a name that cannot be used. */
+int http_set_tls(struct http_request *q, const struct http_tls *tls, struct error *err) must_check;
+/* Once connected: when the server's certificate ends. */
+void http_note_server_certificate(struct http_request *q);
 
 /* TCP_USER_TIMEOUT and close-on-exec on every socket of the request. */
 void http_set_socket_options(struct http_request *q);

@@ -2,6 +2,7 @@
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/ssl.h>
 #include <openssl/x509.h>
 
 static void bio_free_ptr(BIO **b)
@@ -17,6 +18,16 @@ static void x509_free_ptr(X509 **x)
 static void key_free_ptr(EVP_PKEY **k)
 {
     EVP_PKEY_free(*k);
+}
+
+static void context_free_ptr(SSL_CTX **c)
+{
+    SSL_CTX_free(*c);
+}
+
+static void time_free_ptr(ASN1_TIME **t)
+{
+    ASN1_TIME_free(*t);
 }
 
 /* OpenSSL's own word for what just failed. */
@@ -61,6 +72,15 @@ static int no_passphrase(char *buf, int size, int writing, void *arg)
     return -1;
 }
 
+/* What libcurl will do with them: this knows what else OpenSSL does not like, such as a short key or an old signature. */
+static int check_use(X509 *x, EVP_PKEY *key, struct error *err)
+{
+    cleanup(context_free_ptr) SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+    if (context != NULL && SSL_CTX_use_certificate(context, x) == 1 && SSL_CTX_use_PrivateKey(context, key) == 1)
+        return 0;
+    return error_set(err, ERROR_FATAL, "OpenSSL does not take the client certificate: %s", why());
+}
+
 int pem_check_key(const char *key_pem, const char *cert_pem, struct error *err)
 {
     cleanup(bio_free_ptr) BIO *cert_in = reader(cert_pem), *key_in = reader(key_pem);
@@ -72,6 +92,32 @@ int pem_check_key(const char *key_pem, const char *cert_pem, struct error *err)
                            why());
     else if (x == NULL || X509_check_private_key(x, key) != 1)
         status = error_set(err, ERROR_FATAL, "the private key does not belong to the client certificate");
+    else
+        status = check_use(x, key, err);
     ERR_clear_error();
     return status;
+}
+
+int64_t pem_certificate_not_after_s(const X509 *x)
+{
+    cleanup(time_free_ptr) ASN1_TIME *epoch = ASN1_TIME_set(NULL, 0);
+    int days = 0, seconds = 0;
+    if (epoch == NULL || ASN1_TIME_diff(&days, &seconds, epoch, X509_get0_notAfter(x)) != 1)
+        return INT64_MAX;
+    return (int64_t)days * 86400 + seconds;
+}
+
+int64_t pem_not_after_s(const char *pem, bool of_all)
+{
+    cleanup(bio_free_ptr) BIO *in = reader(pem);
+    int64_t soonest = INT64_MAX;
+    do {
+        cleanup(x509_free_ptr) X509 *x = PEM_read_bio_X509(in, NULL, NULL, NULL);
+        if (x == NULL)
+            break;
+        int64_t end = pem_certificate_not_after_s(x);
+        soonest = end < soonest ? end : soonest;
+    } while (of_all);
+    ERR_clear_error();
+    return soonest;
 }

@@ -397,7 +397,8 @@ START_TEST(bad_server_name_is_named)
 {
     struct error err = {0};
     char url[] = "https://127.0.0.1:1", name[] = "a b/c";
-    struct http_endpoint endpoint = {.base_url = url, .tls = {.server_name = name}};
+    struct http_tls tls = {.server_name = name};
+    struct http_endpoint endpoint = {.base_url = url, .tls = &tls};
     struct http_request_options options = {.method = "GET", .path = "/"};
     ck_assert_ptr_null(http_start(http, &endpoint, &options, &collect, &seen, &err));
     ck_assert_ptr_nonnull(strstr(err.message, "a b/c"));

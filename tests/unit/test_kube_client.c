@@ -246,7 +246,7 @@ static void assert_refused(const char *first, const char *second)
 {
     struct error err = {0};
     ck_assert_ptr_null(kube_client_new(http, &access_to, &log_to_file, &err));
-    ck_assert_int_eq(err.kind, ERROR_FATAL);
+    ck_assert_int_eq(err.kind, ERROR_INVALID);
     ck_assert_msg(strstr(err.message, first) != NULL, "%s has no %s", err.message, first);
     ck_assert_msg(strstr(err.message, second) != NULL, "%s has no %s", err.message, second);
     ck_assert_ptr_nonnull(strstr(err.message, access_to.source));

@@ -1,0 +1,91 @@
+/* TLS of a request: libcurl with OpenSSL. */
+#include <openssl/ssl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "net/http_internal.h"
+#include "net/pem.h"
+
+static void set_blob(CURL *easy, CURLoption option, const char *pem, unsigned flags)
+{
+    if (pem == NULL)
+        return;
+    struct curl_blob blob = {.data = (void *)(uintptr_t)pem, .len = strlen(pem), .flags = flags};
+    curl_easy_setopt(easy, option, &blob);
+}
+
+/* The Host header stays that of the URL, as with other clients of Kubernetes: the name is for TLS alone. */
+static void keep_host_header(struct http_request *q, const char *host, const char *port)
+{
+    char *line = port != NULL ? mem_printf("Host: %s:%s", host, port) : mem_printf("Host: %s", host);
+    q->headers = curl_slist_append(q->headers, line);
+    free(line);
+}
+
+/* libcurl has no option for the name that TLS verifies: that name goes into the URL, and CONNECT_TO leads to the address. */
+static int set_server_name(struct http_request *q, const char *server_name, struct error *err)
+{
+    CURLU *u = curl_url();
+    char *host = NULL, *port = NULL, *given_port = NULL, *url = NULL;
+    char *name = str_ip_family(server_name) == AF_INET6 ? mem_printf("[%s]", server_name) : mem_strdup(server_name);
+    int status = -1;
+    if (u != NULL && curl_url_set(u, CURLUPART_URL, q->url, 0) == CURLUE_OK &&
+        curl_url_get(u, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
+        curl_url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK &&
+        curl_url_set(u, CURLUPART_HOST, name, 0) == CURLUE_OK && curl_url_get(u, CURLUPART_URL, &url, 0) == CURLUE_OK) {
+        char *rule = mem_printf("%s:%s:%s:%s", name, port, host, port);
+        q->connect_to = curl_slist_append(NULL, rule);
+        free(rule);
+        curl_easy_setopt(q->easy, CURLOPT_CONNECT_TO, q->connect_to);
+        curl_easy_setopt(q->easy, CURLOPT_URL, url);
+        if (curl_url_get(u, CURLUPART_PORT, &given_port, 0) != CURLUE_OK)
+            given_port = NULL;
+        keep_host_header(q, host, given_port);
+        status = 0;
+    } else {
+        error_set(err, ERROR_INVALID, "%s: TLS server name \"%s\" cannot be used", q->url, server_name);
+    }
+    free(name);
+    curl_free(host);
+    curl_free(port);
+    curl_free(given_port);
+    curl_free(url);
+    curl_url_cleanup(u);
+    return status;
+}
+
+void http_note_server_certificate(struct http_request *q)
+{
+    struct curl_tlssessioninfo *session = NULL;
+    if (q->server_not_after_s == NULL || curl_easy_getinfo(q->easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK ||
+        session == NULL || session->backend != CURLSSLBACKEND_OPENSSL || session->internals == NULL)
+        return;
+    const X509 *x = SSL_get0_peer_certificate(session->internals);
+    if (x != NULL)
+        *q->server_not_after_s = pem_certificate_not_after_s(x);
+}
+
+int http_set_tls(struct http_request *q, const struct http_tls *tls, struct error *err)
+{
+    static const struct http_tls none;
+    if (tls == NULL)
+        tls = &none;
+    if (!str_has_prefix(q->url, "https:"))
+        return 0;
+    curl_easy_setopt(q->easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    curl_easy_setopt(q->easy, CURLOPT_SSL_VERIFYPEER, tls->insecure ? 0L : 1L);
+    curl_easy_setopt(q->easy, CURLOPT_SSL_VERIFYHOST, tls->insecure ? 0L : 2L);
+    /* A session that is taken up again is verified by what was believed then, and shows the certificate of then. */
+    curl_easy_setopt(q->easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
+    if (tls->ca_pem != NULL) {
+        curl_easy_setopt(q->easy, CURLOPT_CAPATH, NULL);
+        set_blob(q->easy, CURLOPT_CAINFO_BLOB, tls->ca_pem, CURL_BLOB_COPY);
+    }
+    set_blob(q->easy, CURLOPT_SSLCERT_BLOB, tls->cert_pem, CURL_BLOB_COPY);
+    q->key_pem = mem_strdup(tls->key_pem);
+    set_blob(q->easy, CURLOPT_SSLKEY_BLOB, q->key_pem, CURL_BLOB_NOCOPY);
+    return tls->server_name != NULL ? set_server_name(q, tls->server_name, err) : 0;
+}

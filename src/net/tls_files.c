@@ -1,0 +1,298 @@
+#include "net/tls_files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "config/secret_file.h"
+#include "net/pem.h"
+
+#define MAX_PEM_BYTES (1u << 20) /* the whole trust store of a system is a quarter of that */
+#define TROUBLE_LOG_PERIOD_MS 300000
+
+enum part { CA, CERT, KEY, PARTS };
+
+struct source {
+    char *name, *text, *path; /* path NULL: never read again */
+};
+
+/* What was read at one time. */
+struct set {
+    char *pem[PARTS]; /* NULL: none */
+    struct secret_stamp stamps[PARTS];
+};
+
+struct tls_files {
+    char *peer, *server_name;
+    struct source sources[PARTS];
+    struct set used;
+    struct http_tls tls; /* what requests get; its texts are those of `used` */
+    int64_t ca_not_after_s, client_not_after_s;
+    /* Files that were read well and cannot be used: as long as they look the same they are not tried again. */
+    bool refused;
+    struct secret_stamp refused_stamps[PARTS];
+    struct error refused_why;
+    struct log_limit trouble;
+    bool expiry_told;
+};
+
+static void set_fini(struct set *s)
+{
+    for (int i = 0; i < PARTS; i++)
+        mem_wipe_free(s->pem[i]);
+    *s = (struct set){0};
+}
+
+/* ---- reading and checking ---- */
+
+static const char *place(const struct source *s)
+{
+    return s->path != NULL ? s->path : "given inline";
+}
+
+/* The kind is that of a bad setting at start and of a bad file later: the same again will fail the same way. */
+static int blame(const struct source *s, struct error *err)
+{
+    if (err != NULL)
+        err->kind = ERROR_INVALID;
+    return error_prefix(err, "%s %s", s->name, place(s));
+}
+
+static int read_file(const struct source *s, char **ret_pem, struct secret_stamp *ret_stamp, struct error *err)
+{
+    cleanup(secret_file_fini) struct secret_file file;
+    if (secret_file_read(s->path, MAX_PEM_BYTES, &file, err) != 0)
+        return error_prefix(err, "%s", s->name);
+    if (strlen(file.text) != file.len)
+        return error_set(err, ERROR_INVALID, "%s %s: holds a NUL byte, so it is no PEM text", s->name, s->path);
+    *ret_pem = mem_strdup(file.text);
+    *ret_stamp = file.stamp;
+    return 0;
+}
+
+/* *ret is to be freed in either case. */
+static int read_set(const struct tls_files *t, struct set *ret, struct error *err)
+{
+    *ret = (struct set){0};
+    for (int i = 0; i < PARTS; i++) {
+        const struct source *s = &t->sources[i];
+        if (s->path == NULL)
+            ret->pem[i] = mem_strdup(s->text);
+        else if (read_file(s, &ret->pem[i], &ret->stamps[i], err) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int check_set(const struct tls_files *t, const struct set *set, struct error *err)
+{
+    const struct source *s = t->sources;
+    if ((set->pem[CERT] == NULL) != (set->pem[KEY] == NULL)) {
+        enum part there = set->pem[CERT] != NULL ? CERT : KEY, missing = there == CERT ? KEY : CERT;
+        return error_set(err, ERROR_INVALID,
+                         "%s is given and %s is not: a client certificate needs its key, and the other way round",
+                         s[there].name, s[missing].name);
+    }
+    for (int i = CA; i <= CERT; i++)
+        if (set->pem[i] != NULL && pem_check_certificates(set->pem[i], err) != 0)
+            return blame(&s[i], err);
+    if (set->pem[KEY] != NULL && pem_check_key(set->pem[KEY], set->pem[CERT], err) != 0)
+        return blame(&s[KEY], err);
+    return 0;
+}
+
+static void use(struct tls_files *t, struct set *fresh)
+{
+    set_fini(&t->used);
+    t->used = *fresh;
+    *fresh = (struct set){0};
+    t->tls.ca_pem = t->used.pem[CA];
+    t->tls.cert_pem = t->used.pem[CERT];
+    t->tls.key_pem = t->used.pem[KEY];
+    t->ca_not_after_s = t->tls.ca_pem != NULL ? pem_not_after_s(t->tls.ca_pem, true) : INT64_MAX;
+    t->client_not_after_s = t->tls.cert_pem != NULL ? pem_not_after_s(t->tls.cert_pem, false) : INT64_MAX;
+    t->expiry_told = false;
+}
+
+/* ---- life ---- */
+
+static void source_init(struct source *to, const struct tls_source *from)
+{
+    to->name = mem_strdup(from->name);
+    to->text = mem_strdup(from->text);
+    to->path = from->text == NULL ? mem_strdup(from->path) : NULL;
+}
+
+static void source_fini(struct source *s)
+{
+    free(s->name);
+    mem_wipe_free(s->text);
+    free(s->path);
+}
+
+struct tls_files *tls_files_new(const struct tls_files_options *o, struct error *err)
+{
+    struct tls_files *t = mem_alloc(sizeof(*t));
+    t->peer = mem_strdup(o->peer);
+    source_init(&t->sources[CA], &o->ca);
+    source_init(&t->sources[CERT], &o->cert);
+    source_init(&t->sources[KEY], &o->key);
+    t->tls.server_name = t->server_name = mem_strdup(o->server_name);
+    t->tls.insecure = o->insecure;
+    t->trouble.period_ms = TROUBLE_LOG_PERIOD_MS;
+    cleanup(set_fini) struct set fresh;
+    if (read_set(t, &fresh, err) != 0 || check_set(t, &fresh, err) != 0) {
+        tls_files_free(t);
+        return NULL;
+    }
+    use(t, &fresh);
+    return t;
+}
+
+void tls_files_free(struct tls_files *t)
+{
+    if (t == NULL)
+        return;
+    set_fini(&t->used);
+    for (int i = 0; i < PARTS; i++)
+        source_fini(&t->sources[i]);
+    free(t->server_name);
+    free(t->peer);
+    free(t);
+}
+
+/* ---- reading again ---- */
+
+static bool look_like(const struct tls_files *t, const struct secret_stamp *stamps)
+{
+    for (int i = 0; i < PARTS; i++)
+        if (t->sources[i].path != NULL && !secret_file_unchanged(t->sources[i].path, &stamps[i]))
+            return false;
+    return true;
+}
+
+static bool same_text(const struct set *a, const struct set *b)
+{
+    for (int i = 0; i < PARTS; i++)
+        if (!str_eq(a->pem[i], b->pem[i]))
+            return false;
+    return true;
+}
+
+static int refuse(struct tls_files *t, const struct set *fresh, const struct error *why)
+{
+    t->refused = true;
+    t->refused_why = *why;
+    memcpy(t->refused_stamps, fresh->stamps, sizeof(t->refused_stamps));
+    return -1;
+}
+
+/* Renewed, unchanged after all, or refused. */
+static int read_again(struct tls_files *t, bool *ret_renewed, struct error *err)
+{
+    cleanup(set_fini) struct set fresh;
+    struct error why = {0};
+    if (read_set(t, &fresh, err) != 0)
+        return -1;
+    if (same_text(&fresh, &t->used)) {
+        memcpy(t->used.stamps, fresh.stamps, sizeof(t->used.stamps));
+        return 0;
+    }
+    if (check_set(t, &fresh, &why) != 0) {
+        if (err != NULL)
+            *err = why;
+        return refuse(t, &fresh, &why);
+    }
+    use(t, &fresh);
+    *ret_renewed = true;
+    return 0;
+}
+
+int tls_files_refresh(struct tls_files *t, bool *ret_renewed, struct error *err)
+{
+    bool renewed = false;
+    int status = 0;
+    if (!look_like(t, t->used.stamps)) {
+        if (t->refused && look_like(t, t->refused_stamps)) {
+            if (err != NULL)
+                *err = t->refused_why;
+            return -1;
+        }
+        t->refused = false;
+        status = read_again(t, &renewed, err);
+    }
+    if (status == 0 && ret_renewed != NULL)
+        *ret_renewed = renewed;
+    return status;
+}
+
+int tls_files_set_pair(struct tls_files *t, const char *cert_pem, const char *key_pem, struct error *err)
+{
+    cleanup(set_fini) struct set fresh = {
+        .pem = {mem_strdup(t->used.pem[CA]), mem_strdup(cert_pem), mem_strdup(key_pem)},
+        .stamps = {t->used.stamps[CA]},
+    };
+    if (check_set(t, &fresh, err) != 0)
+        return -1;
+    for (int i = CERT; i <= KEY; i++) {
+        mem_wipe_free(t->sources[i].text);
+        free(t->sources[i].path);
+        t->sources[i].path = NULL;
+        t->sources[i].text = mem_strdup(fresh.pem[i]);
+    }
+    t->refused = false;
+    use(t, &fresh);
+    return 0;
+}
+
+/* ---- the log ---- */
+
+static void tell_expired(struct tls_files *t, const struct log *log)
+{
+    int64_t now_s = (int64_t)(clock_wall_ms() / 1000);
+    bool ca = t->ca_not_after_s <= now_s, client = t->client_not_after_s <= now_s;
+    if (t->expiry_told || (!ca && !client))
+        return;
+    t->expiry_told = true;
+    const struct source *s = &t->sources[client ? CERT : CA];
+    log_warn(log, "a TLS certificate has expired", log_str("peer", t->peer), log_str("certificate", s->name),
+             log_str("file", s->path),
+             log_int("seconds_ago", now_s - (client ? t->client_not_after_s : t->ca_not_after_s)));
+}
+
+void tls_files_follow(struct tls_files *t, const struct log *log)
+{
+    struct error err = {0};
+    bool renewed = false;
+    unsigned held_back;
+    if (t == NULL)
+        return;
+    if (tls_files_refresh(t, &renewed, &err) != 0) {
+        if (log_limit_pass(&t->trouble, clock_mono_ms(), err.message, &held_back))
+            log_warn(log, "TLS files changed and cannot be used; the last ones stay in use", log_str("peer", t->peer),
+                     log_str("error", err.message), log_if(held_back > 0, log_int("times_before", held_back)));
+    } else {
+        log_limit_reset(&t->trouble);
+        if (renewed)
+            log_info(log, "TLS files were renewed; new connections use them", log_str("peer", t->peer),
+                     log_str("ca", t->sources[CA].path), log_str("certificate", t->sources[CERT].path));
+    }
+    tell_expired(t, log);
+}
+
+const struct http_tls *tls_files_current(const struct tls_files *t)
+{
+    return &t->tls;
+}
+
+int64_t tls_files_ca_not_after_s(const struct tls_files *t)
+{
+    return t->ca_not_after_s;
+}
+
+int64_t tls_files_client_not_after_s(const struct tls_files *t)
+{
+    return t->client_not_after_s;
+}
