@@ -11,6 +11,7 @@
 #include "config/secret.h"
 #include "dataplane/codec.h"
 #include "net/timer.h"
+#include "net/tls_files.h"
 
 #define CONNECT_TIMEOUT_MS 5000
 #define TOTAL_TIMEOUT_MS 30000 /* a commit runs `haproxy -c` on the whole configuration */
@@ -21,6 +22,8 @@
 struct dataplane_client {
     struct http *http;
     struct http_endpoint endpoint;
+    struct tls_files *tls; /* NULL: none */
+    int64_t server_not_after_s;
     char *url; /* as the operator gave it, for messages */
     struct secret *username, *password, *token;
     const struct log *log;
@@ -227,6 +230,7 @@ static int start(struct dataplane_client *c, const char *json, struct error *err
     set_gate(c, &o);
     if (set_credentials(c, &o, err) != 0)
         return -1;
+    tls_files_follow(c->tls, c->log);
     c->request = http_start(c->http, &c->endpoint, &o, &callbacks, c, err);
     return c->request != NULL ? 0 : -1;
 }
@@ -259,6 +263,11 @@ void dataplane_cancel(struct dataplane_client *c)
     forget_request(c);
 }
 
+int64_t dataplane_client_server_not_after_s(const struct dataplane_client *c)
+{
+    return c->server_not_after_s;
+}
+
 const char *dataplane_client_url(const struct dataplane_client *c)
 {
     return c->url;
@@ -278,6 +287,7 @@ struct dataplane_client *dataplane_client_new(struct event_base *base, struct ht
                                    .url = mem_strdup(o->url != NULL ? o->url : o->unix_socket),
                                    .username = o->username,
                                    .password = o->password,
+                                   .server_not_after_s = INT64_MAX,
                                    .token = o->token,
                                    .log = o->log,
                                    .events = o->events,
@@ -285,6 +295,11 @@ struct dataplane_client *dataplane_client_new(struct event_base *base, struct ht
                                    .secret_warning = {.period_ms = SECRET_WARNING_PERIOD_MS}};
     c->endpoint.base_url = mem_strdup(o->unix_socket != NULL ? "http://localhost" : o->url);
     c->endpoint.unix_socket = mem_strdup(o->unix_socket);
+    if (str_has_prefix(c->endpoint.base_url, "https://")) {
+        c->tls = o->tls;
+        c->endpoint.tls = o->tls != NULL ? tls_files_current(o->tls) : NULL;
+        c->endpoint.server_not_after_s = &c->server_not_after_s;
+    }
     timer_init(&c->later, base, tell_start_error, c);
     return c;
 }

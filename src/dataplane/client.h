@@ -13,6 +13,7 @@
 
 struct event_base;
 struct secret;
+struct tls_files;
 struct dataplane_client;
 
 #define DATAPLANE_API "/v3/services/haproxy"
@@ -48,6 +49,7 @@ struct dataplane_client_options {
     const char *unix_socket; /* path; NULL: TCP */
     /* Borrowed, outlive the client, may be NULL. A token wins over a username; neither set: no credentials are sent. */
     struct secret *username, *password, *token;
+    struct tls_files *tls; /* of https; borrowed, shared, followed before each request; NULL: the system's trust */
     const struct log *log; /* borrowed; may be NULL */
     struct dataplane_client_events events;
     struct dataplane_gate gate;
@@ -70,6 +72,9 @@ void dataplane_cancel(struct dataplane_client *c);
 
 /* After 401/403: the files are read again before the next request. True where that gave other credentials. */
 bool dataplane_credentials_refused(struct dataplane_client *c);
+
+/* When the certificate ends that the server showed last, in seconds since the Unix epoch; INT64_MAX where none was seen. */
+int64_t dataplane_client_server_not_after_s(const struct dataplane_client *c);
 
 const char *dataplane_client_url(const struct dataplane_client *c);
 
