@@ -1,0 +1,46 @@
+/* A Lease of anybody: what is taken can be written again, and is the same when it is read once more. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "kube/lease.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool good)
+{
+    if (!good)
+        abort();
+}
+
+static void edit(const char *json, size_t len, const struct lease *l)
+{
+    struct error err = {0};
+    struct lease again;
+    char *text = lease_encode(json, len, l, &err);
+    check(text != NULL);
+    check(lease_decode(text, strlen(text), &again, &err) == 0);
+    check(lease_same_record(l, &again) && str_eq(l->version, again.version));
+    free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct error err = {0};
+    struct lease l;
+    char *json = malloc(size + 1); /* exactly: a step over its end shows */
+    char *exact = size > 0 ? realloc(json, size) : json;
+    memcpy(exact, data, size);
+    if (lease_decode(exact, size, &l, &err) == 0) {
+        check(l.duration_s >= 0 && l.transitions >= 0 && l.version[0] != '\0');
+        edit(exact, size, &l);
+        l.transitions = 5;
+        memcpy(l.holder, "me", 3);
+        edit(exact, size, &l);
+    } else {
+        check(err.kind == ERROR_INVALID && err.message[0] != '\0');
+    }
+    free(exact);
+    return 0;
+}
