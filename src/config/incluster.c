@@ -1,14 +1,18 @@
 /* The way from inside a pod to the API (kube_access_in_cluster of config/kubeconfig.h). */
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "config/environment.h"
 #include "config/kubeconfig.h"
+#include "config/names.h"
 
 #define ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
+#define NAMESPACE_MAX_BYTES 256
 
 static int check_readable(const char *path, struct error *err)
 {
@@ -27,6 +31,23 @@ static int check_host(const char *host, struct error *err)
         return 0;
     return error_set(err, ERROR_FATAL, "in-cluster: KUBERNETES_SERVICE_HOST: \"%s\" is no IP address and no host name",
                      host);
+}
+
+/* NULL where it cannot be told: nothing but a default comes of it. */
+static char *read_namespace(const char *dir)
+{
+    cleanup(mem_free_ptr) char *path = mem_printf("%s/namespace", dir);
+    cleanup(buf_fini) struct buf text, note;
+    buf_init(&text, NAMESPACE_MAX_BYTES);
+    buf_init(&note, 0);
+    if (buf_read_file(&text, path) != 0)
+        return NULL;
+    size_t len = strcspn(buf_str(&text), "\r\n");
+    char *name = mem_strndup(buf_str(&text), len);
+    if (name_check_label(name, &note) == 0 && name[0] != '\0')
+        return name;
+    free(name);
+    return NULL;
 }
 
 int kube_access_in_cluster(char *const *env, const char *dir, struct kube_access *ret, struct error *err)
@@ -52,6 +73,7 @@ int kube_access_in_cluster(char *const *env, const char *dir, struct kube_access
         .server = mem_printf("https://%s%s%s:%u", v6 ? "[" : "", host, v6 ? "]" : "", (unsigned)number),
         .ca.path = mem_strdup(ca),
         .token_path = mem_strdup(token),
+        .namespace = read_namespace(dir),
         .source = mem_strdup("in-cluster")};
     return 0;
 }

@@ -63,16 +63,23 @@ struct metrics *metrics_new(void)
     return m;
 }
 
-static void metric_free(struct metric *x)
+void metric_clear(struct metric *x)
 {
     for (size_t i = 0; i < x->series_count; i++) {
         for (size_t l = 0; l < LABELS_MAX; l++)
             free(x->series[i].labels[l]);
         free(x->series[i].histogram);
     }
+    free(x->series);
+    x->series = NULL;
+    x->series_count = 0;
+}
+
+static void metric_free(struct metric *x)
+{
+    metric_clear(x);
     for (size_t l = 0; l < LABELS_MAX; l++)
         free(x->label_names[l]);
-    free(x->series);
     free(x->name);
     free(x);
 }

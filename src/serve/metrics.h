@@ -31,6 +31,8 @@ struct metric *metrics_register(struct metrics *m, enum metric_type type, const 
 void metric_add(struct metric *x, double value, ...) __attribute__((sentinel)); /* const char * ..., NULL */
 void metric_set(struct metric *x, double value, ...) __attribute__((sentinel));
 void metric_observe(struct metric *x, double seconds, ...) __attribute__((sentinel));
+/* Forgets every line of a metric with labels. */
+void metric_clear(struct metric *x);
 /* 0 where not set; the number of observations of a histogram. For tests and readiness. */
 double metric_value(struct metric *x, ...) __attribute__((sentinel));
 

@@ -8,8 +8,7 @@
 #include "net/http.h"
 
 static struct dataplane_client *make_one(struct event_base *base, struct http *http, struct config_dataplane *d,
-                                         const struct dataplane_client_events *events, const struct log *log,
-                                         struct error *err)
+                                         const struct clients_hooks *hooks, const struct log *log, struct error *err)
 {
     const struct dataplane_client_options options = {.url = d->url,
                                                      .unix_socket = d->socket,
@@ -17,13 +16,13 @@ static struct dataplane_client *make_one(struct event_base *base, struct http *h
                                                      .password = &d->password,
                                                      .token = &d->token,
                                                      .log = log,
-                                                     .events = *events};
+                                                     .events = hooks->events,
+                                                     .gate = hooks->gate};
     return dataplane_client_new(base, http, &options, err);
 }
 
 int clients_make(struct event_base *base, struct config *config, const struct kube_access *access, const char *version,
-                 const struct dataplane_client_events *events, const struct log *log, struct clients *ret,
-                 struct error *err)
+                 const struct clients_hooks *hooks, const struct log *log, struct clients *ret, struct error *err)
 {
     cleanup(mem_free_ptr) char *agent = mem_printf("haproxy-k8s-sync/%s", version);
     *ret = (struct clients){0};
@@ -36,10 +35,10 @@ int clients_make(struct event_base *base, struct config *config, const struct ku
     ret->dataplanes = mem_array(config->dataplane_count, sizeof(ret->dataplanes[0]));
     for (size_t i = 0; i < config->dataplane_count; i++) {
         struct clients_dataplane *d = &ret->dataplanes[ret->dataplane_count++];
-        d->file = make_one(base, ret->http, &config->dataplanes[i], events, log, err);
+        d->file = make_one(base, ret->http, &config->dataplanes[i], hooks, log, err);
         if (d->file == NULL)
             return -1;
-        d->runtime = make_one(base, ret->http, &config->dataplanes[i], events, log, err);
+        d->runtime = make_one(base, ret->http, &config->dataplanes[i], hooks, log, err);
         if (d->runtime == NULL)
             return -1;
     }

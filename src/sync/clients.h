@@ -22,6 +22,12 @@ struct clients_dataplane {
     struct dataplane_client *runtime;
 };
 
+/* What each Data Plane client gets. */
+struct clients_hooks {
+    struct dataplane_client_events events;
+    struct dataplane_gate gate;
+};
+
 struct clients {
     struct http *http;
     struct kube_client *kube;
@@ -32,7 +38,7 @@ struct clients {
 /* config and log outlive them. requested gets the client's URL as its target. ERROR_FATAL: certificates unreadable, no memory
  * for libcurl. -1: *ret is to be freed still. */
 int clients_make(struct event_base *base, struct config *config, const struct kube_access *access, const char *version,
-                 const struct dataplane_client_events *events, const struct log *log, struct clients *ret,
+                 const struct clients_hooks *hooks, const struct log *log, struct clients *ret,
                  struct error *err) must_check;
 void clients_free(struct clients *c); /* a zeroed one is allowed */
 

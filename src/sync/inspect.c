@@ -262,8 +262,8 @@ int inspect_run(struct event_base *base, struct config *config, const struct kub
 {
     struct inspect i = {
         .base = base, .options = options, .rules = rules_for_plan(config), .park_ttl_ms = config->park_ttl_ms};
-    const struct dataplane_client_events events = {0};
-    int status = clients_make(base, config, access, version, &events, log, &i.clients, err);
+    const struct clients_hooks hooks = {0};
+    int status = clients_make(base, config, access, version, &hooks, log, &i.clients, err);
     if (status == 0) {
         struct inspect_report report;
         mappings_init(&i.mappings, config);

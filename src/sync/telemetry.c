@@ -1,5 +1,7 @@
 #include "sync/telemetry.h"
 
+#include "base/str.h"
+
 /* Those that each backend has. */
 static void telemetry_init_backends(struct telemetry *t)
 {
@@ -79,8 +81,19 @@ void telemetry_init(struct telemetry *t, const char *version)
         metrics_register(m, METRIC_GAUGE, "build_info", "Always 1; the version is in the label.", "version");
     t->dry_run =
         metrics_register(m, METRIC_GAUGE, "dry_run", "1 where DRY_RUN keeps everything from being written.", "");
+    t->leader = metrics_register(m, METRIC_GAUGE, "leader",
+                                 "1 where this replica is the one that acts; without LEADER_ELECT it always is.", "");
     metric_set(t->build_info, 1, version, NULL);
     metric_set(t->dry_run, 0, NULL);
+}
+
+void telemetry_forget_targets(struct telemetry *t)
+{
+    struct metric *const gauges[] = {t->servers_desired, t->servers_draining,   t->servers_actual,   t->servers_parked,
+                                     t->servers_held,    t->servers_overridden, t->changes_withheld, t->paused,
+                                     t->in_sync,         t->runtime_proven};
+    for (size_t i = 0; i < array_len(gauges); i++)
+        metric_clear(gauges[i]);
 }
 
 void telemetry_fini(struct telemetry *t)

@@ -33,10 +33,14 @@ struct telemetry {
     struct metric *relists;        /* resource, reason */
     struct metric *objects;        /* resource */
     struct metric *watch_age;      /* resource */
+    struct metric *leader;         /* 1: this replica acts */
     struct metric *build_info;     /* version */
 };
 
 void telemetry_init(struct telemetry *t, const char *version);
 void telemetry_fini(struct telemetry *t);
+
+/* Gauges say nothing of HAProxies that this replica does not look after. */
+void telemetry_forget_targets(struct telemetry *t);
 
 #endif

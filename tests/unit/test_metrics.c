@@ -166,6 +166,24 @@ START_TEST(label_sets_are_capped)
 }
 END_TEST
 
+START_TEST(what_is_cleared_is_gone_and_may_come_back)
+{
+    struct metrics *m = metrics_new();
+    struct metric *x = metrics_register(m, METRIC_GAUGE, "of_targets", "help", "a");
+    metric_set(x, 1, "one", NULL);
+    metric_set(x, 2, "two", NULL);
+    metric_clear(x);
+    struct buf page;
+    buf_init(&page, 0);
+    metrics_print(m, &page);
+    ck_assert_ptr_null(strstr(buf_str(&page), "of_targets{"));
+    metric_set(x, 3, "two", NULL);
+    ck_assert(metric_value(x, "two", NULL) == 3 && metric_value(x, "one", NULL) == 0);
+    buf_fini(&page);
+    metrics_free(m);
+}
+END_TEST
+
 START_TEST(a_counter_only_counts_up)
 {
     struct metrics *m = metrics_new();
@@ -355,6 +373,7 @@ int main(void)
     tcase_add_test(t, values_are_utf8_and_bounded);
     tcase_add_test(t, missing_values_are_empty);
     tcase_add_test(t, label_sets_are_capped);
+    tcase_add_test(t, what_is_cleared_is_gone_and_may_come_back);
     tcase_add_test(t, a_counter_only_counts_up);
     tcase_add_test(t, numbers);
     tcase_add_test(t, histograms);
