@@ -16,6 +16,7 @@ struct event_base;
 struct http;
 struct kube_access;
 struct kube_client;
+struct tls_files;
 
 struct clients_dataplane {
     struct dataplane_client *file;
@@ -33,10 +34,11 @@ struct clients {
     struct kube_client *kube;
     struct clients_dataplane *dataplanes; /* as in config, and in its order */
     size_t dataplane_count;
+    struct tls_files *dataplane_tls; /* NULL: no URL is https */
 };
 
-/* config and log outlive them. requested gets the client's URL as its target. ERROR_FATAL: certificates unreadable, no memory
- * for libcurl. -1: *ret is to be freed still. */
+/* config and log outlive them. requested gets the client's URL as its target. ERROR_INVALID: certificates or a
+ * token that cannot be used; ERROR_FATAL: no memory for libcurl. -1: *ret is to be freed still. */
 int clients_make(struct event_base *base, struct config *config, const struct kube_access *access, const char *version,
                  const struct clients_hooks *hooks, const struct log *log, struct clients *ret,
                  struct error *err) must_check;

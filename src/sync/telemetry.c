@@ -77,6 +77,11 @@ void telemetry_init(struct telemetry *t, const char *version)
     t->objects = metrics_register(m, METRIC_GAUGE, "objects", "Objects in the cache.", "resource");
     t->watch_age = metrics_register(m, METRIC_GAUGE, "watch_last_byte_age_seconds",
                                     "Time since the last byte of each watch.", "resource");
+    t->certificate_expiry = metrics_register(
+        m, METRIC_GAUGE, "tls_certificate_expiry_seconds",
+        "Time until a TLS certificate expires: of a CA's file the one that does first, our client certificate, and the "
+        "server's as seen last.",
+        "peer,certificate");
     t->build_info =
         metrics_register(m, METRIC_GAUGE, "build_info", "Always 1; the version is in the label.", "version");
     t->dry_run =

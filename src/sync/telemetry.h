@@ -26,15 +26,16 @@ struct telemetry {
     struct metric *in_sync;
     struct metric *last_success; /* seconds since the epoch */
     struct metric *dry_run;
-    struct metric *reloads;        /* result, target */
-    struct metric *runtime_proven; /* target */
-    struct metric *drifts;         /* target */
-    struct metric *watch_restarts; /* resource, reason */
-    struct metric *relists;        /* resource, reason */
-    struct metric *objects;        /* resource */
-    struct metric *watch_age;      /* resource */
-    struct metric *leader;         /* 1: this replica acts */
-    struct metric *build_info;     /* version */
+    struct metric *reloads;            /* result, target */
+    struct metric *runtime_proven;     /* target */
+    struct metric *drifts;             /* target */
+    struct metric *watch_restarts;     /* resource, reason */
+    struct metric *relists;            /* resource, reason */
+    struct metric *objects;            /* resource */
+    struct metric *watch_age;          /* resource */
+    struct metric *leader;             /* 1: this replica acts */
+    struct metric *certificate_expiry; /* peer, certificate; seconds left */
+    struct metric *build_info;         /* version */
 };
 
 void telemetry_init(struct telemetry *t, const char *version);
