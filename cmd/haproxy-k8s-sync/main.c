@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "base/sandbox.h"
 #include "base/str.h"
 #include "config/config.h"
 #include "config/kubeconfig.h"
@@ -101,6 +102,25 @@ static int find_kubernetes(const struct config *config, char **environ_, struct 
     return kube_access_in_cluster(environ_, NULL, ret, err);
 }
 
+/* What the settings name cannot be used, such as a certificate; or the machine has not got what we need. */
+static int exit_code(const struct error *err)
+{
+    return err->kind == ERROR_INVALID ? CONFIG_EXIT_CODE : EXIT_FAILURE;
+}
+
+static void log_started(const struct config *config, const struct kube_access *access, const struct log *log)
+{
+    cleanup(buf_fini) struct buf services, dataplanes;
+    buf_init(&services, 0);
+    buf_init(&dataplanes, 0);
+    config_print_mappings(config, &services);
+    config_print_dataplanes(config, &dataplanes);
+    log_info(log, "started", log_str("version", PROJECT_VERSION), log_str("kubernetes", access->server),
+             log_str("access", access->source), log_str("dataplane", buf_str(&dataplanes)),
+             log_str("services", buf_str(&services)), log_if(config->dry_run, log_bool("dry_run", true)),
+             log_if(config->seccomp, log_bool("seccomp", true)));
+}
+
 static int run(struct config *config, char **environ_, const struct log *log)
 {
     cleanup(kube_access_fini) struct kube_access access = {0};
@@ -115,16 +135,12 @@ static int run(struct config *config, char **environ_, const struct log *log)
         return EXIT_FAILURE;
     }
     struct controller *controller = controller_new(base, config, &access, PROJECT_VERSION, log, &err);
-    int status = controller != NULL ? EXIT_SUCCESS : EXIT_FAILURE;
-    if (controller != NULL) {
-        cleanup(buf_fini) struct buf services, dataplanes;
-        buf_init(&services, 0);
-        buf_init(&dataplanes, 0);
-        config_print_mappings(config, &services);
-        config_print_dataplanes(config, &dataplanes);
-        log_info(log, "started", log_str("version", PROJECT_VERSION), log_str("kubernetes", access.server),
-                 log_str("access", access.source), log_str("dataplane", buf_str(&dataplanes)),
-                 log_str("services", buf_str(&services)), log_if(config->dry_run, log_bool("dry_run", true)));
+    int status = controller != NULL ? EXIT_SUCCESS : exit_code(&err);
+    /* The last thing before the loop: what is needed once only (sockets that listen) is there by now. */
+    if (controller != NULL && config->seccomp && sandbox_enter(&err) != 0)
+        status = CONFIG_EXIT_CODE;
+    if (status == EXIT_SUCCESS) {
+        log_started(config, &access, log);
         loop(base, controller);
         log_info(log, "stopped");
     } else {
@@ -167,8 +183,10 @@ static int inspect(struct config *config, char **environ_, const struct command 
     struct event_base *base = event_base_new();
     if (base == NULL)
         error_set(&err, ERROR_FATAL, "no event loop can be made: out of file descriptors or memory");
-    if (base == NULL || inspect_run(base, config, &access, PROJECT_VERSION, &log, &options, &err) != 0)
+    if (base == NULL || inspect_run(base, config, &access, PROJECT_VERSION, &log, &options, &err) != 0) {
         fprintf(stderr, "error: %s\n", err.message);
+        inspection.status = exit_code(&err);
+    }
     if (base != NULL)
         event_base_free(base);
     return inspection.status;
@@ -178,7 +196,12 @@ static int start(const struct command *command, char **environ_)
 {
     cleanup(config_fini) struct config config = {0};
     cleanup(config_report_fini) struct config_report report = {0};
+    struct error err = {0};
     signal(SIGPIPE, SIG_IGN);
+    if (sandbox_harden(&err) != 0) {
+        fprintf(stderr, "haproxy-k8s-sync: %s\n", err.message);
+        return EXIT_FAILURE;
+    }
     if (command->kind == COMMAND_RUN)
         hold_signals(SIG_BLOCK);
     bool ok = config_parse(environ_, &config, &report) == 0;
