@@ -1,0 +1,157 @@
+"""Everything that a soak runs: Kubernetes, HAProxy, a Data Plane API, relays between them and the daemon, and the daemon."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import signal
+import socket
+
+from tests.harness import realparts
+from tests.harness.daemon import Daemon
+from tests.harness.haproxy import AUTH, DataPlane, DoubleDataPlane, HAProxy, RealDataPlane
+from tests.harness.lines import in_rotation, server_lines
+
+from .kubernetes import Kubernetes, kubernetes
+from .relay import Relays
+
+NAMESPACE = "soak"
+# Service and backend alike -> the first of its two nodePorts
+SERVICES = {"web": 30443, "shop": 30543}
+RELOAD_DELAY_S = 1.0
+
+# Nobody answers at the nodes' addresses, and nobody asks: what is soaked is the daemon, not HAProxy.
+TEMPLATE = """\
+global
+  stats socket {d}/haproxy.sock mode 600 level admin expose-fd listeners
+
+defaults
+  mode tcp
+  timeout connect 2s
+  timeout client 30s
+  timeout server 30s
+
+userlist dataplaneapi
+  user admin insecure-password adminpwd
+
+frontend fe
+  bind 127.0.0.1:{fe}
+  default_backend web
+
+backend web
+  # a hand-written comment
+  option tcp-check
+  default-server inter 60s
+  server sorry 127.0.10.98:9 backup
+
+backend shop
+  default-server inter 60s
+  server sorry 127.0.10.98:9 backup
+"""
+
+
+def _haproxy() -> str:
+    """$HAPROXY, else the newest that there is."""
+    if named := os.environ.get("HAPROXY"):
+        return named
+    try:
+        return str(realparts.haproxy_ray())
+    except realparts.Missing:
+        return str(realparts.haproxy_debian())
+
+
+class Stage:
+    """`with Stage(home) as stage`: all is started but the daemon, which wants something to do first."""
+
+    def __init__(self, home: pathlib.Path, resync: str = "10s"):
+        self.home = home
+        self.resync = resync
+        self.kube: Kubernetes = kubernetes(home / "kube", NAMESPACE)
+        self.haproxy = HAProxy(home / "haproxy", TEMPLATE, _haproxy())
+        self.dataplane = self._dataplane()
+        self.relays = Relays({"kubernetes": self.kube.port, "dataplane": self.dataplane.port}, home)
+        self.token_file = home / "token"
+        self.daemon: Daemon
+        self._ends = contextlib.ExitStack()
+
+    def _dataplane(self) -> DataPlane:
+        try:
+            binary = str(realparts.dataplaneapi())
+        except realparts.Missing:
+            return DoubleDataPlane(self.haproxy, self.haproxy.config, self.home / "dataplane", reload_delay=RELOAD_DELAY_S)
+        return RealDataPlane(self.haproxy, self.home / "dataplane", binary, RELOAD_DELAY_S)
+
+    def describe(self) -> str:
+        haproxy = realparts.version_of(pathlib.Path(self.haproxy.binary)).split(" - ")[0]
+        return f"{self.kube.name}; {haproxy}; Data Plane API: {self.dataplane.kind} {self.dataplane.play}"
+
+    def __enter__(self) -> "Stage":
+        with contextlib.ExitStack() as ends:
+            ends.enter_context(self.kube)
+            ends.enter_context(self.haproxy)
+            ends.enter_context(self.dataplane)
+            ends.enter_context(self.relays)
+            self.rotate_token()
+            self.daemon = Daemon(self.home / "daemon", self._settings())
+            ends.callback(self.daemon.kill)
+            self._ends = ends.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ends.close()
+
+    def _settings(self) -> dict[str, str]:
+        """MAX_LOSS_PERCENT=100: with a dozen nodes that come and go at random, the brake would hold most of it back."""
+        user, password = AUTH.split(":")
+        kubeconfig = self.kube.kubeconfig(self.home / "kubeconfig", self.relays.ports["kubernetes"], self.token_file)
+        return {"INGRESS_SERVICES": ",".join(f"{NAMESPACE}/{service}:https={service}" for service in SERVICES), "KUBECONFIG": str(kubeconfig),
+                "HAPROXY_DATAPLANE_URL": f"http://127.0.0.1:{self.relays.ports['dataplane']}",
+                "HAPROXY_DATAPLANE_USERNAME": user, "HAPROXY_DATAPLANE_PASSWORD": password, "MAX_LOSS_PERCENT": "100",
+                "RESYNC_PERIOD": self.resync, "DRAIN_TIMEOUT": "5s", "PARK_TTL": "30s", "LOG_FORMAT": "json"}
+
+    # --- what befalls it, besides what the relays do
+
+    def rotate_token(self) -> None:
+        """As the kubelet does it: the new file is whole when it appears."""
+        beside = self.token_file.with_suffix(".new")
+        beside.write_text(self.kube.new_token())
+        os.replace(beside, self.token_file)
+
+    def hang_up(self) -> None:
+        os.kill(self.daemon.pid, signal.SIGHUP)
+
+    def reload_haproxy(self) -> None:
+        """Somebody else does."""
+        if self.haproxy.can_reload_by_socket:
+            with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as s:
+                s.settimeout(10)
+                s.connect(str(self.haproxy.master_socket))
+                s.sendall(b"reload\n")
+                while s.recv(65536):
+                    pass
+        else:
+            os.kill(int(self.haproxy.pid_file.read_text().split()[0]), signal.SIGUSR2)
+
+    def restart_haproxy(self) -> None:
+        self.haproxy.stop()
+        self.haproxy.start()
+
+    # --- what came of it
+
+    def in_step(self) -> bool:
+        return self.daemon.metrics().sum("in_sync") == len(SERVICES)
+
+    def servers(self, backend: str) -> dict[str, str]:
+        """Those in rotation in the file: name -> address:port."""
+        lines = in_rotation(server_lines(self.dataplane.file(), backend))
+        return {name: rest.split()[0] for name, rest in lines.items() if name != "sorry"}
+
+    def running(self, backend: str) -> dict[str, str]:
+        """The same in the running HAProxy."""
+        states, rows = self.haproxy.states(backend), self.haproxy.servers(backend)
+        return {name: f"{rows[name]['srv_addr']}:{rows[name]['srv_port']}" for name, state in states.items()
+                if state == "ready" and name != "sorry"}
+
+    def open_transactions(self) -> int:
+        return sum(t["status"] == "in_progress" for t in self.dataplane.get("/transactions").json() or [])
