@@ -3,6 +3,7 @@
 # make test       unit tests (sanitizers on), fuzz corpora, conformance and functional tests
 # make e2e        real etcd, kube-apiserver, HAProxy (needs Go)    make check   layers, format, linters
 # make bench      figures (OTHER=path: another controller, too)    make fuzz    TIME=60 seconds for each target
+# make soak       TIME=30m of changes and troubles: memory, fds, latency over time, build/soak/soak.html
 # make install    PREFIX=/usr/local DESTDIR=                       make clean
 VERSION := 0.1.0
 PREFIX ?= /usr/local
@@ -52,7 +53,7 @@ FUZZ := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 # One short line for each command; V=1 shows them whole, -s nothing.
 SAY = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $(1) $@;)
 
-.PHONY: all deps deps-test deps-check demo test unit replay pytest e2e check check-layers bench fuzz install uninstall clean
+.PHONY: all deps deps-test deps-check demo test unit replay pytest e2e check check-layers bench fuzz mutants install uninstall clean
 .SECONDARY:
 
 all: deps
@@ -123,6 +124,22 @@ fuzz:
 	@$(MAKE) --no-print-directory $(PARALLEL) $(FUZZ:%=$B/fuzz/%)
 	@printf '%s\n' $(FUZZ:fuzz_%=%) | xargs -n 1 -P $(CORES) tests/fuzz/run $B $(TIME)
 
+# Breaks what decides, one line at a time: the tests of its room must notice each. K=word: only some of them.
+MUTANT_CC = $(CC) $(STD) -O0 -fPIC -w $(PKG_CFLAGS)
+$B/mutants/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(call SAY,CC)$(MUTANT_CC) -MMD -MP -c -o $@ $<
+
+$B/mutants/libsrc.so: $(SRC:%.c=$B/mutants/obj/%.o)
+	$(call SAY,LD)$(CC) -shared -o $@ $^ $(PKG_LIBS)
+
+$B/mutants/test_%: $B/mutants/obj/tests/unit/test_%.o $B/mutants/libsrc.so
+	$(call SAY,LD)$(CC) -o $@ $< -L$B/mutants -lsrc -Wl,-rpath,'$$ORIGIN' $(PKG_LIBS) $$(pkg-config --libs check)
+
+mutants: deps-test
+	@$(MAKE) --no-print-directory -s $(PARALLEL) $(addprefix $B/mutants/,$(shell $(PYTHON) -m tests.mutants --tests))
+	@$(PYTHON) -m tests.mutants -k "$(K)" $B/mutants -- $(MUTANT_CC)
+
 test: deps-test
 	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/san/haproxy-k8s-sync $(UNIT) $(FUZZ:%=$B/replay/%)
 	@$(MAKE) --no-print-directory unit replay pytest
@@ -149,6 +166,12 @@ bench:
 	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/bench/mapping
 	@$(PYTHON) -m tests.bench
 
+# 30 minutes unless TIME says otherwise, on the command line or in the environment.
+soak:
+	@scripts/deps build test e2e
+	@$(MAKE) --no-print-directory $B/haproxy-k8s-sync
+	@TIME=$(if $(filter file,$(origin TIME)),30m,$(TIME)) $(PYTHON) -m tests.soak
+
 check:
 	@scripts/deps build test check
 	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync
@@ -170,4 +193,5 @@ clean:
 	rm -rf $B
 
 -include $(OBJ:.o=.d) $(SAN_OBJ:.o=.d) $(patsubst %.c,$B/san/%.d,$(MAIN) $(wildcard tests/*/*.c)) \
-	$(patsubst %.c,$B/fuzz/obj/%.d,$(SRC) $(wildcard tests/fuzz/*.c)) $B/obj/tests/bench/mapping.d
+	$(patsubst %.c,$B/fuzz/obj/%.d,$(SRC) $(wildcard tests/fuzz/*.c)) \
+	$(patsubst %.c,$B/mutants/obj/%.d,$(SRC) $(wildcard tests/unit/*.c)) $B/obj/tests/bench/mapping.d
