@@ -42,6 +42,21 @@ static void log_findings(const struct config_report *report, const struct log *l
     }
 }
 
+static int find_kubernetes(const struct config *config, char **environ_, struct kube_access *ret, struct error *err)
+{
+    if (config->kubeconfig == NULL)
+        return kube_access_in_cluster(environ_, NULL, ret, err);
+    if (kube_access_from_kubeconfig(config->kubeconfig, ret, err) != 0)
+        return -1;
+    if (config->seccomp && ret->exec != NULL)
+        return error_set(
+            err, ERROR_FATAL,
+            "%s: the credentials come from a program (%s), and SECCOMP=true lets none be run: use SECCOMP=false, or "
+            "a token file or a client certificate",
+            ret->source, ret->exec->command);
+    return 0;
+}
+
 static int check_config(struct config *config, const struct config_report *report, bool ok)
 {
     cleanup(buf_fini) struct buf out;
@@ -51,7 +66,7 @@ static int check_config(struct config *config, const struct config_report *repor
         return CONFIG_EXIT_CODE;
     struct error err = {0};
     cleanup(kube_access_fini) struct kube_access access = {0};
-    if (config->kubeconfig != NULL && kube_access_from_kubeconfig(config->kubeconfig, &access, &err) != 0) {
+    if (config->kubeconfig != NULL && find_kubernetes(config, NULL, &access, &err) != 0) {
         fprintf(stderr, "error: %s\n", err.message);
         return CONFIG_EXIT_CODE;
     }
@@ -93,13 +108,6 @@ static void loop(struct event_base *base, struct controller *controller)
     event_base_dispatch(base);
     for (size_t i = 0; i < array_len(signals); i++)
         event_free(events[i]);
-}
-
-static int find_kubernetes(const struct config *config, char **environ_, struct kube_access *ret, struct error *err)
-{
-    if (config->kubeconfig != NULL)
-        return kube_access_from_kubeconfig(config->kubeconfig, ret, err);
-    return kube_access_in_cluster(environ_, NULL, ret, err);
 }
 
 /* What the settings name cannot be used, such as a certificate; or the machine has not got what we need. */
