@@ -29,14 +29,15 @@ static inline char *certs_key_pem(EVP_PKEY *key, const char *passphrase)
     return certs_text(out);
 }
 
-static inline char *certs_cert_pem(EVP_PKEY *key)
+/* Ends in so many seconds, which may be negative. */
+static inline char *certs_cert_pem_for(EVP_PKEY *key, long seconds)
 {
     X509 *x = X509_new();
     X509_NAME *name = X509_get_subject_name(x);
     X509_set_version(x, 2);
     ASN1_INTEGER_set(X509_get_serialNumber(x), 1);
-    X509_gmtime_adj(X509_getm_notBefore(x), 0);
-    X509_gmtime_adj(X509_getm_notAfter(x), 3600);
+    X509_gmtime_adj(X509_getm_notBefore(x), seconds < 0 ? seconds - 3600 : 0);
+    X509_gmtime_adj(X509_getm_notAfter(x), seconds);
     X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"test", -1, -1, 0);
     X509_set_issuer_name(x, name);
     X509_set_pubkey(x, key);
@@ -45,6 +46,11 @@ static inline char *certs_cert_pem(EVP_PKEY *key)
     PEM_write_bio_X509(out, x);
     X509_free(x);
     return certs_text(out);
+}
+
+static inline char *certs_cert_pem(EVP_PKEY *key)
+{
+    return certs_cert_pem_for(key, 3600);
 }
 
 #endif

@@ -1,6 +1,7 @@
 #include "net/pem.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "certs.h"
 
@@ -73,6 +74,39 @@ START_TEST(keys)
 }
 END_TEST
 
+START_TEST(a_key_that_is_too_short_for_today)
+{
+    struct error err = {0};
+    EVP_PKEY *rsa = EVP_RSA_gen(1024);
+    cleanup(mem_free_ptr) char *rsa_cert = certs_cert_pem(rsa), *rsa_pem = certs_key_pem(rsa, NULL);
+    ck_assert_int_eq(pem_check_certificates(rsa_cert, &err), 0);
+    assert_bad_key(rsa_pem, rsa_cert, "key too small");
+    EVP_PKEY_free(rsa);
+}
+END_TEST
+
+START_TEST(when_they_end)
+{
+    const int64_t now_s = (int64_t)time(NULL);
+    cleanup(mem_free_ptr) char *soon = certs_cert_pem_for(key, 60), *past = certs_cert_pem_for(key, -86400 * 40);
+    cleanup(mem_free_ptr) char *all = mem_printf("%s%s%s", cert, past, soon);
+    const struct {
+        const char *pem;
+        bool of_all;
+        int64_t in_s;
+    } rows[] = {{cert, false, 3600},
+                {soon, true, 60},
+                {past, false, -86400 * 40},
+                {all, false, 3600},
+                {all, true, -86400 * 40}};
+    for (size_t i = 0; i < array_len(rows); i++) {
+        int64_t in_s = pem_not_after_s(rows[i].pem, rows[i].of_all) - now_s;
+        ck_assert_msg(llabs(in_s - rows[i].in_s) < 60, "row %zu: in %lld s", i, (long long)in_s);
+    }
+    ck_assert(pem_not_after_s("", true) == INT64_MAX);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("pem");
@@ -80,6 +114,8 @@ int main(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, certificates);
     tcase_add_test(t, keys);
+    tcase_add_test(t, a_key_that_is_too_short_for_today);
+    tcase_add_test(t, when_they_end);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);
