@@ -8,11 +8,13 @@ import pathlib
 import re
 import shutil
 import socket
+import ssl
 import subprocess
 import sys
 from typing import Any
 
 from . import http
+from .certificates import Pair
 from .process import ROOT, Process, free_port, wait_until
 
 BASE = "/v3/services/haproxy"
@@ -146,6 +148,19 @@ class DataPlane:
         self.state = self.dir / "tx"
         self.log_file = self.dir / "dataplane.log"
         self.process: Process | None = None
+        self.server: Pair | None = None
+        self.client_ca: pathlib.Path | None = None
+        self._tls: ssl.SSLContext | None = None
+
+    def serve_tls(self, server: Pair, client_ca: os.PathLike[str] | str | None = None, own: Pair | None = None) -> None:
+        """https alone from the next start on; with client_ca for its clients alone, own being the harness's certificate. The files
+        are read at each start, whatever they have become by then."""
+        self.server, self.client_ca = server, pathlib.Path(client_ca) if client_ca else None
+        self.url = f"https://127.0.0.1:{self.port}"
+        self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self._tls.check_hostname, self._tls.verify_mode = False, ssl.CERT_NONE  # it is not the one that is tested
+        if own:
+            self._tls.load_cert_chain(own.certificate, own.key)
 
     def command(self) -> list[str]:
         raise NotImplementedError
@@ -186,6 +201,7 @@ class DataPlane:
     def request(self, method: str, path: str, body: Any = None, **more: Any) -> http.Response:
         """A path that does not begin with /v is below /v3/services/haproxy."""
         more.setdefault("auth", self.auth)
+        more.setdefault("tls", self._tls)
         full = path if re.match(r"/v\d/", path) else BASE + path
         return http.request(self.url, method, full, body, **more)
 
@@ -263,6 +279,10 @@ class DoubleDataPlane(DataPlane):
             out += ["--master-socket", str(self.haproxy.master_socket)]
         elif self.haproxy:
             out += ["--pid-file", str(self.haproxy.pid_file), "--haproxy-log", str(self.haproxy.log_file)]
+        if self.server:
+            out += ["--tls-cert", str(self.server.certificate), "--tls-key", str(self.server.key)]
+        if self.client_ca:
+            out += ["--tls-ca", str(self.client_ca)]
         return out
 
     def fault(self, *rules: dict[str, Any]) -> None:
@@ -302,6 +322,13 @@ class RealDataPlane(DataPlane):
             env["CI_DATAPLANE_RELOAD_DELAY_OVERRIDE"] = str(int(self.reload_delay * 1000))
         return env
 
+    def _listen(self) -> list[str]:
+        if not self.server:
+            return ["--host", "127.0.0.1", "--port", str(self.port), "--scheme", "http"]
+        return ["--scheme", "https", "--tls-host", "127.0.0.1", "--tls-port", str(self.port),
+                "--tls-certificate", str(self.server.certificate), "--tls-key", str(self.server.key),
+                *(["--tls-ca", str(self.client_ca)] if self.client_ca else [])]
+
     def command(self) -> list[str]:
         assert self.haproxy is not None
         own = self.dir / "real"
@@ -310,8 +337,7 @@ class RealDataPlane(DataPlane):
         settings = own / "dataplaneapi.yaml"
         if not settings.exists():
             settings.write_text("config_version: 2\nname: test\n")
-        out = [self.binary, "-f", str(settings), "--host", "127.0.0.1", "--port", str(self.port), "--scheme", "http",
-               "--haproxy-bin", self.haproxy.binary, "--config-file", str(self.config), "--userlist", "dataplaneapi",
+        out = [self.binary, "-f", str(settings), *self._listen(), "--haproxy-bin", self.haproxy.binary, "--config-file", str(self.config), "--userlist", "dataplaneapi",
                "--transaction-dir", str(self.state), "--maps-dir", str(own / "maps"),
                "--ssl-certs-dir", str(own / "ssl"), "--general-storage-dir", str(own / "general"),
                "--spoe-dir", str(own / "spoe"), "--spoe-transaction-dir", str(own / "spoe-transactions"),

@@ -157,11 +157,9 @@ class KubeDouble:
     def restore(self, state: dict[str, Any]) -> None:
         self.control("POST", "/state", state)
 
-    def kubeconfig(self, path: os.PathLike[str] | str, *, token: str | None = None,
-                   token_file: os.PathLike[str] | str | None = None) -> pathlib.Path:
-        """Writes a kubeconfig (JSON is YAML) that leads here."""
-        return write_kubeconfig(path, self.url, ca=self.ca, token=self.token if token is None else token,
-                                token_file=token_file)
+    def kubeconfig(self, path: os.PathLike[str] | str, *, token: str | None = None, **more: Any) -> pathlib.Path:
+        """Writes a kubeconfig (JSON is YAML) that leads here; more goes to write_kubeconfig."""
+        return write_kubeconfig(path, self.url, **{"ca": self.ca, "token": self.token if token is None else token, **more})
 
 
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -175,11 +173,13 @@ def path_of(tree: Object) -> str:
 
 
 def write_kubeconfig(path: os.PathLike[str] | str, url: str, *, ca: os.PathLike[str] | str | None = None,
-                     token: str = "", token_file: os.PathLike[str] | str | None = None) -> pathlib.Path:
-    cluster: Object = {"server": url}
+                     token: str = "", token_file: os.PathLike[str] | str | None = None,
+                     cluster: Object | None = None, user: Object | None = None) -> pathlib.Path:
+    """cluster, user: further fields of theirs, by the names of a kubeconfig."""
+    cluster = {"server": url, **(cluster or {})}
     if ca:
         cluster["certificate-authority-data"] = base64.b64encode(pathlib.Path(ca).read_bytes()).decode()
-    user: Object = {"token": token} if token else {}
+    user = {**({"token": token} if token else {}), **(user or {})}
     if token_file:
         user["tokenFile"] = os.fspath(token_file)
     path = pathlib.Path(path)

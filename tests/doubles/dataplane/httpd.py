@@ -32,7 +32,8 @@ class RequestLog:
 
     def begin(self, request: Request) -> dict[str, Any]:
         entry: dict[str, Any] = {"time": time.time(), "method": request.method, "path": request.target,
-                                 "body": request.body.decode(errors="replace"), "status": None}
+                                 "body": request.body.decode(errors="replace"), "status": None,
+                                 "host": request.headers.get("host", ""), **request.connection}
         with self.lock:
             self.entries = self.entries[-self.limit + 1:] + [entry]
         return entry
@@ -79,8 +80,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return body
         return self.rfile.read(min(int(self.headers.get("Content-Length") or 0), MAX_BODY))
 
+    def _connection(self) -> dict[str, Any]:
+        """Which one it is, by the peer's port, and what TLS told of the peer."""
+        out: dict[str, Any] = {"connection": self.client_address[1]}
+        if isinstance(self.connection, ssl.SSLSocket):
+            subject = (self.connection.getpeercert() or {}).get("subject", ())
+            out |= {"sni": getattr(self.connection, "asked_name", None), "tls": self.connection.version(),
+                    "client": dict(pair for part in subject for pair in part).get("commonName")}
+        return out
+
     def _serve(self) -> None:
         request = Request(self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, self._read_body())
+        request.connection = self._connection()
         self.entry = entry = self.server.log.begin(request)
         status: int | str = "closed"
         try:
@@ -234,6 +245,11 @@ class Listener(socketserver.ThreadingMixIn, socketserver.TCPServer):
 def tls_context(cert: str, key: str, ca: str | None) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)
+
+    def remember(connection: Any, name: str | None, _: ssl.SSLContext) -> None:
+        connection.asked_name = name
+
+    context.sni_callback = remember
     if ca:
         context.load_verify_locations(ca)
         context.verify_mode = ssl.CERT_REQUIRED

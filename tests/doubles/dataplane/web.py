@@ -18,6 +18,7 @@ class Request:
     body: bytes = b""
     play: str = "3.4"
     args: tuple[str, ...] = ()
+    connection: dict[str, Any] = dataclasses.field(default_factory=dict)  # for the log of requests
     lie: bool = False  # a fault: HAProxy is told nothing, and the answer says that it was
 
     @property
