@@ -1,0 +1,226 @@
+"""One case: changes, a fault in the middle of them, its end, and then all has to be in step. Seed, part and fault decide its schedule."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import time
+
+from tests.harness import objects
+
+from .faults import Fault
+from .stream import Stream
+from .timeline import Timeline
+from .world import DRAIN_S, NAMESPACE, SERVICE, World
+
+# One that begins a transaction and dies leaves it; the next commit of anybody ends it.
+_PROBE = "probe"
+
+
+@dataclasses.dataclass(frozen=True)
+class Schedule:
+    """Seconds from the case's begin; a change is one step of the stream."""
+    changes: tuple[float, ...]
+    begin: float
+    end: float
+
+    def describe(self) -> str:
+        return f"fault {self.begin:.1f}..{self.end:.1f} s, changes at {' '.join(f'{at:.1f}' for at in self.changes)}"
+
+
+@dataclasses.dataclass
+class Outcome:
+    case: str
+    kind: str
+    ok: bool
+    hits: int
+    """How often a fault on the wire struck; -1: it strikes by being done."""
+    in_step_after: float
+    """Seconds from the end of the fault or the last change."""
+    cpu: float
+    """The daemon's share of a core while it was struck."""
+    left_open: int = 0
+    """Transactions whose begin we never heard the answer of, gone with the next commit."""
+
+
+def rng_of(seed: str, fault: Fault, round_: int) -> random.Random:
+    return random.Random(f"{seed}:{fault.id}:{round_}")
+
+
+def schedule(rng: random.Random, fault: Fault) -> Schedule:
+    begin = rng.uniform(0.2, 0.8)
+    end = begin + rng.uniform(*fault.seconds)
+    before = [rng.uniform(0.0, begin) for _ in range(rng.randint(0, 2))]
+    during = [rng.uniform(begin + 0.1, end) for _ in range(rng.randint(3, 7))]
+    after = [end + rng.uniform(0.0, 0.6) for _ in range(rng.randint(0, 1))]
+    return Schedule(tuple(sorted(before + during + after)), begin, end)
+
+
+def new_stream(world: World, seed: str, fault: Fault, round_: int) -> Stream:
+    rng = random.Random(f"{seed}:{fault.id}:{round_}:stream")
+    return Stream(rng.getrandbits(64), world.cluster, namespace=NAMESPACE, service=SERVICE, node_ports=world.node_ports,
+                  nodes=rng.randint(3, 6), most_nodes=9, floor=rng.choice((0, 1, 1, 2)))
+
+
+class Case:
+    def __init__(self, world: World, fault: Fault, seed: str, round_: int):
+        self.world, self.fault, self.seed, self.round = world, fault, seed, round_
+        self.timeline: Timeline = world.timeline
+        self.rng = rng_of(seed, fault, round_)
+        self.schedule = schedule(self.rng, fault)
+        self.cpu = 0.0
+
+    def run(self) -> Outcome:
+        """Violations go to the timeline."""
+        world, line = self.world, self.timeline
+        line.case = self.fault.id
+        before = len(line.violations)
+        line.say("case", f"{self.fault.id} round {self.round}: {self.schedule.describe()}")
+        hits = self.fault.hits(world) if self.fault.hits else -1
+        took, left = -1.0, 0
+        if self._to_checkpoint():
+            self._strike()
+            took = self._wait_in_step()
+            left = self._leaks()
+        hits = self.fault.hits(world) - hits if self.fault.hits else -1
+        ok = len(line.violations) == before
+        line.say("case", f"{self.fault.id}: {'held' if ok else 'VIOLATED'}, in step after {took:.1f} s, {hits} hits")
+        return Outcome(self.fault.id, world.kind, ok, hits, took, self.cpu, left)
+
+    # --- before
+
+    def _to_checkpoint(self) -> bool:
+        """The cluster of this case, all in step with it."""
+        world = self.world
+        old = world.stream
+        assert old
+        old.flush()
+        stream = new_stream(world, self.seed, self.fault, self.round)
+        world.sampler.checkpoint(set())
+        stream.begin()
+        had = {(t["kind"], t["metadata"]["name"]): t for t in old.trees()}
+        for tree in stream.trees():
+            had.pop((tree["kind"], tree["metadata"]["name"]), None)
+        for tree in had.values():
+            world.cluster.delete(tree)
+        world.stream = stream
+        try:
+            world.wait_in_step(40)
+        except AssertionError as e:
+            self.timeline.violate("in step", f"before the fault: {e}")
+            return False
+        world.at_rest(0.5) if world.daemon.pid not in world.fds else None
+        world.sampler.traffic_counts = True
+        world.sampler.checkpoint(set(stream.wished()))
+        return True
+
+    # --- the fault and the changes in the middle of it
+
+    def _strike(self) -> None:
+        world, fault = self.world, self.fault
+        began = time.monotonic()
+        moments = [(at, "change") for at in self.schedule.changes] + [(self.schedule.begin, "begin"), (self.schedule.end, "end")]
+        cpu = cpu_began = 0.0
+        for at, what in sorted(moments):
+            self._until(began + at)
+            if what == "change":
+                self._change()
+            elif what == "begin":
+                world.may_die = set(fault.may_die)
+                if fault.strikes_haproxy:
+                    world.sampler.traffic_counts = False
+                cpu, cpu_began = _cpu(world), time.monotonic()
+                self.timeline.say("fault", fault.begin(world, self.rng))
+            else:
+                used, took = _cpu(world) - cpu, time.monotonic() - cpu_began
+                # A daemon that was started anew meanwhile has a clock of its own.
+                self.cpu = used / took if used >= 0 and took > 1 else 0.0
+                fault.end(world)
+                self.timeline.say("fault", f"{fault.id} is over")
+        said = world.stream.settle() if world.stream else ""
+        if said:
+            self.timeline.say("change", said)
+
+    def _until(self, when: float) -> None:
+        while True:
+            self.world.supervise()
+            left = when - time.monotonic()
+            if left <= 0:
+                return
+            time.sleep(min(left, 0.1))
+
+    def _change(self) -> None:
+        stream, sampler = self.world.stream, self.world.sampler
+        assert stream
+        held, stream.held = stream.held, True
+        said = stream.step()
+        # What is unwanted from here on is known before the cluster hears of it.
+        sampler.unwanted(set(stream.wished()))
+        stream.held = held
+        stream.flush()
+        self.timeline.say("change", f"{said}; wished: {' '.join(stream.wished()) or 'nobody'}")
+
+    # --- after
+
+    def _wait_in_step(self) -> float:
+        world = self.world
+        began = time.monotonic()
+        bound = self.fault.bound + DRAIN_S
+        wrong = "?"
+        while time.monotonic() - began < 3 * bound:
+            world.supervise()
+            wrong = world.out_of_step()
+            if not wrong:
+                break
+            time.sleep(0.1)
+        took = time.monotonic() - began
+        world.may_die = set()
+        if wrong:
+            self.timeline.violate("in step", f"not even after {took:.0f} s: {wrong}\n{world.daemon.tail(12)}", "end")
+        elif took > bound:
+            self.timeline.violate("in step", f"only after {took:.1f} s, the bound is {bound:g} s", "end")
+        return took
+
+    def _leaks(self) -> int:
+        """Of transactions, files, threads, children, bytes."""
+        world, line = self.world, self.timeline
+        world.search_log()
+        world.at_rest()
+        if self.cpu > 0.5 and world.kind != "fast":
+            line.violate("no spin", f"the daemon used {self.cpu:.0%} of a core while it was struck", "cpu")
+        try:
+            left = world.open_transactions()
+            if left:
+                self._make_it_commit()
+                if still := world.open_transactions():
+                    line.violate("no leak", f"transactions are open: {still}", "transactions")
+        except (OSError, AssertionError) as e:
+            line.violate("no leak", f"transactions cannot be listed: {e}", "transactions")
+            return -1
+        return len(left)
+
+    def _make_it_commit(self) -> None:
+        """A node that was never there needs a transaction of the daemon's."""
+        world = self.world
+        probe = f"{_PROBE}-{self.round}-{int(time.monotonic() * 1000)}"
+        trees = [objects.node(probe, "127.39.0.1"),
+                 objects.slice_("probe", SERVICE, [objects.endpoint("10.245.0.1", probe)], namespace=NAMESPACE,
+                                ports=[objects.port(8443, "https")])]
+        version = world.dataplane.version()
+        world.cluster.put(*trees)
+        deadline = time.monotonic() + 15
+        while world.dataplane.version() == version and time.monotonic() < deadline:
+            time.sleep(0.2)
+        for tree in reversed(trees):
+            world.cluster.delete(tree)
+        try:
+            world.wait_in_step(20)
+        except AssertionError as e:
+            self.timeline.violate("in step", f"after one more node: {e}", "probe")
+
+
+def _cpu(world: World) -> float:
+    try:
+        return world.daemon.cpu_seconds()
+    except (OSError, AssertionError, IndexError):
+        return 0.0

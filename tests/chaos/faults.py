@@ -1,0 +1,346 @@
+"""Every part x every fault: how it is done, or why it makes no sense. Nothing is left out silently: see matrix.py."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import resource
+import socket
+from collections.abc import Callable
+
+from . import disk, dns, parts
+from .proxy import STEPS, Mode, Proxy
+from .world import World
+
+Begin = Callable[[World, random.Random], str]
+End = Callable[[World], object]
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    part: str
+    name: str
+    kinds: tuple[str, ...]
+    begin: Begin
+    end: End
+    seconds: tuple[float, float] = (2.5, 4.5)
+    may_die: tuple[str, ...] = ()
+    strikes_haproxy: bool = False
+    bound: float = 10.0
+    """Seconds from the last fault or change until all is in step, as real clocks go."""
+    hits: Callable[[World], int] | None = None
+    """How often it has struck so far; None: it strikes by being done."""
+    needs: Callable[[], str] = lambda: ""
+    """"" or why this machine cannot do it."""
+    unit: str = ""
+
+    @property
+    def id(self) -> str:
+        return f"{self.part}:{self.name}"
+
+
+PARTS = ("daemon", "dataplane", "haproxy", "kube-apiserver", "etcd", "network")
+RESETS = tuple(f"reset-{step}" for step in STEPS)
+STATUSES = ("401", "403", "409", "410", "429", "5xx")
+NAMES = ("kill", "stop", "stop-long", "restart", "disk-full", "slow", "half-open", "half-open-mute", *RESETS, "garbage", *STATUSES,
+         "clock-forward", "clock-back", "dns", "fds", "memory")
+
+# A kind of world for what any of the quick ones can do.
+ANY = ("double", "real", "clock")
+
+
+# --- processes
+
+
+def _kill(part: str) -> Begin:
+    def begin(world: World, rng: random.Random) -> str:
+        if part == "kube-apiserver":
+            world.keep_kube()
+        world.parts[part].away = True
+        world.parts[part].kill()
+        return f"SIGKILL to {part}"
+    return begin
+
+
+def _back(part: str) -> End:
+    def end(world: World) -> None:
+        world.parts[part].away = False
+        world.parts[part].start()
+    return end
+
+
+def _stop(part: str) -> Begin:
+    def begin(world: World, rng: random.Random) -> str:
+        world.parts[part].freeze()
+        if part in ("kube-apiserver", "etcd") and world.stream:
+            world.stream.held = True
+        return f"SIGSTOP to {part}"
+    return begin
+
+
+def _cont(part: str) -> End:
+    def end(world: World) -> None:
+        world.parts[part].thaw()
+        if world.stream:
+            world.stream.held = False
+    return end
+
+
+def _restart(part: str) -> Begin:
+    def begin(world: World, rng: random.Random) -> str:
+        if part == "kube-apiserver":
+            world.keep_kube()
+        world.parts[part].away = True
+        if part == "daemon":
+            world.end_daemon()
+            world.daemon.start()
+        else:
+            world.parts[part].restart()
+        world.parts[part].away = False
+        return f"{part} is restarted in good order"
+    return begin
+
+
+def _nothing(world: World) -> None:
+    pass
+
+
+# --- ways
+
+
+def _ways(world: World, part: str) -> list[Proxy]:
+    if part == "network":
+        return [world.to_kube, world.to_dataplane]
+    found = {"kube-apiserver": world.to_kube, "dataplane": world.to_dataplane, "etcd": world.to_etcd}[part]
+    assert found
+    return [found]
+
+
+def _way(part: str, mode: Callable[[random.Random], Mode], cut: bool = True) -> Begin:
+    def begin(world: World, rng: random.Random) -> str:
+        chosen = mode(rng)
+        for proxy in _ways(world, part):
+            proxy.set(chosen, cut=cut)
+        return f"{chosen} on the way to {part if part != 'network' else 'both APIs'}"
+    return begin
+
+
+def _calm(part: str, forget: bool = True) -> End:
+    def end(world: World) -> None:
+        for proxy in _ways(world, part):
+            proxy.calm()
+            if forget:
+                proxy.forget()
+    return end
+
+
+def _hits(part: str) -> Callable[[World], int]:
+    return lambda world: sum(sum(proxy.hits.values()) for proxy in _ways(world, part))
+
+
+def _on_way(part: str, name: str, kinds: tuple[str, ...], mode: Callable[[random.Random], Mode], **more: object) -> Fault:
+    cut = bool(more.pop("cut", True))
+    forget = bool(more.pop("forget", True))
+    return Fault(part, name, kinds, _way(part, mode, cut), _calm(part, forget), hits=_hits(part), **more)  # type: ignore[arg-type]
+
+
+def _ways_of(part: str, readable: tuple[str, ...], kinds: tuple[str, ...]) -> list[Fault]:
+    """readable: kinds of world whose bytes on this way are plain HTTP."""
+    found = [_on_way(part, "slow", kinds, lambda rng: Mode("slow"), cut=False),
+             _on_way(part, "half-open", kinds, lambda rng: Mode("half-open"), cut=False)]
+    found += [_on_way(part, name, kinds, lambda rng, step=step: Mode("reset", step, chance=rng.choice((0.3, 0.6, 1.0))))
+              for name, step in zip(RESETS, STEPS)]
+    if readable:
+        found.append(_on_way(part, "garbage", readable, lambda rng: Mode("garbage", chance=rng.choice((0.3, 0.6, 1.0)))))
+        found += [_on_way(part, name, readable, lambda rng, name=name: _status(name, rng)) for name in STATUSES]
+    return found
+
+
+def _status(name: str, rng: random.Random) -> Mode:
+    status = rng.choice((500, 502, 503, 504)) if name == "5xx" else int(name)
+    after = rng.choice((0, 1, 2)) if status in (429, 503) else 0
+    return Mode("status", status=status, chance=rng.choice((0.3, 0.6, 1.0)), retry_after=after)
+
+
+# --- the daemon's own pages: clients that misbehave
+
+_CLIENTS = 24
+
+
+def _clients(what: str) -> tuple[Begin, End]:
+    def begin(world: World, rng: random.Random) -> str:
+        held = []
+        for i in range(_CLIENTS):
+            sock = socket.socket()
+            sock.settimeout(0.5)
+            try:
+                sock.connect(("127.0.0.1", world.daemon.port))
+                if what == "garbage":
+                    sock.sendall(rng.randbytes(rng.randint(1, 20_000)))
+                elif what == "slow":
+                    sock.sendall(b"GET /metrics HTTP/1.1\r\nX-Slow: "[:rng.randint(0, 30)])
+                elif what.startswith("reset"):
+                    sock.sendall({"reset-request": b"GET /met", "reset-body": b"POST /metrics HTTP/1.1\r\nContent-Length: 90\r\n\r\nabc",
+                                  "reset-connect": b""}.get(what, b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"))
+                    if what == "reset-mid-answer":
+                        sock.recv(100)
+                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+                    sock.close()
+            except OSError:
+                pass
+            held.append(sock)
+        world.held = held  # type: ignore[attr-defined]
+        return f"{_CLIENTS} clients of the daemon's pages: {what}"
+
+    def end(world: World) -> None:
+        for sock in world.held:  # type: ignore[attr-defined]
+            sock.close()
+    return begin, end
+
+
+# --- limits
+
+
+def _few_fds(part: str) -> Begin:
+    def begin(world: World, rng: random.Random) -> str:
+        said = world.parts[part].limit(resource.RLIMIT_NOFILE, parts.open_files)
+        # So that it needs new ones.
+        world.to_kube.cut()
+        world.to_dataplane.cut()
+        if part == "daemon":
+            world.held = [socket.create_connection(("127.0.0.1", world.daemon.port), 2) for _ in range(3)]  # type: ignore[attr-defined]
+        return f"{part} may open no further files ({said})"
+    return begin
+
+
+def _limits_end(part: str) -> End:
+    def end(world: World) -> None:
+        world.parts[part].unlimited()
+        for sock in getattr(world, "held", []):
+            sock.close()
+    return end
+
+
+def _little_memory(part: str, more: int) -> Begin:
+    def begin(world: World, rng: random.Random) -> str:
+        if part == "kube-apiserver":
+            world.keep_kube()
+        said = world.parts[part].limit(resource.RLIMIT_AS, lambda pid: parts.address_space(pid) + more)
+        return f"{part} may have {more >> 10} KiB more of memory ({said})"
+    return begin
+
+
+# --- disks, clocks, names
+
+
+def _fill(part: str) -> Begin:
+    def begin(world: World, rng: random.Random) -> str:
+        return f"the disk of {part} is full after {world.disks[part].fill()} bytes more"
+    return begin
+
+
+def _free(part: str) -> End:
+    return lambda world: world.disks[part].free()
+
+
+def _clock(part: str, sign: str) -> Begin:
+    def begin(world: World, rng: random.Random) -> str:
+        jump = rng.choice(("90", "3600", "86400", "31536000"))
+        (world.home / f"{part}.clock").write_text(f"{sign}{jump}\n")
+        return f"the wall clock of {part} jumps by {sign}{jump} s"
+    return begin
+
+
+def _clock_back(part: str) -> End:
+    def end(world: World) -> None:
+        (world.home / f"{part}.clock").write_text("+0\n")
+    return end
+
+
+def _no_names(part: str) -> Begin:
+    def begin(world: World, rng: random.Random) -> str:
+        assert world.names
+        mode = rng.choice(("silent", "fails", "knows nothing", "gone"))
+        world.names.set(mode, {"kube-apiserver": b"\4kube", "dataplane": b"\11dataplane"}.get(part, b""))
+        if part == "daemon":
+            world.parts["daemon"].kill()
+        else:
+            for proxy in (world.to_kube, world.to_dataplane):
+                proxy.cut()
+        return f"the name server {mode} ({part}{', which is killed meanwhile' if part == 'daemon' else ''})"
+    return begin
+
+
+def _names_back(world: World) -> None:
+    assert world.names
+    world.names.set("answers")
+
+
+# --- the table
+
+
+def _all() -> list[Fault]:
+    found: list[Fault] = []
+    for part in ("daemon", "dataplane", "haproxy", "kube-apiserver", "etcd"):
+        kinds = {"etcd": ("real",), "kube-apiserver": ("double", "real")}.get(part, ANY)
+        struck = part == "haproxy"
+        found += [Fault(part, "kill", kinds, _kill(part), _back(part), (0.2, 3.0), (part, *_follow(part)), struck),
+                  Fault(part, "stop", kinds, _stop(part), _cont(part), strikes_haproxy=struck),
+                  Fault(part, "restart", kinds, _restart(part), _nothing, (0.5, 2.0), _follow(part), struck),
+                  Fault(part, "fds", kinds, _few_fds(part), _limits_end(part), may_die=() if part == "daemon" else (part, *_follow(part)),
+                        strikes_haproxy=struck)]
+    found += [Fault(part, "stop-long", ("fast",), _stop(part), _cont(part), (5.0, 6.0), bound=20, strikes_haproxy=part == "haproxy")
+              for part in ("dataplane", "haproxy", "kube-apiserver")]
+    found += [Fault("daemon", "memory", ("clock",), _little_memory("daemon", 64 << 10), _limits_end("daemon"), may_die=("daemon",)),
+              Fault("dataplane", "memory", ("double", "clock", "real"), _little_memory("dataplane", 1 << 20), _limits_end("dataplane"),
+                    may_die=("dataplane",)),
+              Fault("haproxy", "memory", ("double", "clock"), _little_memory("haproxy", 1 << 20), _limits_end("haproxy"),
+                    may_die=("haproxy",), strikes_haproxy=True),
+              *(Fault(part, "memory", ("real",), _little_memory(part, 8 << 20), _limits_end(part), may_die=(part, "kube-apiserver"))
+                for part in ("kube-apiserver", "etcd"))]
+    found += [Fault(part, "disk-full", kinds, _fill(part), _free(part), needs=disk.possible, may_die=may_die)
+              for part, kinds, may_die in (("daemon", ("double", "clock"), ()), ("dataplane", ("double", "real"), ()),
+                                           ("haproxy", ("double", "real"), ()), ("etcd", ("real",), ("etcd", "kube-apiserver")))]
+    found += _ways_of("dataplane", ("double", "clock"), ("double", "real", "clock"))
+    found += _ways_of("kube-apiserver", ("double", "clock"), ("double", "real", "clock"))
+    found += _ways_of("etcd", (), ("real",))
+    found += _ways_of("network", ("double",), ("double",))
+    found += [_on_way(part, "half-open-mute", ("fast",), lambda rng: Mode("half-open"), cut=False, forget=False, bound=30)
+              for part in ("dataplane", "kube-apiserver", "network")]
+    found.append(_on_way("network", "restart", ("double", "real", "clock"), lambda rng: Mode("refuse")))
+    found += [Fault("daemon", name, ("double", "clock"), *_clients(name)) for name in ("slow", "half-open", *RESETS, "garbage")]
+    for part in ("daemon", "dataplane", "haproxy"):
+        found += [Fault(part, name, ("clock",), _clock(part, sign), _clock_back(part), strikes_haproxy=part == "haproxy")
+                  for name, sign in (("clock-forward", "+"), ("clock-back", "-"))]
+    found += [Fault(part, "dns", ("double",), _no_names(part), _names_back, may_die=("daemon",) if part == "daemon" else (),
+                    needs=dns.possible) for part in ("daemon", "dataplane", "kube-apiserver", "network")]
+    return [dataclasses.replace(f, hits=None) if f.id == "network:restart" else f for f in found]
+
+
+def _follow(part: str) -> tuple[str, ...]:
+    """Who may die with it: a kube-apiserver that has no etcd for long ends itself."""
+    return ("kube-apiserver",) if part == "etcd" else ()
+
+
+FAULTS: dict[str, Fault] = {fault.id: fault for fault in _all()}
+
+_GO = "a static Go binary: libfaketime does not reach it, and nothing of its wall clock reaches the daemon but timestamps it never reads"
+_CLIENT = "nobody sends it requests that are answered by an API: it is the client"
+_UNIX = "is reached by the Data Plane API alone, through a unix socket beside it; that API's own faults are in its row"
+_GRPC = "the API server speaks gRPC to it: bytes that mean nothing are resets to it; what clients see of etcd's errors is kube-apiserver 5xx"
+_WIRE = "the network is no process and has no disk, clock or memory"
+
+# (part, fault) -> why not.
+NOT_APPLICABLE: dict[tuple[str, str], str] = {
+    **{("network", name): _WIRE for name in ("kill", "stop", "stop-long", "disk-full", "clock-forward", "clock-back", "fds", "memory")},
+    **{("daemon", name): _CLIENT for name in STATUSES},
+    ("daemon", "half-open-mute"): "its pages are asked by short-lived clients; what it does about silent ones is half-open",
+    ("daemon", "stop-long"): "its own timers run on while it is stopped: stop covers it",
+    **{("haproxy", name): _UNIX for name in ("slow", "half-open", "half-open-mute", *RESETS, "garbage", *STATUSES, "dns")},
+    ("kube-apiserver", "disk-full"): "it keeps nothing on a disk; etcd does",
+    **{(part, name): _GO for part in ("kube-apiserver", "etcd") for name in ("clock-forward", "clock-back")},
+    **{("etcd", name): _GRPC for name in ("garbage", *STATUSES)},
+    ("etcd", "half-open-mute"): "gRPC's keepalive between the API server and etcd is Kubernetes' own matter; half-open shows what we see of it",
+    ("etcd", "stop-long"): "the daemon has no timer towards etcd; the API server's own would need its clock",
+    ("etcd", "dns"): "is reached by address, and by the API server alone",
+}

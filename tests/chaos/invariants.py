@@ -1,0 +1,136 @@
+"""What must hold, as plain functions over what was seen: no socket, no clock, so that a test can show them a hand-made breach.
+
+never empty   HAProxy and its file have a server in rotation, once they had one: whatever happens, the daemon takes the last one
+              out only for another (ALLOW_EMPTY is false). An HAProxy that does not answer is dead or stopped, which is not
+              the daemon's doing and says nothing. The very first sync is not looked at.
+steady        A server that was in rotation when all was in step, and that Kubernetes has wanted at every moment since, stays in
+              rotation all the while. No allowance is needed: what is unwanted for a moment is not looked at again until the
+              next time that all is in step.
+foreign       The file outside our server lines keeps its bytes; so does the admin state and the place of every server that is
+              not ours. The baseline is taken after the first commit, as the Data Plane API sorts sections with that.
+traffic       A connection through HAProxy is answered by one of the places behind the backend, not by nobody and not by the
+              backup. Not looked at while HAProxy itself is struck.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Collection, Iterator, Mapping
+
+from tests.harness.haproxy import admin_state
+from tests.harness.lines import is_parked, server_lines
+
+
+@dataclasses.dataclass(frozen=True)
+class Ours:
+    """Which servers of which backend the daemon may change."""
+    backend: str
+    kept: frozenset[str]
+
+    def line_is_ours(self, name: str, rest: str) -> bool:
+        return name not in self.kept and "backup" not in rest.split()
+
+
+@dataclasses.dataclass(frozen=True)
+class Server:
+    """One row of the running HAProxy."""
+    state: str
+    place: str
+    weight: int
+    up: bool
+
+    @property
+    def takes_new(self) -> bool:
+        return self.state == "ready" and self.weight > 0
+
+
+Running = Mapping[tuple[str, str], Server]
+"""(backend, server) -> what runs."""
+
+
+def parse_state(text: str) -> dict[tuple[str, str], Server]:
+    """The answer to `show servers state`."""
+    lines = text.splitlines()
+    names = next((line[2:].split() for line in lines if line.startswith("# ")), [])
+    found = {}
+    for line in lines[1:]:
+        if not line or line.startswith("#"):
+            continue
+        row = dict(zip(names, line.split()))
+        found[row["be_name"], row["srv_name"]] = Server(admin_state(int(row["srv_admin_state"])),
+                                                        f"{row['srv_addr']}:{row['srv_port']}", int(row["srv_uweight"]),
+                                                        row["srv_op_state"] == "2")
+    return found
+
+
+def in_rotation(running: Running, ours: Ours) -> dict[str, str]:
+    """Our servers that take new connections: name -> address:port."""
+    return {name: s.place for (backend, name), s in running.items()
+            if backend == ours.backend and name not in ours.kept and s.takes_new}
+
+
+def file_rotation(text: str, ours: Ours) -> dict[str, str]:
+    return {name: rest.split()[0] for name, rest in server_lines(text, ours.backend).items()
+            if ours.line_is_ours(name, rest) and not is_parked(rest)}
+
+
+def foreign_text(text: str, ours: Ours) -> str:
+    """The file without our lines and without what the Data Plane API numbers and sums it with."""
+    kept, backend = [], ""
+    for line in text.splitlines():
+        if re.match(r"\S", line) and not line.startswith("#"):
+            backend = line.split()[1] if line.startswith("backend ") else ""
+        found = re.match(r"\s+server (\S+) (.*)", line)
+        if backend == ours.backend and found and ours.line_is_ours(found[1], found[2]):
+            continue
+        if not line.startswith(("# _version", "# _md5hash")):
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def foreign_servers(running: Running, ours: Ours) -> dict[tuple[str, str], tuple[str, str, int]]:
+    return {key: (s.state, s.place, s.weight) for key, s in running.items() if key[0] != ours.backend or key[1] in ours.kept}
+
+
+def breaches_of_running(running: Running, ours: Ours, steady: Collection[str],
+                        baseline: Mapping[tuple[str, str], tuple[str, str, int]]) -> Iterator[tuple[str, str]]:
+    """(invariant, what is wrong) of one look at the running HAProxy."""
+    live = in_rotation(running, ours)
+    if not live:
+        states = {name: s.state for (backend, name), s in running.items() if backend == ours.backend}
+        yield "never empty", f"no server of {ours.backend} takes new connections in HAProxy: {states}"
+    if missing := sorted(set(steady) - set(live)):
+        states = {name: running[ours.backend, name].state if (ours.backend, name) in running else "none" for name in missing}
+        yield "steady", f"wanted all the while and not in rotation in HAProxy: {states}"
+    if foreign_servers(running, ours) != dict(baseline):
+        yield "foreign", f"servers that are not ours: {foreign_servers(running, ours)} instead of {dict(baseline)}"
+
+
+def breaches_of_file(text: str, ours: Ours, steady: Collection[str], baseline: str) -> Iterator[tuple[str, str]]:
+    """The same of one look at the file."""
+    if foreign_text(text, ours) != baseline:
+        yield "foreign", f"the file outside our lines: {_difference(baseline, foreign_text(text, ours))}"
+        if f"\nbackend {ours.backend}" not in text:
+            return
+    live = file_rotation(text, ours)
+    if not live:
+        yield "never empty", f"no server of {ours.backend} is in rotation in the file"
+    if missing := sorted(set(steady) - set(live)):
+        yield "steady", f"wanted all the while and not in rotation in the file: {missing}"
+
+
+def out_of_step(wished: Mapping[str, str], running: Running, text: str, ours: Ours) -> str:
+    """"" where the running HAProxy and the file are what is wished."""
+    live, lines = in_rotation(running, ours), file_rotation(text, ours)
+    if live != wished:
+        return f"HAProxy runs {live}, wished is {dict(wished)}"
+    if lines != wished:
+        return f"the file has {lines}, wished is {dict(wished)}"
+    return ""
+
+
+def _difference(before: str, after: str) -> str:
+    old, new = before.splitlines(), after.splitlines()
+    gone, come = [x for x in old if x not in new], [x for x in new if x not in old]
+    return f"gone {gone}, come {come}" if gone or come else "the order of its lines"

@@ -1,0 +1,141 @@
+"""Looks all along, twenty times a second: at HAProxy by its own socket, at its file, and with connections through it."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import socket
+import threading
+import time
+
+from tests.harness.backends import ask
+from tests.harness.haproxy import HAProxy
+
+from . import invariants
+from .invariants import Ours, Running
+from .timeline import Timeline
+
+EVERY = 0.05
+TRAFFIC_EVERY = 0.1
+
+
+class Unreadable(Exception):
+    """HAProxy is dead, stopped, or between two workers."""
+
+
+def read_running(path: pathlib.Path, timeout: float = 1.0) -> Running:
+    answer = b""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+            s.settimeout(timeout)
+            s.connect(str(path))
+            s.sendall(b"show servers state\n")
+            while chunk := s.recv(65536):
+                answer += chunk
+    except OSError as e:
+        raise Unreadable(str(e)) from e
+    # A worker that ends in the middle cuts its answer; a whole one ends with an empty line.
+    if not answer.endswith(b"\n\n"):
+        raise Unreadable(f"cut after {len(answer)} bytes")
+    return invariants.parse_state(answer.decode())
+
+
+class Sampler:
+    def __init__(self, haproxy: HAProxy, ours: Ours, timeline: Timeline):
+        self.haproxy, self.ours, self.timeline = haproxy, ours, timeline
+        self.looks = 0
+        self.blind = 0
+        self.connections = 0
+        self.judging = False
+        """False until the baseline is there."""
+        self.traffic_counts = False
+        """False while HAProxy is struck itself."""
+        self._steady: set[str] = set()
+        self._file_baseline = ""
+        self._running_baseline: dict[tuple[str, str], tuple[str, str, int]] = {}
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._file_seen: tuple[int, int, int] | None = None
+        self._live_seen: dict[str, str] = {}
+        self._threads = [threading.Thread(target=self._look_on, name="sampler", daemon=True),
+                         threading.Thread(target=self._connect_on, name="traffic", daemon=True)]
+
+    def start(self) -> "Sampler":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def stop(self) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join(10)
+
+    # --- what is judged by
+
+    def take_baseline(self) -> None:
+        self._file_baseline = invariants.foreign_text(self.haproxy.config.read_text(), self.ours)
+        self._running_baseline = invariants.foreign_servers(read_running(self.haproxy.socket), self.ours)
+        self.judging = True
+
+    def checkpoint(self, wished: set[str]) -> None:
+        """All is in step: from here on these are to stay, until unwanted()."""
+        with self._lock:
+            self._steady = set(wished)
+
+    def unwanted(self, wished: set[str]) -> None:
+        """To be called before the cluster is told."""
+        with self._lock:
+            self._steady &= wished
+
+    # --- looking
+
+    def _look_on(self) -> None:
+        while not self._over.wait(EVERY):
+            if not self.judging:
+                continue
+            # Nothing becomes unwanted between a look and its judgement.
+            with self._lock:
+                self._look_at_running()
+                self._look_at_file()
+
+    def _look_at_running(self) -> None:
+        try:
+            running = read_running(self.haproxy.socket)
+        except Unreadable:
+            self.blind += 1
+            return
+        self.looks += 1
+        live = invariants.in_rotation(running, self.ours)
+        if live != self._live_seen:
+            self.timeline.say("haproxy", f"in rotation: {' '.join(sorted(live)) or 'nobody'}")
+            self._live_seen = live
+        for invariant, what in invariants.breaches_of_running(running, self.ours, self._steady, self._running_baseline):
+            self.timeline.violate(invariant, what, "running")
+
+    def _look_at_file(self) -> None:
+        try:
+            at = os.stat(self.haproxy.config)
+            seen = (at.st_ino, at.st_mtime_ns, at.st_size)
+            if seen == self._file_seen:
+                return
+            text = self.haproxy.config.read_text()
+        except OSError as e:
+            self.timeline.violate("foreign", f"the file cannot be read: {e}", "file")
+            return
+        self._file_seen = seen
+        for invariant, what in invariants.breaches_of_file(text, self.ours, self._steady, self._file_baseline):
+            self.timeline.violate(invariant, what, "file")
+
+    def _connect_on(self) -> None:
+        while not self._over.wait(TRAFFIC_EVERY):
+            if not (self.judging and self.traffic_counts):
+                continue
+            began = time.monotonic()
+            answer = ask(self.haproxy.port)
+            # Struck meanwhile: it may have been the fault.
+            if not self.traffic_counts:
+                continue
+            self.connections += 1
+            if not answer.startswith("127.") or answer == "127.0.0.1":
+                self.timeline.violate("traffic", f"a connection through HAProxy was answered by {answer or 'nobody'} "
+                                                 f"after {time.monotonic() - began:.1f} s", "traffic")

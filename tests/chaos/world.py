@@ -1,0 +1,365 @@
+"""One daemon, one HAProxy with its Data Plane API, one Kubernetes, and a proxy on each of the daemon's ways: a world to strike at.
+
+Kinds: `double` (Kubernetes and the Data Plane API are the doubles, the daemon has sanitizers), `real` (a real kube-apiserver over a real
+etcd, a real Data Plane API where there is one), `clock` (as double, but the plain build, with a wall clock that can be set, also those of
+HAProxy and of the Data Plane API), `fast` (the plain build, whose every clock runs FAST times as fast).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import random
+import re
+import shutil
+import time
+
+from tests.harness import realparts
+from tests.harness.backends import node_port
+from tests.harness.haproxy import AUTH, DataPlane, RealDataPlane
+from tests.harness.kube import KubeDouble, write_kubeconfig
+from tests.harness.process import wait_until
+from tests.harness.realkube import DAEMON_TOKEN, RealKube
+
+from . import disk, dns, invariants, parts
+from .invariants import Ours
+from .parts import ChaosDaemon, ChaosDoubleDataPlane, ChaosHAProxy, Part, clock_environment
+from .places import Places
+from .proxy import Mode, Proxy
+from .sampler import Sampler, Unreadable, read_running
+from .stream import Admin, Cluster, Stream
+from .timeline import Timeline
+
+KINDS = ("double", "real", "clock", "fast")
+FAST = 10
+NAMESPACE, SERVICE, BACKEND = "ingress", "web", "be"
+OURS = Ours(BACKEND, frozenset({"keep-1", "sorry"}))
+RESYNC_S = 30
+DRAIN_S = 2
+# Idle connections come and go with the client's own cache of them.
+FDS_MORE = 2
+RSS_MIB = {"san": 400, "plain": 40}
+
+TEMPLATE = """\
+# a comment of the owner's
+global
+  stats socket {d}/haproxy.sock mode 600 level admin expose-fd listeners
+  maxconn 400
+
+defaults
+  mode tcp
+  timeout connect 2s
+  timeout client 30s
+  timeout server 30s
+
+userlist dataplaneapi
+  user admin insecure-password adminpwd
+
+frontend fe
+  bind 127.0.0.1:{fe}
+  default_backend be
+
+backend be
+  mode tcp
+  balance roundrobin
+  option tcp-check
+  default-server inter 2s rise 1 fall 3
+  server keep-1 127.0.0.1:9 weight 0
+  server sorry 127.0.0.1:{sorry} backup
+
+backend other
+  mode tcp
+  # a comment in another backend
+  timeout server 77s
+  stick-table type ip size 10k expire 5m
+  server a 127.0.0.1:9
+"""
+
+
+class World:
+    def __init__(self, home: pathlib.Path, kind: str, seed: str, build: pathlib.Path):
+        self.home, self.kind, self.seed = home, kind, seed
+        home.mkdir(parents=True, exist_ok=True)
+        self.timeline = Timeline(home / "timeline.log")
+        self._ends = contextlib.ExitStack()
+        rng = random.Random(f"{seed}:{kind}")
+        self.node_ports = [node_port(["0.0.0.0"]), node_port(["0.0.0.0"])]
+        self.names = None if dns.possible() or kind == "fast" else dns.NameServer(home)
+        self.disks = self._disks()
+        self._make_haproxy()
+        self._make_kube()
+        self.settings = self._settings(rng)
+        self.flavour = "san" if kind in ("double", "real") else "plain"
+        binary = build / "san" / "haproxy-k8s-sync" if self.flavour == "san" else build / "haproxy-k8s-sync"
+        self.daemon = ChaosDaemon(home / "daemon", self.settings, binary)
+        if self.names:
+            self.daemon.wrap = self.names.wrap
+        if kind in ("clock", "fast"):
+            self.daemon.env |= clock_environment(home / "daemon.clock", monotonic=kind == "fast")
+        if kind == "fast":
+            (home / "daemon.clock").write_text(f"+0 x{FAST}\n")
+        self.parts = self._parts()
+        self.sampler = Sampler(self.haproxy, OURS, self.timeline)
+        self.stream: Stream | None = None
+        self.may_die: set[str] = set()
+        """Parts whose death by themselves is nobody's failure now."""
+        self.fds: dict[int, int] = {}
+        """pid of a daemon -> its open files when it was first at rest."""
+
+    # --- making it
+
+    def _disks(self) -> dict[str, disk.Disk]:
+        if disk.possible():
+            return {}
+        wanted = {"haproxy": (self.home / "haproxy", 4), "dataplane": (self.home / "dataplane" / "tx", 4), "daemon": (self.home / "daemon", 64)}
+        if self.kind == "real":
+            wanted["etcd"] = (self.home / "kube" / "etcd", 250)
+        made = {name: disk.Disk(folder, size) for name, (folder, size) in wanted.items()}
+        for each in made.values():
+            self._ends.callback(each.unmount)
+        return made
+
+    def _make_haproxy(self) -> None:
+        real = self.kind == "real" and shutil.which(os.environ.get("DATAPLANEAPI") or "dataplaneapi")
+        self.haproxy = ChaosHAProxy(self.home / "haproxy", TEMPLATE, None, {"sorry": str(self.node_ports[0])})
+        self.dataplane: DataPlane
+        if real:
+            self.dataplane = RealDataPlane(self.haproxy, self.home / "dataplane", str(real), reload_delay=0.3)
+        else:
+            self.dataplane = ChaosDoubleDataPlane(self.haproxy, self.haproxy.config, self.home / "dataplane", reload_delay=0.3)
+        if self.kind == "clock":
+            self.haproxy.more_env = clock_environment(self.home / "haproxy.clock")
+            self.dataplane.more_env = clock_environment(self.home / "dataplane.clock")  # type: ignore[attr-defined]
+        self.to_dataplane = Proxy("127.0.0.1", self.dataplane.port, f"{self.seed}:dataplane")
+
+    def _make_kube(self) -> None:
+        (self.home / "kube").mkdir(exist_ok=True)
+        self.double: KubeDouble | None = None
+        self.real: RealKube | None = None
+        self.to_etcd: Proxy | None = None
+        if self.kind == "real":
+            self.real = RealKube(self.home / "kube", realparts.kube_apiserver(), realparts.etcd())
+            self.cluster: Cluster = Admin(self.real.admin)
+            self.to_kube = Proxy("127.0.0.1", self.real.port, f"{self.seed}:kube", http=False)
+            self.etcd_port = self.real.etcd.port
+            self.to_etcd = Proxy("127.0.0.1", self.etcd_port, f"{self.seed}:etcd", http=False)
+        else:
+            self.double = KubeDouble(self.home / "kube", token="chaos")
+            self.cluster = self.double
+            self.to_kube = Proxy("127.0.0.1", self.double.port, f"{self.seed}:kube")
+
+    def _settings(self, rng: random.Random) -> dict[str, str]:
+        user, password = AUTH.split(":")
+        host = "127.0.0.1"
+        settings = {"INGRESS_NAMESPACE": NAMESPACE, "INGRESS_SERVICE_NAME": SERVICE, "INGRESS_SERVICE_PORT": "https",
+                    "HAPROXY_BACKEND_NAME": BACKEND, "HAPROXY_KEEP_SERVERS": "keep-*",
+                    "HAPROXY_DATAPLANE_USERNAME": user, "HAPROXY_DATAPLANE_PASSWORD": password,
+                    "RESYNC_PERIOD": f"{RESYNC_S * (FAST if self.kind == 'fast' else 1)}s", "LOG_LEVEL": "debug", "MAX_LOSS_PERCENT": "100",
+                    "DRAIN_TIMEOUT": f"{DRAIN_S * (FAST if self.kind == 'fast' else 1)}s",
+                    "PARK_TTL": rng.choice(["1h", "1h", "3s", "0"]), "PARK_NODES": rng.choice(["false", "false", "true"]),
+                    "ASAN_OPTIONS": "exitcode=99:detect_leaks=1:quarantine_size_mb=16:abort_on_error=0"}
+        dataplane_host = f"dataplane.{dns.DOMAIN}" if self.names else host
+        settings["HAPROXY_DATAPLANE_URL"] = f"http://{dataplane_host}:{self.to_dataplane.port}"
+        path = self.home / "kubeconfig"
+        if self.real:
+            # The name in its certificate is that of the loopback address.
+            write_kubeconfig(path, f"https://127.0.0.1:{self.to_kube.port}", ca=self.real.ca, token=DAEMON_TOKEN)
+        else:
+            write_kubeconfig(path, f"http://{f'kube.{dns.DOMAIN}' if self.names else host}:{self.to_kube.port}", token="chaos")
+        return {**settings, "KUBECONFIG": str(path)}
+
+    def _parts(self) -> dict[str, Part]:
+        made = [Part("daemon", lambda: self.daemon.process, self.daemon.start),
+                Part("dataplane", lambda: self.dataplane.process, self.dataplane.start),
+                Part("haproxy", lambda: self.haproxy.process, self.haproxy.start)]
+        if real := self.real:
+            made += [Part("kube-apiserver", lambda: real.process, real.start_apiserver, real.stop_apiserver),
+                     Part("etcd", lambda: real.etcd.process, self._start_etcd)]
+        else:
+            made.append(Part("kube-apiserver", lambda: self._double_process(), self._start_double))
+        return {part.name: part for part in made}
+
+    # --- life
+
+    def start(self, stream: Stream) -> None:
+        """All of it, in step with the stream's first state."""
+        try:
+            self._start(stream)
+        except BaseException:
+            self.stop()
+            raise
+
+    def _start(self, stream: Stream) -> None:
+        self._ends.enter_context(_stopping(Places(self.node_ports)))
+        for thing in (self.names, self.to_dataplane, self.to_kube, self.to_etcd):
+            if thing:
+                self._ends.enter_context(_stopping(thing))
+        self._ends.callback(self.haproxy.stop)
+        self.haproxy.start()
+        self._ends.callback(self.dataplane.stop)
+        self.dataplane.start()
+        if self.real:
+            self._ends.callback(self.real.stop)
+            self._start_etcd()
+            self.real.start_apiserver()
+            self.real.admin.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+            self.real.grant("nodes", "slices", "endpoints", "services")
+        elif self.double:
+            self._ends.callback(self.double.kill)
+            self.double.start()
+        stream.begin()
+        self.stream = stream
+        self._ends.callback(self.daemon.kill)
+        self.daemon.start()
+        self.wait_in_step(30)
+        self.sampler.take_baseline()
+        self._ends.enter_context(_stopping(self.sampler))
+
+    def stop(self) -> None:
+        for part in self.parts.values():
+            part.thaw()
+        self._ends.close()
+
+    def end_daemon(self) -> None:
+        """Its last word: a clean exit, in which the leak sanitizer has its say."""
+        if wrong := self.daemon.end():
+            self.timeline.violate("no leak", f"{wrong}: {self.daemon.tail(8)}")
+        self.search_log()
+
+    def search_log(self) -> None:
+        found = re.search(r"ERROR: (Address|Leak)Sanitizer.*|runtime error: .*|level=fatal.*", self.daemon.log())
+        if found:
+            self.timeline.violate("no leak", f"the daemon's log has: {found[0]}", "log")
+
+    # --- Kubernetes
+
+    def _double_process(self):  # type: ignore[no-untyped-def]
+        assert self.double
+        return self.double._process
+
+    def _start_double(self) -> None:
+        """It keeps nothing by itself: what it had is put back before anybody can ask it."""
+        assert self.double and self.stream
+        mode = self.to_kube.mode
+        self.to_kube.set(Mode("refuse"))
+        if self.double._process:
+            self.double._process.kill()
+        self.double.start()
+        self.double.restore(self._kept)
+        self.to_kube.set(mode)
+
+    _kept: dict[str, object] = {}
+
+    def keep_kube(self) -> None:
+        """Before the double dies: as etcd keeps what an API server has written."""
+        if self.double:
+            self._kept = self.double.state()
+
+    def _start_etcd(self) -> None:
+        assert self.real and self.to_etcd
+        self.real.etcd.port = self.etcd_port
+        try:
+            self.real.etcd.start()
+        finally:
+            # The API server goes through the proxy.
+            self.real.etcd.port = self.to_etcd.port
+
+    # --- how it stands
+
+    def out_of_step(self) -> str:
+        """"" where all that can be seen is as the stream wishes it."""
+        assert self.stream
+        if not self.stream.flush():
+            return f"{self.stream.unwritten} changes could not be written yet: {self.stream.trouble}"
+        wished = self.stream.wished()
+        try:
+            wrong = invariants.out_of_step(wished, read_running(self.haproxy.socket), self.haproxy.config.read_text(), OURS)
+        except (Unreadable, OSError) as e:
+            return f"HAProxy cannot be read: {e}"
+        if wrong:
+            return wrong
+        try:
+            status, text = self.daemon.get("/readyz", timeout=2)
+            if status != 200:
+                return f"/readyz {status}: {text.strip()}"
+            in_sync = self.daemon.metrics().sum("in_sync")
+        except (OSError, AssertionError) as e:
+            return f"the daemon's pages: {e}"
+        return "" if in_sync == 1 else f"in_sync is {in_sync:g}: {text.strip()}"
+
+    def wait_in_step(self, timeout: float) -> None:
+        def in_step() -> bool:
+            wrong = self.out_of_step()
+            assert not wrong, wrong
+            return True
+
+        try:
+            wait_until(in_step, timeout, "all in step", interval=0.1)
+        except AssertionError as e:
+            raise AssertionError(f"{e}\n{self.daemon.tail(12)}") from e
+
+    def open_transactions(self) -> list[str]:
+        listed = self.dataplane.get("/transactions", timeout=5).json() or []
+        return [f"{t['id']} {t['status']}" for t in listed if t["status"] == "in_progress"]
+
+    def supervise(self) -> None:
+        """Starts what has died; who was not allowed to is reported."""
+        for part in self.parts.values():
+            if part.alive or part.away:
+                continue
+            part.deaths += 1
+            if part.name not in self.may_die:
+                status = self.daemon.process.wait() if part.name == "daemon" and self.daemon.process else "?"
+                log = f": {self.daemon.tail(5)}" if part.name == "daemon" else ""
+                self.timeline.violate("no death", f"{part.name} died by itself (status {status}){log}", part.name)
+            self.timeline.say("part", f"{part.name} is dead, it is started again")
+            with contextlib.suppress(AssertionError, OSError, RuntimeError):
+                part.start()
+
+    def at_rest(self, timeout: float = 10.0) -> None:
+        """Open files, threads and children are back to what they were when this daemon was first at rest; memory is bounded."""
+        pid = self.daemon.pid
+        if pid not in self.fds:
+            self.fds[pid] = self._resting_files(pid)
+            return
+
+        def back() -> bool:
+            have = parts.open_files(pid)
+            assert have <= self.fds[pid] + FDS_MORE, f"{have} open files, {self.fds[pid]} at first: {_links(pid)}"
+            assert parts.threads(pid) <= 2, f"{parts.threads(pid)} threads"
+            assert not parts.children(pid), f"children {parts.children(pid)}"
+            return True
+
+        try:
+            wait_until(back, timeout, "open files, threads and children as at first", interval=0.1)
+        except AssertionError as e:
+            self.timeline.violate("no leak", str(e))
+        mib = self.daemon.memory_kib()["VmRSS"] / 1024
+        if mib > RSS_MIB[self.flavour]:
+            self.timeline.violate("no leak", f"RSS is {mib:.0f} MiB, more than {RSS_MIB[self.flavour]}", "rss")
+
+    def _resting_files(self, pid: int) -> int:
+        """The lowest of a second: connections to the same peer may still overlap."""
+        counts = []
+        for _ in range(5):
+            counts.append(parts.open_files(pid))
+            time.sleep(0.2)
+        return min(counts)
+
+
+@contextlib.contextmanager
+def _stopping(thing):  # type: ignore[no-untyped-def]
+    thing.start()
+    try:
+        yield thing
+    finally:
+        thing.stop()
+
+
+def _links(pid: int) -> list[str]:
+    found = []
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(OSError):
+            found.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
+    return sorted(found)
