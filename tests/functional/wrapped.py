@@ -34,8 +34,9 @@ def start_in(rig: Rig, script: str, **settings: str) -> Daemon:
     return rig.daemon
 
 
-def names(home: pathlib.Path, *aliases: str) -> str:
-    """The part of a script that gives 127.0.0.1 these names, in a mount namespace of its own."""
-    hosts = home / "hosts"
-    hosts.write_text("127.0.0.1 localhost " + " ".join(aliases) + "\n")
-    return f"mount --bind {shlex.quote(str(hosts))} /etc/hosts"
+def in_names(home: pathlib.Path, server: str, last: str) -> str:
+    """A script that asks this name server alone, in a mount namespace of its own; last: a command in front of the daemon, or nothing."""
+    (home / "resolv.conf").write_text(f"nameserver {server}\noptions timeout:2\n")
+    (home / "nsswitch.conf").write_text("hosts: files dns\n")
+    binds = "; ".join(f"mount --bind {shlex.quote(str(home / name))} /etc/{name}" for name in ("resolv.conf", "nsswitch.conf"))
+    return f"export DAEMON; exec unshare -m bash -ec {shlex.quote(f'{binds}; D=$DAEMON; unset DAEMON; exec {last} $D')}"
