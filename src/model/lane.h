@@ -55,7 +55,8 @@ void lane_memory_fini(struct lane_memory *m); /* a zeroed one is allowed */
 /* After each reading of file and runtime; the same reading may be looked at again when the first wish comes. worker:
  * with another one than at the last look states are gone without anybody's wish; what an operator had set stays remembered
  * then, and while the line is in maintenance; else it counts as taken back. At the first look
- * with a wish of state OK, a drain that fits the wish (it drains, or is out) counts as ours.
+ * with a wish of state OK, a drain that fits the wish (it drains, or is out) counts as ours; any drain does where no server
+ * of ours is ready though one is wanted live, since an earlier run may have died with it, and nothing would serve.
  *
  * A reading may be older than a call that was answered while it was under way: the first look after a call that does not
  * show it settles nothing, the one after it does. Nothing changes where the runtime is not readable. */

@@ -81,6 +81,7 @@ struct look {
     const struct runtime_server *row;
     const struct desired_server *want;
     bool first; /* with a wish to compare with */
+    bool empty; /* no server of ours that is wanted live is ready */
     enum lane_worker worker;
     bool stale; /* the reading may be older than our last call */
 };
@@ -111,7 +112,8 @@ static void judge_set(struct lane_mark *mark, const struct look *l)
         mark->theirs = l->row->admin;
         mark->lost = false;
     }
-    if (l->first && mark->ours == RUNTIME_READY && !is_wanted_live(l)) { /* of an earlier run of ours */
+    bool adopted = !is_wanted_live(l) || (l->empty && l->row->admin == RUNTIME_DRAIN);
+    if (l->first && mark->ours == RUNTIME_READY && adopted) { /* of an earlier run of ours */
         mark->ours = mark->theirs;
         mark->theirs = RUNTIME_READY;
     }
@@ -135,6 +137,22 @@ static void judge(struct lane_mark *mark, struct look *l)
         judge_set(mark, l);
 }
 
+/* Something is wanted live, and nothing of that is ready. */
+static bool is_empty(const struct lane_lines *lines, const struct runtime *r, const struct desired *wish)
+{
+    bool wanted = false;
+    for (size_t i = 0; i < lines->count; i++) {
+        const struct desired_server *want = desired_find(wish, lines->list[i]->name);
+        const struct runtime_server *row = runtime_find(r, lines->list[i]->name);
+        if (want == NULL || want->state != SERVER_LIVE)
+            continue;
+        wanted = true;
+        if (row != NULL && row->admin == RUNTIME_READY)
+            return false;
+    }
+    return wanted;
+}
+
 static struct lane_mark take_mark(const struct lane_memory *m, const char *name)
 {
     const struct lane_mark *was = find(m, name);
@@ -154,10 +172,15 @@ void lane_memory_look(struct lane_memory *m, const struct backend *actual, const
     lane_lines_read(&lines, actual, rules);
     struct lane_mark *marks = mem_array(lines.count, sizeof(marks[0]));
     size_t count = 0;
-    bool first = !m->looked && wish->state == DESIRED_OK;
+    bool first = !m->looked && wish->state == DESIRED_OK, empty = first && is_empty(&lines, r, wish);
     for (size_t i = 0; i < lines.count; i++) {
         const char *name = lines.list[i]->name;
-        struct look l = {lines.list[i], runtime_find(r, name), desired_find(wish, name), first, m->worker, false};
+        struct look l = {.line = lines.list[i],
+                         .row = runtime_find(r, name),
+                         .want = desired_find(wish, name),
+                         .first = first,
+                         .empty = empty,
+                         .worker = m->worker};
         struct lane_mark mark = take_mark(m, name);
         if (l.row != NULL)
             judge(&mark, &l);

@@ -83,7 +83,8 @@ void target_step(struct target *t)
     if (t->phase != TARGET_IDLE)
         return;
     if (t->stopping) {
-        stop_now(t);
+        if (!target_hand_over(t))
+            stop_now(t);
         return;
     }
     bool waiting = now < t->wait_until_ms;
@@ -285,5 +286,5 @@ void target_stop(struct target *t, void (*stopped)(void *arg), void *arg)
         return; /* its end is near, and tells what was written */
     dataplane_cancel(t->options.client);
     t->phase = TARGET_IDLE;
-    stop_now(t);
+    target_step(t);
 }

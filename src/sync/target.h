@@ -53,7 +53,8 @@ void target_go(struct target *t);
 /* Compares with what HAProxy really has, now. */
 void target_compare(struct target *t);
 
-/* Aborts or finishes the transaction in hand, then calls stopped (perhaps at once). Nothing is written after. */
+/* Aborts or finishes the transaction in hand, leaves a mark in the file for each server that drains, then calls stopped
+ * (perhaps at once). Nothing is written after. */
 void target_stop(struct target *t, void (*stopped)(void *arg), void *arg);
 
 /* Adds a line for each backend to /readyz; true where all are in step (or hold what they have on purpose). */

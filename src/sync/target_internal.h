@@ -1,8 +1,8 @@
 /*
  * The state of a target, shared by target.c (what to do next), target_look.c (what was read, and what a reload's end is
  * worth), target_decide.c (what each backend needs), target_write.c (a transaction, and what a failed write means),
- * target_fast.c (a write without a reload), target_tell.c (telling the running HAProxy alone), target_reload.c (following a
- * reload) and target_report.c (log, /readyz, gauges).
+ * target_fast.c (a write without a reload), target_tell.c (telling the running HAProxy alone), target_handover.c (the last
+ * writes before the end), target_reload.c (following a reload) and target_report.c (log, /readyz, gauges).
  */
 #ifndef SYNC_TARGET_INTERNAL_H
 #define SYNC_TARGET_INTERNAL_H
@@ -26,9 +26,10 @@ struct metric;
 enum target_phase {
     TARGET_IDLE,
     TARGET_OBSERVING,
-    TARGET_WRITING, /* a transaction, or deleting dead ones at start */
-    TARGET_FAST,    /* a write without a reload */
-    TARGET_POLLING, /* asking for the reload's state */
+    TARGET_WRITING,      /* a transaction, or deleting dead ones at start */
+    TARGET_FAST,         /* a write without a reload */
+    TARGET_POLLING,      /* asking for the reload's state */
+    TARGET_HANDING_OVER, /* the end: what only we know goes into the file */
 };
 
 /* Whether changes without a reload reach the running HAProxy. */
@@ -178,7 +179,7 @@ struct target {
     struct error problem; /* of all backends together; kind NONE: none; for /readyz */
     struct log_limit problem_limit;
 
-    bool stopping;
+    bool stopping, handed_over;
     void (*stopped)(void *arg);
     void *stopped_arg;
 };
@@ -229,6 +230,11 @@ bool slot_is_open(const struct slot *s);
 /* A change did not reach it. */
 void target_doubt(struct target *t, const struct error *why);
 void target_set_trust(struct target *t, enum trust trust);
+
+/* target_handover.c */
+
+/* When stopping, and idle. True while a write is under way: target_step goes on with it. */
+bool target_hand_over(struct target *t);
 
 /* target_decide.c */
 

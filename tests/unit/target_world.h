@@ -119,10 +119,11 @@ static struct world {
 
     struct buf trace;
     int log_fd;
-    struct log log;
     struct telemetry telemetry;
     struct target *target;
     unsigned stopped;
+    struct target_options options;
+    struct log daemon_log;
     void (*look)(void); /* called after everything that happens */
 } w;
 
@@ -988,7 +989,6 @@ static inline void assert_settled_two(const char *set)
 /* HAProxy runs n1 (in each backend); nothing is wished yet, nothing asked. No brake unless rules say so. */
 static inline void world_make_as(size_t backends, struct plan_rules rules, uint64_t park_ttl_ms, bool lanes)
 {
-    static struct log log;
     memset(&w, 0, sizeof(w));
     w.now_us = 1000000000;
     w.version = w.file_version = w.running_version = 5;
@@ -999,19 +999,28 @@ static inline void world_make_as(size_t backends, struct plan_rules rules, uint6
     w.running = w.have;
     buf_init(&w.trace, 0);
     w.log_fd = memfd_create("log", 0);
-    log = (struct log){.level = LOG_LEVEL_DEBUG, .fd = w.log_fd};
+    w.daemon_log = (struct log){.level = LOG_LEVEL_DEBUG, .fd = w.log_fd};
     telemetry_init(&w.telemetry, "0");
     w.pid = 100;
-    struct target_options options = {.client = FILE_CLIENT,
-                                     .runtime = lanes ? RUNTIME_CLIENT : NULL,
-                                     .park_ttl_ms = park_ttl_ms,
-                                     .backends = backend_names,
-                                     .backend_count = backends,
-                                     .rules = rules,
-                                     .resync_period_ms = RESYNC_MS,
-                                     .telemetry = &w.telemetry,
-                                     .log = &log};
-    w.target = target_new(NULL, &options);
+    w.options = (struct target_options){.client = FILE_CLIENT,
+                                        .runtime = lanes ? RUNTIME_CLIENT : NULL,
+                                        .park_ttl_ms = park_ttl_ms,
+                                        .backends = backend_names,
+                                        .backend_count = backends,
+                                        .rules = rules,
+                                        .resync_period_ms = RESYNC_MS,
+                                        .telemetry = &w.telemetry,
+                                        .log = &w.daemon_log};
+    w.target = target_new(NULL, &w.options);
+}
+
+/* The daemon dies, or has ended, and another one starts: what it remembered is gone. */
+static inline void start_again(void)
+{
+    target_free(w.target);
+    w.stopped = 0;
+    w.target = target_new(NULL, &w.options);
+    target_start(w.target);
 }
 
 static inline void world_make_with(size_t backends, struct plan_rules rules)

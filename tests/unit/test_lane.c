@@ -7,7 +7,7 @@
 
 #define HOUR_MS 3600000
 
-enum { CLOSED = 1, QUIET = 2, NO_PARKING = 4, IN_FILE = 8 };
+enum { CLOSED = 1, QUIET = 2, NO_PARKING = 4 };
 
 struct lane_row {
     const char *rule;
@@ -18,8 +18,7 @@ struct lane_row {
     const char *calls;       /* "n1 drain: it drains" */
     const char *writes;      /* "n1 weight 1 -> 2"; "address first" behind one that stays in maintenance */
     const char *transaction; /* why; NULL: none */
-    unsigned with; /* CLOSED: not open. QUIET: may not write. NO_PARKING: what is out is removed. IN_FILE: drains are
-                              * put into the file, as in a transaction */
+    unsigned with;           /* CLOSED: not open. QUIET: may not write. NO_PARKING: what is out is removed. */
 };
 
 #define W ":80 check weight 100"
@@ -51,8 +50,6 @@ static const struct lane_row rows[] = {
      "n2 address 10.0.0.2 -> 10.0.0.9", NULL, 0},
     {"it drains while something else needs a transaction", N1 N2, "", W1 W2 " draining" W3, "", "n2 drain: it drains",
      "", "server n3 is new", 0},
-    {"it drains in the file as well", N1 N2, "", W1 W2 " draining", "", "n2 drain: it drains",
-     "n2 maintenance on (draining)", NULL, IN_FILE},
     {"a line in maintenance that drains stays so", N1 P2, "", W1 W2 " draining", "", "", "", NULL, 0},
 
     /* ---- it is wanted again ---- */
@@ -215,7 +212,7 @@ static void world_make(struct world *w, const struct lane_row *row)
                                    .create_backend = true,
                                    .balance = str_has_prefix(row->file, "balance") ? "roundrobin" : NULL,
                                    .parking = w->parking,
-                                   .runtime = w->r.readable && !(row->with & (CLOSED | IN_FILE))};
+                                   .runtime = w->r.readable && !(row->with & CLOSED)};
     if (w->parking != NULL)
         parking_look(w->parking, &w->b, &w->wish, &w->rules, NULL, NULL, 1000);
     diff_compute(&w->b, &w->wish, &w->rules, &w->d);

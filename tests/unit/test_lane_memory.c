@@ -6,7 +6,9 @@
 
 #define N1 "server n1 10.0.0.1:80\n"
 #define P1 "server n1 10.0.0.1:80 disabled\n"
+#define N2 "server n2 10.0.0.2:80\n"
 #define LIVE "n1 10.0.0.1:80"
+#define LIVE2 LIVE "; n2 10.0.0.2:80"
 #define DRAINS "n1 10.0.0.1:80 draining; n2 10.0.0.2:80"
 #define OUT "n2 10.0.0.2:80"
 
@@ -31,7 +33,15 @@ static const struct story stories[] = {
     {"at first, what is set on a live one is an operator's",
      false,
      "",
-     {{"look", N1, "n1 drain", LIVE, "n1 theirs drain"}, {"look", N1, "n1 drain", DRAINS, "n1 theirs drain"}}},
+     {{"look", N1 N2, "n1 drain", LIVE2, "n1 theirs drain"}, {"look", N1 N2, "n1 drain", DRAINS, "n1 theirs drain"}}},
+    {"unless nothing that is wanted is ready", false, "", {{"look", N1 N2, "n1 drain", LIVE, "n1 ours drain"}}},
+    {"of all of them", false, "", {{"look", N1 N2, "n1 drain; n2 drain", LIVE2, "n1 ours drain; n2 ours drain"}}},
+    {"maint is not so easily taken for ours", false, "", {{"look", N1, "n1 maint", LIVE, "n1 theirs maint"}}},
+    {"nor is what comes later",
+     false,
+     "",
+     {{"look", N1 N2, "", LIVE2, ""},
+      {"look", N1 N2, "n1 drain; n2 drain", LIVE2, "n1 theirs drain; n2 theirs drain"}}},
     {"at first, a drain that fits is ours", false, "", {{"look", N1, "n1 drain", DRAINS, "n1 ours drain"}}},
     {"so is maint", false, "", {{"look", N1, "n1 maint", DRAINS, "n1 ours maint"}}},
     {"so is that of one that is out", false, "", {{"look", N1, "n1 drain", OUT, "n1 ours drain"}}},
@@ -44,7 +54,7 @@ static const struct story stories[] = {
     {"and then it may be an operator's after all",
      false,
      "",
-     {{"look", N1, "n1 drain", "", "n1 theirs drain"}, {"look", N1, "n1 drain", LIVE, "n1 theirs drain"}}},
+     {{"look", N1 N2, "n1 drain", "", "n1 theirs drain"}, {"look", N1 N2, "n1 drain", LIVE2, "n1 theirs drain"}}},
     {"what is not readable is no look",
      false,
      "",

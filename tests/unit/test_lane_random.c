@@ -363,7 +363,10 @@ static void begin(struct play *p, uint64_t seed)
     enum runtime_admin first = (enum runtime_admin)dice_below(&p->dice, 3);
     const struct desired_server *want = desired_find(&p->wish, "n1");
     set_state(&p->running, "n1", first);
-    p->truth[1] = want != NULL && want->state == SERVER_LIVE ? first : RUNTIME_READY;
+    /* A drain that is found at the start is not believed to be an operator's where nothing else would serve. */
+    const struct desired_server *other = desired_find(&p->wish, "n0");
+    bool served = first != RUNTIME_DRAIN || (other != NULL && other->state == SERVER_LIVE);
+    p->truth[1] = want != NULL && want->state == SERVER_LIVE && served ? first : RUNTIME_READY;
     look(p);
 }
 

@@ -589,10 +589,12 @@ END_TEST
 START_TEST(a_stop_makes_no_call)
 {
     w.call.held = true;
-    wish("n1* n2 n3", "MODIFIED slice");
+    wish("n1* n2* n3", "MODIFIED slice");
     stop();
-    ck_assert_uint_eq(w.stopped, 1);
     ck_assert(!w.call.busy);
+    settle();
+    ck_assert_uint_eq(w.stopped, 1);
+    ck_assert_uint_eq(count('d'), 0);
 }
 END_TEST
 

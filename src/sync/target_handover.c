@@ -1,0 +1,99 @@
+/*
+ * The last writes before the end. A drain of ours lives in the running HAProxy alone, where it looks like an operator's to
+ * whoever comes next: were its pod ready again by then, the server would stay out of rotation for good. So each of these
+ * lines is put into maintenance in the file, without a reload: that is known to be ours.
+ */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "dataplane/client.h"
+#include "sync/target_internal.h"
+
+static void on_answer(void *arg, const struct dataplane_answer *a);
+
+/* What was read last is what is there, as far as anybody knows, and it may be written to. */
+static bool may_hand_over(const struct slot *s)
+{
+    const struct target *t = s->target;
+    return s->have_wish && s->looked && s->unreadable.kind == ERROR_NONE && slot_is_open(s) &&
+           s->actual.version == t->version && !t->options.rules.dry_run && !s->wish.paused &&
+           s->plan.verdict != PLAN_REFUSE;
+}
+
+static const struct backend_server *first_drained(const struct slot *s)
+{
+    for (size_t i = 0; i < s->actual.server_count; i++) {
+        const struct backend_server *line = &s->actual.servers[i];
+        const struct lane_mark *mark = line->maintenance ? NULL : lane_memory_find(&s->memory, line->name);
+        if (mark != NULL && mark->ours != RUNTIME_READY && mark->theirs == RUNTIME_READY)
+            return line;
+    }
+    return NULL;
+}
+
+static bool send_first(struct slot *s)
+{
+    struct target *t = s->target;
+    const struct backend_server *line = may_hand_over(s) ? first_drained(s) : NULL;
+    struct diff_change c = {.op = DIFF_CHANGE, .fields = DIFF_MAINTENANCE};
+    struct txn_action action;
+    struct error err = {0};
+    if (line == NULL)
+        return false;
+    backend_server_copy(&c.server, line);
+    c.server.maintenance = true;
+    bool started = lane_start(&t->lane, t->version, s->name, &c, false, &action, &err) == 0;
+    backend_server_fini(&c.server);
+    if (!started)
+        return false;
+    t->fast_slot = s;
+    t->phase = TARGET_HANDING_OVER;
+    dataplane_send(t->options.client, action.method, action.path, action.body, on_answer, t);
+    return true;
+}
+
+static void take_written(struct target *t)
+{
+    struct slot *s = t->fast_slot;
+    log_info(t->options.log, "a server that drains is left in maintenance for whoever comes next",
+             log_str("backend", s->name), log_str("target", slot_target(s)), log_str("server", t->lane.wanted.name),
+             log_int("version", t->lane.version));
+    t->version = t->lane.version;
+    for (size_t i = 0; i < t->options.backend_count; i++)
+        t->slots[i].actual.version = t->version;
+    for (size_t i = 0; i < s->actual.server_count; i++)
+        if (str_eq(s->actual.servers[i].name, t->lane.wanted.name))
+            s->actual.servers[i].maintenance = true;
+}
+
+static void on_answer(void *arg, const struct dataplane_answer *a)
+{
+    struct target *t = arg;
+    struct txn_action action = lane_answer(&t->lane, a);
+    if (action.type == TXN_SEND) {
+        dataplane_send(t->options.client, action.method, action.path, action.body, on_answer, t);
+        return;
+    }
+    bool goes_on = t->lane.result == LANE_WRITTEN;
+    t->phase = TARGET_IDLE;
+    if (goes_on)
+        take_written(t);
+    else
+        log_warn(t->options.log,
+                 "a drain of ours could not be left in HAProxy's configuration; if its pod is ready again "
+                 "by then, the next start takes it for an operator's",
+                 log_str("backend", t->fast_slot->name), log_str("target", slot_target(t->fast_slot)),
+                 log_str("server", t->lane.wanted.name), log_str("error", t->lane.error.message));
+    t->handed_over = !goes_on;
+    target_step(t);
+}
+
+bool target_hand_over(struct target *t)
+{
+    for (size_t i = 0; !t->handed_over && i < t->options.backend_count; i++)
+        if (send_first(&t->slots[i]))
+            return true;
+    t->handed_over = true;
+    return false;
+}
