@@ -1,0 +1,112 @@
+"""python3 -m tests.mutants FOLDER [-k WORD] -- COMPILER...      (`make mutants` calls it; `make mutants K=WORD` for some)
+
+FOLDER holds the unit tests, linked against a shared library of all sources. A broken file is compiled to a shared library of
+its own and loaded before that one, so that its functions are the ones that run: nothing is linked again, nothing in src/ is
+touched. Fails with the name of each mutant that no test notices.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from . import lane, leader, plan, txn, watch
+from .mutant import ROOT, Mutant, Room, Unfit
+
+ROOMS = (*plan.ROOMS, *watch.ROOMS, *txn.ROOMS, *lane.ROOMS, *leader.ROOMS)
+# A mutant that loops forever is noticed by this; the slowest of the tests takes some seconds.
+TEST_TIMEOUT_S = 60
+# A test program in one process: a crash or a failure ends it, which is all that is asked here.
+ENV = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "CK_FORK": "no", "CK_RUN_CASE": "", "LC_ALL": "C"}
+
+
+class Bench:
+    def __init__(self, folder: pathlib.Path, compiler: list[str]):
+        self.folder = folder.resolve()
+        self.compiler = compiler
+
+    def passes(self, test: str, library: pathlib.Path | None) -> bool:
+        env = {k: v for k, v in ENV.items() if v}
+        if library is not None:
+            env["LD_PRELOAD"] = str(library)
+        # Nothing may be left in the tree, and a mutant may say a lot: the output is nobody's.
+        try:
+            return subprocess.run([self.folder / test], cwd=ROOT, env=env, timeout=TEST_TIMEOUT_S, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+        except subprocess.TimeoutExpired:
+            return False
+
+    def break_it(self, mutant: Mutant, scratch: pathlib.Path) -> pathlib.Path:
+        library = scratch / "mutant.so"
+        source = scratch / mutant.source().name
+        source.write_text(mutant.text())
+        made = subprocess.run([*self.compiler, "-shared", "-o", library, source], cwd=ROOT, capture_output=True, text=True)
+        if made.returncode != 0:
+            raise Unfit(f"what is made of src/{mutant.file} does not compile:\n{made.stderr.strip()}")
+        return library
+
+    def noticed_by(self, room: Room, mutant: Mutant) -> str | None:
+        """The test that fails; None: none does."""
+        with tempfile.TemporaryDirectory(dir=self.folder) as scratch:
+            library = self.break_it(mutant, pathlib.Path(scratch))
+            return next((test for test in room.tests if not self.passes(test, library)), None)
+
+
+def sound_tests(bench: Bench, rooms: list[Room], workers: concurrent.futures.Executor) -> list[str]:
+    """A test that fails by itself would notice anything."""
+    tests = sorted({test for room in rooms for test in room.tests})
+    return [test for test, passes in zip(tests, workers.map(lambda t: bench.passes(t, None), tests)) if not passes]
+
+
+def try_all(bench: Bench, rooms: list[Room], workers: concurrent.futures.Executor) -> tuple[int, int]:
+    noticed, failed = 0, 0
+    asked = [(room, m, workers.submit(bench.noticed_by, room, m)) for room in rooms for m in room.mutants]
+    for room, mutant, answer in asked:
+        try:
+            test = answer.result()
+        except Unfit as e:
+            failed += 1
+            print(f"mutant UNFIT: {room.name}: {mutant.name}: {e}", flush=True)
+            continue
+        noticed += test is not None
+        failed += test is None
+        print(f"mutant {test + ' notices' if test else 'SURVIVED'}: {room.name}: {mutant.name} (src/{mutant.file})", flush=True)
+    return noticed, failed
+
+
+def chosen(word: str) -> list[Room]:
+    some = [Room(r.name, r.tests, tuple(m for m in r.mutants if word in m.name or word in m.file or word in r.name)) for r in ROOMS]
+    return [r for r in some if r.mutants]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("-k", default="", help="only those with this word in their name, file or room")
+    parser.add_argument("--tests", action="store_true", help="print the unit tests that are needed, and do nothing")
+    parser.add_argument("folder", type=pathlib.Path, nargs="?")
+    parser.add_argument("compiler", nargs="*")
+    options = parser.parse_args()
+    rooms = chosen(options.k)
+    if options.tests:
+        print(" ".join(sorted({test for room in rooms for test in room.tests})))
+        return 0
+    if not rooms:
+        print(f"no mutant has the word {options.k!r}")
+        return 1
+    bench = Bench(options.folder, options.compiler)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as workers:
+        if bad := sound_tests(bench, rooms, workers):
+            print(f"these tests fail without any mutant, so they show nothing: {', '.join(bad)}")
+            return 1
+        noticed, failed = try_all(bench, rooms, workers)
+    print(f"{noticed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,3 @@
+from .mutant import Room
+
+ROOMS: tuple[Room, ...] = ()

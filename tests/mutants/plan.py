@@ -1,0 +1,112 @@
+"""The plan: which lines are ours, what is written to them (model/diff*), and whether it is (sync/plan, sync/brake)."""
+
+from .mutant import Mutant, Room
+
+DIFF = "model/diff.c"
+SERVER = "model/diff_server.c"
+ALIENS = "model/diff_aliens.c"
+PLAN = "sync/plan.c"
+BRAKE = "sync/brake.c"
+
+LINES = (
+    Mutant("backup servers are ours", DIFF, "return s->backup || keep_glob", "return keep_glob"),
+    Mutant("HAPROXY_KEEP_SERVERS is not asked", DIFF, "return s->backup || keep_glob(s->name, rules) != NULL;", "return s->backup;"),
+    Mutant("the first of two equal names counts as single", DIFF,
+           "l->list[i - 1].doubled = l->list[i].doubled = true;", "l->list[i].doubled = true;"),
+    Mutant("the last of equal names decides", DIFF,
+           "(x->server > y->server) - (x->server < y->server)", "(x->server < y->server) - (x->server > y->server)"),
+    Mutant("a foreign line among equal names does not protect them", DIFF,
+           "if (l->list[*i].foreign && !decides->foreign)", "if (false)"),
+    Mutant("lines in maintenance count as live", DIFF, "d->live_count += !s->maintenance;", "d->live_count++;"),
+    Mutant("a name that a server-template makes is taken", DIFF, "t = backend_find_template(actual, name);", "t = NULL;"),
+    Mutant("the name of a backup server is taken", DIFF, "if (line != NULL && line->foreign)", "if (false)"),
+    Mutant("what a server-template makes is parked", DIFF,
+           "!line->doubled && backend_find_template(m->actual, line->server->name) == NULL;", "!line->doubled;"),
+    Mutant("equal names are parked", DIFF, "m->rules->parking != NULL && !line->doubled &&", "m->rules->parking != NULL &&"),
+)
+
+PARKING = (
+    Mutant("what may wait is removed at once", DIFF, ".lazy = verdict == PARKING_LAZY;", ".lazy = false;"),
+    Mutant("more is parked than there is room", DIFF, "if (!spare && m->room == 0)", "if (false)"),
+    Mutant("spares take the room of others", DIFF, "m->room -= !spare;", "m->room -= m->room > 0;"),
+    Mutant("a spare that is added needs no transaction", DIFF, ".structural = true;", ".structural = false;"),
+    Mutant("spares without end", DIFF, "i < m->wish->spare_count && m->parked < PARKING_MAX;", "i < m->wish->spare_count;"),
+    Mutant("a lazy removal carries itself", DIFF, "(d->changes[i].structural && !d->changes[i].lazy);", "d->changes[i].structural;"),
+    Mutant("lazy removals do not go along with a change of the backend", DIFF,
+           "bool carried = d->backend_change || d->create_backend;", "bool carried = d->create_backend;"),
+    Mutant("a parked server is a spare no more", SERVER, "c->parks = true;", "c->parks = false;"),
+)
+
+WRITES = (
+    Mutant("of equal names one is changed without a transaction", DIFF, "line == NULL || line->doubled ||", "line == NULL ||"),
+    Mutant("our line stays where the name cannot be ours", DIFF, "        if (ours)\n", "        if (ours && why == NULL)\n"),
+    Mutant("servers that drain are added", DIFF, "else if (want->state == SERVER_LIVE)", "else"),
+    Mutant("servers that drain keep the backend from being held", DIFF, "m->live += want->state == SERVER_LIVE;", "m->live++;"),
+    Mutant("removals come before additions", DIFF, "(int)x->op - (int)y->op", "(int)y->op - (int)x->op"),
+    Mutant("an undecided wish is written", DIFF,
+           "if (wish->state == DESIRED_NOT_SYNCED || wish->state == DESIRED_UNDECIDED)", "if (wish->state == DESIRED_NOT_SYNCED)"),
+    Mutant("a backend that nobody asked for is made", DIFF, "if (!actual->exists && !rules->create_backend)", "if (false)"),
+    Mutant("ALLOW_EMPTY=false does not hold", DIFF, "if (m.live == 0 && !rules->allow_empty) {", "if (false) {"),
+    Mutant("ALLOW_EMPTY=true holds", DIFF, "if (m.live == 0 && !rules->allow_empty) {", "if (m.live == 0) {"),
+    Mutant("what is held is still among the changes", DIFF, "        drop_changes(ret);\n", ""),
+    Mutant("default-server is switched on again and again", DIFF, " && !actual->default_send_proxy_v2) {", ") {"),
+    Mutant("an httpchk of ours is not written", DIFF, 'ret->own_httpchk ? "httpchk" : rules->adv_check;', "rules->adv_check;"),
+    Mutant("announced losses are held back", DIFF,
+           "if (d->changes[i].loss && !d->changes[i].announced)", "if (d->changes[i].loss)"),
+    Mutant("what is left of a braked write goes for lazy removals alone", DIFF, "    drop_idle(d);\n", ""),
+)
+
+FIELDS = (
+    Mutant("check ports that are not ours are written", SERVER, "return rules->own_check_port ? wish->check_port : 0;", "return wish->check_port;"),
+    Mutant("check ports that are not ours are cleared", SERVER, "if (!own_port || s->check_port == port)", "if (s->check_port == port)"),
+    Mutant("another port is not seen", SERVER, "if (s->port != want->port) {", "if (s->port == 0) {"),
+    Mutant("a weight by hand is set back", SERVER,
+           "weight >= 0 ? weight : s->weight >= 0 ? s->weight : DESIRED_WEIGHT;", "weight >= 0 ? weight : DESIRED_WEIGHT;"),
+    Mutant("a drain goes into the file though HAProxy can be told", SERVER, "else if (!rules->runtime)", "else"),
+    Mutant("a server that comes back stays in maintenance", SERVER, 'own_maintenance(s, false, "maintenance off", f);', ";"),
+    Mutant("a drain is no loss", SERVER, "c->loss = c->announced = to_be.maintenance && !is->maintenance;", ""),
+    Mutant("a line in maintenance is a loss", SERVER, "c->loss = !is->maintenance;", "c->loss = true;"),
+    Mutant("what was announced counts for the brake", SERVER, "if (c->loss && !c->announced)", "if (c->loss)"),
+    Mutant("no loss counts for the brake", SERVER, "        d->loss_count++;\n", "        ;\n"),
+    Mutant("an address that the line lacks is told to HAProxy", SERVER, " || is->port == 0);", ");"),
+    Mutant("a check port that goes is told to HAProxy", SERVER,
+           "if ((c->fields & DIFF_CHECK_PORT) != 0 && c->server.check_port == 0)", "if (false)"),
+    Mutant("a check that is switched on is told to HAProxy", SERVER,
+           "DIFF_MAINTENANCE | DIFF_CHECK_PORT;", "DIFF_MAINTENANCE | DIFF_CHECK_PORT | DIFF_CHECK;"),
+    Mutant("send-proxy-v2 of a line counts beside default-server", SERVER,
+           "rules->proxy_v2 != PROXY_V2_DEFAULT_SERVER && s->send_proxy_v2", "s->send_proxy_v2"),
+    Mutant("a line that the API shows, too, is still said to be its own", ALIENS,
+           "return backend_find(b, w->name) == NULL;", "return true;"),
+    Mutant("any word that begins as ours is ours", ALIENS,
+           "if (len == 0 || (words[len] != ' ' && words[len] != '\\0'))", "if (len == 0)"),
+)
+
+VERDICTS = (
+    Mutant("any line that the API lacks makes a reload", PLAN, "if (!actual->aliens[i].only_shown)", "if (false)"),
+    Mutant("a refusal reloads without a reload that failed", PLAN, "return dirty && file_is_behind", "return file_is_behind"),
+    Mutant("a held backend is not reloaded again", PLAN, "return dirty ? PLAN_RELOAD_AGAIN : PLAN_HOLD;", "return PLAN_HOLD;"),
+    Mutant("a reload that failed is forgotten once in step", PLAN, "return dirty ? PLAN_RELOAD_AGAIN : PLAN_IN_STEP;", "return PLAN_IN_STEP;"),
+    Mutant("an empty wish does not start the brake anew", PLAN, "if (wish->state != DESIRED_OK) {", "if (false) {"),
+    Mutant("servers that came meanwhile are among the live ones of the text", PLAN,
+           "brake->live < d->live_count ? brake->live : d->live_count", "d->live_count"),
+    Mutant("the brake holds everything", PLAN, "if (!diff_withhold_losses(d))", "if (!diff_withhold_losses(d) || true)"),
+    Mutant("the brake holds a reload that failed", PLAN, "p->verdict = dirty ? PLAN_RELOAD_AGAIN : PLAN_BRAKE;", "p->verdict = PLAN_BRAKE;"),
+    Mutant("the brake lets losses through", PLAN, "if (!diff_withhold_losses(d))", "if (false)"),
+    Mutant("paused does not pause", PLAN, "if (!wish->paused && !rules->dry_run)", "if (!rules->dry_run)"),
+    Mutant("DRY_RUN writes", PLAN, "if (!wish->paused && !rules->dry_run)", "if (!wish->paused)"),
+    Mutant("paused still reloads", PLAN,
+           "if (p->verdict != PLAN_WRITE && p->verdict != PLAN_RELOAD_AGAIN)", "if (p->verdict != PLAN_WRITE)"),
+    Mutant("an undecided wish is refused, not waited for", PLAN,
+           "if (wish->state == DESIRED_NOT_SYNCED || wish->state == DESIRED_UNDECIDED) {", "if (wish->state == DESIRED_NOT_SYNCED) {"),
+    Mutant("exactly MAX_LOSS_PERCENT is too much", BRAKE, "(uint64_t)lost * 100 <= ", "(uint64_t)lost * 100 < "),
+    Mutant("losses that grow fewer start the clock anew", BRAKE, "if (lost > b->worst)", "if (lost != b->worst)"),
+    Mutant("losses that grow do not start the clock anew", BRAKE, "if (lost > b->worst)", "if (b->worst == 0)"),
+    Mutant("the brake holds for longer than its period", BRAKE, "now_ms - b->since_ms >= period_ms", "now_ms - b->since_ms > period_ms"),
+    Mutant("servers that come make room for losses", BRAKE, "b->worst > 0 && b->live < live ? b->live : live;", "live;"),
+)
+
+ROOMS = (
+    Room("difference", ("test_diff", "test_diff_state", "test_diff_lanes", "test_diff_parking", "test_diff_random",
+                        "test_diff_parking_random"), LINES + PARKING + WRITES + FIELDS),
+    Room("plan", ("test_plan", "test_brake"), VERDICTS),
+)

@@ -1,0 +1,74 @@
+"""The transaction: its machine, the order of its steps, and what an answer means."""
+
+from .mutant import Mutant, Room
+
+TXN = "dataplane/txn.c"
+STEPS = "dataplane/txn_steps.c"
+VERDICT = "dataplane/txn_verdict.c"
+
+MACHINE = (
+    Mutant("a transaction that failed is left behind", TXN,
+           "give_up(struct txn *t)\n{\n    if (t->id == NULL)", "give_up(struct txn *t)\n{\n    if (true)"),
+    Mutant("a dead transaction is the fault of what we write", TXN, "        t->error.kind = ERROR_CONFLICT;\n", "        ;\n"),
+    Mutant("what is gone with its commit is deleted again", TXN, "if (t->state == TXN_COMMIT && txn_is_gone(a)) {", "if (false) {"),
+    Mutant("Retry-After is lost", TXN, "    t->retry_after_ms = a->retry_after_ms;\n", ""),
+    Mutant("an abort while it begins is not heard", TXN, "return t->abort_wanted ? stop(t) : advance(t);", "return advance(t);"),
+    Mutant("an abort between changes is not heard", TXN,
+           "t->change_us += a->duration_us;\n    if (t->abort_wanted)", "t->change_us += a->duration_us;\n    if (false)"),
+    Mutant("at the limit there is no end of cleaning up", TXN, "t->result == TXN_LIMIT && !t->cleaned ? list(t)", "t->result == TXN_LIMIT ? list(t)"),
+    Mutant("at the limit nothing is cleaned up", TXN, "return t->result == TXN_LIMIT && !t->cleaned ? list(t) : next;", "return next;"),
+    Mutant("a login page in place of an answer lets a change pass", TXN,
+           "if (!txn_is_done(a))\n        return fail", "if (!txn_is_success(a))\n        return fail"),
+    Mutant("a login page in place of an answer lets a commit pass", TXN, "if (!txn_is_commit_answer(a))", "if (!txn_is_success(a))"),
+    Mutant("a change is sent twice", TXN, "    t->next_step++;\n    return advance(t);", "    t->next_step += t->next_step > 0;\n    return advance(t);"),
+    Mutant("a refused change is passed over", TXN, "        return fail(t, a, txn_wrong_answer(a));\n    t->next_step++;", "        ;\n    t->next_step++;"),
+    Mutant("a commit without a version says version 0", TXN, "a->version > 0 ? a->version : -1;", "a->version;"),
+    Mutant("the reload of a commit is not told", TXN, "t->reload_id = mem_strdup(a->reload_id);", "t->reload_id = NULL;"),
+    Mutant("what the deletion shows about the commit is not heard", TXN, "    t->result = txn_result_in_hindsight(t, a);\n", ""),
+    Mutant("what was gone already is kept to be deleted", TXN, "    if (txn_is_done(a) || txn_is_gone(a)) {\n", "    if (txn_is_done(a)) {\n"),
+    Mutant("somebody's open transaction is deleted", TXN, 'str_eq(all[i].status, "outdated")', "true"),
+    Mutant("outdated transactions stay", TXN, 'str_eq(all[i].status, "failed") || str_eq(all[i].status, "outdated")', 'str_eq(all[i].status, "failed")'),
+    Mutant("failed transactions stay", TXN, 'str_eq(all[i].status, "failed") || str_eq(all[i].status, "outdated")', 'str_eq(all[i].status, "outdated")'),
+    Mutant("a clean-up that was aborted goes on", TXN, "t->cleaned = true;\n    if (t->abort_wanted)", "t->cleaned = true;\n    if (false)"),
+    Mutant("what was deleted is deleted again next time", TXN, "        forget_held(t, t->dead[t->next_dead]);\n", ""),
+    Mutant("refused credentials do not end a clean-up", TXN, "a->status == 401 || a->status == 403);", "false);"),
+    Mutant("a clean-up without success tries again", TXN, "return t->freed > 0 ? begin(t) : done(t);", "return begin(t);"),
+    Mutant("only the first dead one is deleted", TXN, "!hopeless && ++t->next_dead < t->dead_count", "false"),
+    Mutant("a transaction that could not be deleted is forgotten", TXN,
+           "    free_ids(&t->dead, &t->dead_count);\n    hold(t);\n", "    free_ids(&t->dead, &t->dead_count);\n    t->held_count = 0;\n"),
+    Mutant("the same transaction is held twice", TXN, "        if (str_eq((*ids)[i], id)) {\n", "        if (false) {\n"),
+    Mutant("there is no end of what is held", TXN, "    if (*count == max) {\n", "    if (false) {\n"),
+)
+
+ORDER = (
+    Mutant("removals come first", STEPS, "{DIFF_CHANGE, DIFF_ADD, DIFF_REMOVE}", "{DIFF_REMOVE, DIFF_CHANGE, DIFF_ADD}"),
+    Mutant("additions come before changes", STEPS, "{DIFF_CHANGE, DIFF_ADD, DIFF_REMOVE}", "{DIFF_ADD, DIFF_CHANGE, DIFF_REMOVE}"),
+    Mutant("a backend whose order counts is written whole", STEPS, " && !goes_by_order(rules->balance);", ";"),
+    Mutant("a backend that is there is written whole", STEPS, "return d->create_backend && count_new(d) > 0", "return count_new(d) > 0"),
+    Mutant("servers of a backend made whole are added twice", STEPS, "if (made_whole && order[o] == DIFF_ADD)", "if (false)"),
+    Mutant("a backend that changes is not written", STEPS, "if (!d->create_backend && !d->backend_change)", "if (!d->create_backend)"),
+)
+
+ANSWERS = (
+    Mutant("a login page is an answer", VERDICT, "txn_is_success(a) && (a->status != 200 || a->version >= 0);", "txn_is_success(a);"),
+    Mutant("410 is not gone", VERDICT, "(a->status == 404 || a->status == 410)", "(a->status == 404)"),
+    Mutant("a change in a dead transaction is our fault", VERDICT,
+           "if (state == TXN_CHANGE && a->status == 400 && a->version == 0)", "if (false)"),
+    Mutant("any refused change is a conflict", VERDICT, "a->status == 400 && a->version == 0)", "a->status == 400)"),
+    Mutant("a gateway that lost a commit's answer is taken for a refusal", VERDICT,
+           "if (state == TXN_COMMIT && (a->status == 502 || a->status == 504))", "if (false)"),
+    Mutant("a commit without an answer is taken for not sent", VERDICT,
+           "state == TXN_COMMIT && a->progress != HTTP_NOT_SENT ? TXN_UNKNOWN : TXN_UNAVAILABLE;", "TXN_UNAVAILABLE;"),
+    Mutant("a commit that was not sent is in doubt", VERDICT, "state == TXN_COMMIT && a->progress != HTTP_NOT_SENT ?", "state == TXN_COMMIT ?"),
+    Mutant("missing credentials are no refusal", VERDICT, "if (a->error != NULL && a->error->kind == ERROR_AUTH)", "if (false)"),
+    Mutant("a transaction that is gone is our fault", VERDICT,
+           "return state == TXN_CHANGE || state == TXN_COMMIT ? TXN_CONFLICT : TXN_REJECTED;", "return TXN_REJECTED;"),
+    Mutant("an API that is no v3 is a conflict for ever", VERDICT,
+           "return state == TXN_CHANGE || state == TXN_COMMIT ? TXN_CONFLICT : TXN_REJECTED;", "return TXN_CONFLICT;"),
+    Mutant("a commit that failed and is not to be deleted is taken for not done", VERDICT,
+           "t->error.http_status != 0 && !txn_is_done(a))", "false)"),
+    Mutant("a change refused for want of its transaction is our fault", VERDICT,
+           "if (t->failed_in == TXN_CHANGE && t->result == TXN_REJECTED", "if (false"),
+)
+
+ROOMS = (Room("transaction", ("test_txn", "test_txn_steps", "test_txn_random"), MACHINE + ORDER + ANSWERS),)
