@@ -196,3 +196,28 @@ void lease_format_time(uint64_t wall_us, char ret[LEASE_TIME_BYTES + 1])
     size_t n = strftime(ret, LEASE_TIME_BYTES, "%Y-%m-%dT%H:%M:%S", &tm);
     snprintf(ret + n, LEASE_TIME_BYTES + 1 - n, ".%06uZ", (unsigned)(wall_us % 1000000u));
 }
+
+/* Digits up to the next character, which has to be `until`. */
+static bool take_number(const char **at, char until, int *ret)
+{
+    int n = 0;
+    for (; **at >= '0' && **at <= '9' && n < 100000; (*at)++)
+        n = n * 10 + (**at - '0');
+    *ret = n;
+    return *(*at)++ == until;
+}
+
+uint64_t lease_parse_time(const char *text)
+{
+    struct tm tm = {0};
+    int us;
+    if (strlen(text) != strlen("2006-01-02T15:04:05.000000Z") || !take_number(&text, '-', &tm.tm_year) ||
+        !take_number(&text, '-', &tm.tm_mon) || !take_number(&text, 'T', &tm.tm_mday) ||
+        !take_number(&text, ':', &tm.tm_hour) || !take_number(&text, ':', &tm.tm_min) ||
+        !take_number(&text, '.', &tm.tm_sec) || !take_number(&text, 'Z', &us))
+        return 0;
+    tm.tm_year -= 1900;
+    tm.tm_mon -= 1;
+    time_t t = timegm(&tm);
+    return t > 0 ? (uint64_t)t * 1000000u + (uint64_t)us : 0;
+}

@@ -40,5 +40,7 @@ char *lease_encode(const char *read_json, size_t len, const struct lease *l, str
 
 /* Kubernetes' MicroTime of so many microseconds since the Unix epoch. */
 void lease_format_time(uint64_t wall_us, char ret[LEASE_TIME_BYTES + 1]);
+/* What lease_format_time wrote; 0 for any other text. */
+uint64_t lease_parse_time(const char *text);
 
 #endif
