@@ -113,14 +113,43 @@ def test_no_draining_where_it_is_switched_off(rig: Rig) -> None:
     assert "state=drain" not in rig.daemon.log()
 
 
-def test_daemon_that_starts_while_a_server_drains(rig: Rig) -> None:
+def draining(rig: Rig) -> None:
     rig.pods(1, 2)
     rig.start()
     rig.wait_servers(1, 2)
     pods(rig, n1=objects.READY, n2=objects.TERMINATING)
     rig.wait_draining(2)
     rig.wait_in_sync()
+
+
+def test_daemon_that_ends_while_a_server_drains_leaves_it_to_the_next(rig: Rig) -> None:
+    draining(rig)
+    commits = rig.commits()
     rig.daemon.close()
+    rig.wait_parked(2)
+    assert 'msg="a server that drains is left in maintenance for whoever comes next" backend=be server=n2' in rig.daemon.log()
+    rig.pods(1, 2)  # ready again before anybody looks
+    rig.start()
+    rig.wait_servers(1, 2)
+    rig.wait_in_sync()
+    assert not rig.resting() and rig.commits() == commits
+    assert rig.daemon.metrics().sum("servers_overridden") == 0
+
+
+def test_daemon_that_dies_while_the_only_one_drains(rig: Rig) -> None:
+    """Whose drain it was nobody knows; but nothing else serves."""
+    draining(rig)
+    rig.daemon.kill()
+    rig.pods(2)
+    rig.start()
+    rig.wait_servers(2)
+    rig.wait_in_sync()
+    assert not rig.draining() and rig.daemon.metrics().sum("servers_overridden") == 0
+
+
+def test_daemon_that_starts_while_a_server_drains(rig: Rig) -> None:
+    draining(rig)
+    rig.daemon.kill()
     writes = len(rig.writes())
     rig.start(DRAIN_TIMEOUT="3s")
     rig.wait_in_sync()
