@@ -241,7 +241,7 @@ END_TEST
 /* Dead before it, and never waited for by it. */
 START_TEST(what_it_did_not_wait_for_is_reaped)
 {
-    run("true & while ! grep -q ') Z ' /proc/$!/stat; do :; done; exec true", &usual);
+    run("true & while read -r line </proc/$!/stat; do case $line in *') Z '*) exec true ;; esac; done; exit 1", &usual);
     none_is_left();
 }
 END_TEST
@@ -255,6 +255,7 @@ START_TEST(its_last_words_are_heard)
     base = event_base_new_with_config(config);
     event_config_free(config);
     ck_assert_str_ne(event_base_get_method(base), "epoll");
+    fds_before = open_fds();
     for (int i = 0; i < 30; i++) {
         siginfo_t info;
         (void)start_shell("echo last; echo words >&2", &usual);
