@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "config/config.h"
 #include "config/kubeconfig.h"
+#include "net/library_memory.h"
 #include "sync/command.h"
 #include "sync/controller.h"
 #include "sync/inspect.h"
@@ -206,13 +207,14 @@ static int start(const struct command *command, char **environ_)
     cleanup(config_report_fini) struct config_report report = {0};
     struct error err = {0};
     signal(SIGPIPE, SIG_IGN);
-    if (sandbox_harden(&err) != 0) {
+    if (sandbox_harden(&err) != 0 || library_memory_wipe(&err) != 0) {
         fprintf(stderr, "haproxy-k8s-sync: %s\n", err.message);
         return EXIT_FAILURE;
     }
     if (command->kind == COMMAND_RUN)
         hold_signals(SIG_BLOCK);
     bool ok = config_parse(environ_, &config, &report) == 0;
+    config_wipe_environment(environ_);
     if (command->kind == COMMAND_CHECK_CONFIG)
         return check_config(&config, &report, ok);
     if (command->kind != COMMAND_RUN) {

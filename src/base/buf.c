@@ -14,16 +14,38 @@ void buf_init(struct buf *b, size_t max_bytes)
     *b = (struct buf){.max_bytes = max_bytes};
 }
 
+void buf_init_secret(struct buf *b, size_t max_bytes)
+{
+    *b = (struct buf){.max_bytes = max_bytes, .secret = true};
+}
+
+static void forget(struct buf *b)
+{
+    *b = (struct buf){.max_bytes = b->max_bytes, .secret = b->secret};
+}
+
+static void wipe(struct buf *b)
+{
+    if (b->data != NULL)
+        explicit_bzero(b->data, b->size);
+}
+
+static void release(struct buf *b)
+{
+    if (b->secret)
+        wipe(b);
+    free(b->data);
+}
+
 void buf_fini(struct buf *b)
 {
-    free(b->data);
-    buf_init(b, b->max_bytes);
+    release(b);
+    forget(b);
 }
 
 void buf_wipe(struct buf *b)
 {
-    if (b->data != NULL)
-        explicit_bzero(b->data, b->size);
+    wipe(b);
     buf_fini(b);
 }
 
@@ -43,7 +65,15 @@ static void grow(struct buf *b, size_t more)
     size_t size = b->size < 64 ? 64 : b->size;
     while (size < need)
         size += size / 2;
-    b->data = mem_resize(b->data, size, 1);
+    if (b->secret) {
+        char *moved = mem_alloc(size);
+        if (b->len > 0)
+            memcpy(moved, b->data, b->len);
+        release(b);
+        b->data = moved;
+    } else {
+        b->data = mem_resize(b->data, size, 1);
+    }
     b->size = size;
 }
 
@@ -103,7 +133,7 @@ const char *buf_str(const struct buf *b)
 char *buf_take(struct buf *b)
 {
     char *s = b->data != NULL ? b->data : mem_strdup("");
-    buf_init(b, b->max_bytes);
+    forget(b);
     return s;
 }
 

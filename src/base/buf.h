@@ -15,11 +15,13 @@ struct buf {
     size_t len;
     size_t size;      /* bytes allocated */
     size_t max_bytes; /* cap for len; 0: none (only for what we build ourselves) */
+    bool secret;      /* nothing of it stays in memory that is free */
 };
 
 void buf_init(struct buf *b, size_t max_bytes);
-void buf_fini(struct buf *b);  /* for cleanup(); leaves it empty and usable */
-void buf_wipe(struct buf *b);  /* as buf_fini, overwriting the content first */
+void buf_init_secret(struct buf *b, size_t max_bytes); /* what it held is overwritten: when it grows, and at its end */
+void buf_fini(struct buf *b);                          /* for cleanup(); leaves it empty and usable */
+void buf_wipe(struct buf *b);  /* as buf_fini, overwriting what is there now, of whichever kind it is */
 void buf_clear(struct buf *b); /* keeps the memory */
 
 /* -1 when the cap would be passed; then nothing was added. */

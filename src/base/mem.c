@@ -1,5 +1,6 @@
 #include "base/mem.h"
 
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -68,6 +69,37 @@ void mem_wipe_free(char *secret)
         return;
     explicit_bzero(secret, strlen(secret));
     free(secret);
+}
+
+char *mem_join(const char *a, const char *b)
+{
+    size_t a_len = strlen(a), b_len = strlen(b);
+    char *s = mem_alloc(a_len + b_len + 1);
+    memcpy(s, a, a_len);
+    memcpy(s + a_len, b, b_len);
+    return s;
+}
+
+void mem_wiping_free(void *p)
+{
+    if (p == NULL)
+        return;
+    explicit_bzero(p, malloc_usable_size(p));
+    free(p);
+}
+
+void *mem_wiping_realloc(void *p, size_t bytes)
+{
+    size_t have = p != NULL ? malloc_usable_size(p) : 0;
+    if (p != NULL && bytes != 0 && bytes <= have)
+        return p;
+    void *moved = bytes != 0 || p == NULL ? malloc(bytes) : NULL;
+    if (moved == NULL && bytes != 0)
+        return NULL; /* the old one stays, as with realloc */
+    if (p != NULL && moved != NULL)
+        memcpy(moved, p, have);
+    mem_wiping_free(p);
+    return moved;
 }
 
 void mem_free_ptr(void *pointer_to_pointer)

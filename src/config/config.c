@@ -69,6 +69,17 @@ static void parse_field(char *const *env, enum config_field_id id, struct config
         parse_value(f, value, c, report);
 }
 
+void config_wipe_environment(char *const *env)
+{
+    for (int i = 0; i < CONFIG_FIELD_COUNT; i++) {
+        const struct config_field *f = config_field((enum config_field_id)i);
+        size_t len = strlen(f->name);
+        for (char *const *at = env; f->or_file && *at != NULL; at++)
+            if (strncmp(*at, f->name, len) == 0 && (*at)[len] == '=')
+                explicit_bzero(*at + len + 1, strlen(*at + len + 1));
+    }
+}
+
 int config_parse(char *const *env, struct config *ret, struct config_report *report)
 {
     struct config c = {0};

@@ -137,6 +137,9 @@ struct config_report {
  * holds nothing but log_format. Files of secrets are read here for the first time; an unreadable one is an error. *report is set in
  * either case. */
 int config_parse(char *const *environ, struct config *ret, struct config_report *report) must_check;
+/* Overwrites the values of secrets in environ itself, which /proc/PID/environ shows and every child gets; they are parsed as empty
+ * from then on. */
+void config_wipe_environment(char *const *environ);
 void config_fini(struct config *c);
 void config_report_fini(struct config_report *r);
 

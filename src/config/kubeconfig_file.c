@@ -50,8 +50,8 @@ static int check_head(const struct kubeconfig_file *f, struct error *err)
 /* 1: there is no such file. */
 static int load_file(const char *path, struct kubeconfig_file *f, struct error *err)
 {
-    cleanup(buf_wipe) struct buf text;
-    buf_init(&text, KUBECONFIG_MAX_BYTES);
+    cleanup(buf_fini) struct buf text;
+    buf_init_secret(&text, KUBECONFIG_MAX_BYTES);
     if (buf_read_file(&text, path) != 0) {
         if (errno == ENOENT)
             return 1;

@@ -339,8 +339,8 @@ static struct child *begin(struct event_base *base, const struct child_options *
 {
     struct child *c = mem_alloc(sizeof(*c));
     c->pid = pid;
-    buf_init(&c->out.text, options->max_out_bytes);
-    buf_init(&c->err.text, SAID_BYTES + READ_BYTES);
+    buf_init_secret(&c->out.text, options->max_out_bytes);
+    buf_init_secret(&c->err.text, SAID_BYTES + READ_BYTES);
     output_open(&c->out, base, out, on_out, c);
     output_open(&c->err, base, err, on_err, c);
     timer_init(&c->deadline, base, on_deadline, c);

@@ -214,21 +214,19 @@ void http_cancel(struct http_request *q)
 
 static void add_header(struct http_request *q, const char *name, const char *value)
 {
-    char *line = mem_printf("%s: %s", name, value);
+    char *line = mem_join(name, value);
     q->headers = curl_slist_append(q->headers, line);
     mem_wipe_free(line);
 }
 
 static void set_headers(struct http_request *q, const struct http_request_options *o)
 {
-    add_header(q, "Accept", o->accept != NULL ? o->accept : "application/json");
+    add_header(q, "Accept: ", o->accept != NULL ? o->accept : "application/json");
     q->headers = curl_slist_append(q->headers, "Expect:");
     if (o->content_type != NULL)
-        add_header(q, "Content-Type", o->content_type);
+        add_header(q, "Content-Type: ", o->content_type);
     if (o->bearer_token != NULL) {
-        char *value = mem_printf("Bearer %s", o->bearer_token);
-        add_header(q, "Authorization", value);
-        mem_wipe_free(value);
+        add_header(q, "Authorization: Bearer ", o->bearer_token);
     } else if (o->basic_user != NULL) {
         curl_easy_setopt(q->easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
         curl_easy_setopt(q->easy, CURLOPT_USERNAME, o->basic_user);

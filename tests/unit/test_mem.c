@@ -1,0 +1,133 @@
+/* What is freed holds nothing of a secret: looked at where it was, past AddressSanitizer, which keeps it as it is for a while. */
+#include <check.h>
+#include <malloc.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+
+#define SECRET "a secret that is long enough for a block of its own"
+
+/* Whether it is all zeros but for its first bytes, where an allocator may keep its own. By an address that is no pointer any more. */
+__attribute__((no_sanitize("address"), noinline)) static bool is_blank_at(uintptr_t at, size_t len)
+{
+    for (size_t i = 16; i < len; i++)
+        if (((volatile const char *)at)[i] != 0)
+            return false;
+    return true;
+}
+
+static char *secret_block(void)
+{
+    char *p = malloc(sizeof(SECRET));
+    ck_assert_ptr_nonnull(p);
+    memcpy(p, SECRET, sizeof(SECRET));
+    return p;
+}
+
+START_TEST(plain_free_is_seen_by_this_test)
+{
+    char *p = secret_block();
+    uintptr_t at = (uintptr_t)p;
+    free(p);
+    ck_assert(!is_blank_at(at, sizeof(SECRET)));
+}
+END_TEST
+
+START_TEST(wiping_free)
+{
+    char *p = secret_block();
+    uintptr_t at = (uintptr_t)p;
+    mem_wiping_free(p);
+    ck_assert(is_blank_at(at, sizeof(SECRET)));
+    mem_wiping_free(NULL);
+}
+END_TEST
+
+START_TEST(wiping_realloc)
+{
+    char *p = secret_block();
+    uintptr_t at = (uintptr_t)p;
+    char *q = mem_wiping_realloc(p, 4096);
+    ck_assert_str_eq(q, SECRET);
+    ck_assert(is_blank_at(at, sizeof(SECRET)));
+    q[4095] = 'x';
+    ck_assert_ptr_eq(mem_wiping_realloc(q, 100), q); /* where it is; all of it is wiped in the end */
+    uintptr_t second = (uintptr_t)q;
+    ck_assert_ptr_null(mem_wiping_realloc(q, 0));
+    ck_assert(is_blank_at(second, 4096));
+    q = mem_wiping_realloc(NULL, 10);
+    ck_assert_ptr_nonnull(q);
+    mem_wiping_free(q);
+}
+END_TEST
+
+START_TEST(join)
+{
+    cleanup(mem_free_ptr) char *both = mem_join("Authorization: Bearer ", "token");
+    ck_assert_str_eq(both, "Authorization: Bearer token");
+    cleanup(mem_free_ptr) char *none = mem_join("", "");
+    ck_assert_str_eq(none, "");
+}
+END_TEST
+
+/* Moved as it grows, and at its end. */
+START_TEST(buffer_of_a_secret)
+{
+    struct buf b;
+    buf_init_secret(&b, 10000);
+    ck_assert_int_eq(buf_append(&b, SECRET, strlen(SECRET)), 0);
+    uintptr_t first = (uintptr_t)b.data;
+    size_t first_size = b.size;
+    for (int i = 0; i < 100; i++)
+        ck_assert_int_eq(buf_append(&b, "0123456789", 10), 0);
+    ck_assert_uint_ne((uintptr_t)b.data, first);
+    ck_assert_int_eq(strncmp(b.data, SECRET "0123456789", strlen(SECRET) + 10), 0);
+    ck_assert(is_blank_at(first, first_size));
+    uintptr_t last = (uintptr_t)b.data;
+    size_t last_size = b.size;
+    buf_fini(&b);
+    ck_assert(is_blank_at(last, last_size));
+    ck_assert(b.secret);
+    ck_assert_uint_eq(b.max_bytes, 10000);
+}
+END_TEST
+
+START_TEST(buffer_that_is_wiped)
+{
+    struct buf b;
+    buf_init(&b, 0);
+    buf_add(&b, SECRET);
+    uintptr_t at = (uintptr_t)b.data;
+    size_t size = b.size;
+    buf_wipe(&b);
+    ck_assert(is_blank_at(at, size));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("mem");
+    TCase *t = tcase_create("secrets");
+    const char *preloaded = getenv("LD_PRELOAD");
+    if (preloaded != NULL && strstr(preloaded, "vgpreload") != NULL)
+        puts("SKIPPED: looking at what was freed, which valgrind takes for a defect");
+    else {
+        tcase_add_test(t, plain_free_is_seen_by_this_test);
+        tcase_add_test(t, wiping_free);
+        tcase_add_test(t, wiping_realloc);
+        tcase_add_test(t, buffer_of_a_secret);
+        tcase_add_test(t, buffer_that_is_wiped);
+    }
+    tcase_add_test(t, join);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
