@@ -170,7 +170,7 @@ static void explain(struct http_request *q, CURLcode code, struct error *err)
     else if (code == CURLE_COULDNT_CONNECT)
         explain_no_connection(q, text, err);
     else
-        error_set(err, ERROR_RETRY, "%s %s: %s", q->method, q->url, text);
+        error_set(err, ERROR_RETRY, "%s %s: %s%s", q->method, q->url, text, http_tls_hint(q, code));
 }
 
 void http_request_finished(struct http_request *q, CURLcode code)

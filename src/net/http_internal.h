@@ -49,6 +49,8 @@ void http_request_free(struct http_request *q);
 
 /* How the server is trusted and who we are to it (http_tls.c); before the headers are set. -1: a name that cannot be used. */
 int http_set_tls(struct http_request *q, const struct http_tls *tls, struct error *err) must_check;
+/* What a failure of the connection may mean over TLS; "" or text to put behind the reason. */
+const char *http_tls_hint(const struct http_request *q, CURLcode code);
 /* Once connected: when the server's certificate ends. */
 void http_note_server_certificate(struct http_request *q);
 

@@ -68,6 +68,20 @@ void http_note_server_certificate(struct http_request *q)
         *q->server_not_after_s = pem_certificate_not_after_s(x);
 }
 
+/* With TLS 1.3 our handshake is over before the server has looked at our certificate: what it says then is often lost, and what
+ * libcurl says is what happened to stand behind it. */
+const char *http_tls_hint(const struct http_request *q, CURLcode code)
+{
+    long connects = 0, header_bytes = 0;
+    curl_easy_getinfo(q->easy, CURLINFO_NUM_CONNECTS, &connects);
+    curl_easy_getinfo(q->easy, CURLINFO_HEADER_SIZE, &header_bytes);
+    bool ended = code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR || code == CURLE_GOT_NOTHING;
+    if (!ended || connects == 0 || header_bytes > 0 || !str_has_prefix(q->url, "https:"))
+        return "";
+    return q->key_pem != NULL ? " (the server ended a new TLS connection: it may not accept our client certificate)"
+                              : " (the server ended a new TLS connection: it may want a client certificate)";
+}
+
 int http_set_tls(struct http_request *q, const struct http_tls *tls, struct error *err)
 {
     static const struct http_tls none;
