@@ -99,7 +99,12 @@ static enum runtime_admin *after_of(const struct chooser *c, const struct runtim
     return &c->after[row - c->in->runtime->servers];
 }
 
-/* Backup servers only stand in, so they count as away. */
+/* Takes no new connections whatever its state is: backup servers only stand in, and without a weight there is no turn. */
+static bool never_serves(const struct backend_server *line, const struct runtime_server *row)
+{
+    return line->backup || (row->weight >= 0 ? row->weight : line->weight) == 0;
+}
+
 static void read_states(struct chooser *c)
 {
     const struct runtime *r = c->in->runtime;
@@ -108,8 +113,8 @@ static void read_states(struct chooser *c)
         c->after[i] = lane_state_now(lane_memory_any(c->in->memory, r->servers[i].name), &r->servers[i]);
     for (size_t i = 0; i < c->in->actual->server_count; i++) {
         const struct backend_server *line = &c->in->actual->servers[i];
-        const struct runtime_server *row = line->backup ? runtime_find(r, line->name) : NULL;
-        if (row != NULL)
+        const struct runtime_server *row = runtime_find(r, line->name);
+        if (row != NULL && never_serves(line, row))
             *after_of(c, row) = RUNTIME_MAINT;
     }
 }
