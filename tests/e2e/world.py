@@ -197,14 +197,19 @@ class World:
             env["KUBECONFIG"] = str(self.kube.kubeconfig(self.rights.token))
         return {name: value for name, value in env.items() if value}
 
+    def adopt(self, daemon: Daemon) -> Daemon:
+        """From here on it is the one that is meant: whose log is shown where a wait is in vain."""
+        self._daemon = daemon
+        return daemon
+
     def start_daemon(self, **settings: str) -> Daemon:
         self._daemon = Daemon(self.home / "daemon", self.settings(**settings)).start()
         return self._daemon
 
-    def command(self, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    def command(self, *words: str, binary: pathlib.Path | None = None, **settings: str) -> subprocess.CompletedProcess[str]:
         """`haproxy-k8s-sync plan` and the like, in the daemon's environment and with its rights."""
         env = clean_env(**self.settings(**settings))
-        return subprocess.run([program(), *words], env=env, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        return subprocess.run([binary or program(), *words], env=env, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               timeout=90, check=False)
 
     def begin(self, *nodes: str, **settings: str) -> None:
