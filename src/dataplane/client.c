@@ -14,7 +14,8 @@
 #include "net/tls_files.h"
 
 #define CONNECT_TIMEOUT_MS 5000
-#define TOTAL_TIMEOUT_MS 30000 /* a commit runs `haproxy -c` on the whole configuration */
+#define ANSWER_TIMEOUT_MS 10000
+#define CHECK_TIMEOUT_MS 30000 /* the API runs `haproxy -c` on the whole configuration before it answers */
 #define RAW_MAX_BYTES (32u << 20)
 #define BODY_MAX_BYTES (8u << 20)
 #define SECRET_WARNING_PERIOD_MS 60000
@@ -202,6 +203,14 @@ static void answer(struct dataplane_client *c, struct dataplane_answer *a)
 
 /* ---- requests ---- */
 
+/* Commits, and what is written without a transaction. */
+static bool is_checked_by_haproxy(const struct dataplane_client *c)
+{
+    bool commit = str_eq(c->method, "PUT") && str_has_prefix(c->path, "/transactions/");
+    bool begin = str_eq(c->method, "POST") && str_has_prefix(c->path, "/transactions?");
+    return commit || (!str_eq(c->method, "GET") && !begin && strstr(c->path, "version=") != NULL);
+}
+
 static void set_gate(struct dataplane_client *c, struct http_request_options *o)
 {
     if (str_eq(c->method, "GET"))
@@ -217,16 +226,16 @@ static int start(struct dataplane_client *c, const char *json, struct error *err
     cleanup(mem_free_ptr) char *path = mem_printf("%s%s", DATAPLANE_API, c->path);
     bool raw = str_has_prefix(c->path, "/configuration/raw");
     bool writes = str_eq(c->method, "POST") || str_eq(c->method, "PUT");
-    struct http_request_options o = {.method = c->method,
-                                     .path = path,
-                                     .content_type = writes ? "application/json" : NULL,
-                                     .body = json,
-                                     .body_len = json != NULL ? strlen(json) : 0,
-                                     .accept =
-                                         raw ? "*/*" : NULL, /* asked for JSON, it wraps the file into a JSON string */
-                                     .max_body_bytes = raw ? RAW_MAX_BYTES : BODY_MAX_BYTES,
-                                     .connect_timeout_ms = CONNECT_TIMEOUT_MS,
-                                     .total_timeout_ms = TOTAL_TIMEOUT_MS};
+    struct http_request_options o = {
+        .method = c->method,
+        .path = path,
+        .content_type = writes ? "application/json" : NULL,
+        .body = json,
+        .body_len = json != NULL ? strlen(json) : 0,
+        .accept = raw ? "*/*" : NULL, /* asked for JSON, it wraps the file into a JSON string */
+        .max_body_bytes = raw ? RAW_MAX_BYTES : BODY_MAX_BYTES,
+        .connect_timeout_ms = CONNECT_TIMEOUT_MS,
+        .total_timeout_ms = is_checked_by_haproxy(c) ? CHECK_TIMEOUT_MS : ANSWER_TIMEOUT_MS};
     set_gate(c, &o);
     if (set_credentials(c, &o, err) != 0)
         return -1;
