@@ -19,6 +19,11 @@ uint64_t clock_mono_ms(void)
     return clock_mono_us() / 1000u;
 }
 
+uint64_t clock_boot_ms(void)
+{
+    return read_us(CLOCK_BOOTTIME) / 1000u;
+}
+
 uint64_t clock_wall_ms(void)
 {
     return read_us(CLOCK_REALTIME) / 1000u;

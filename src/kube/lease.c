@@ -104,6 +104,18 @@ bool lease_same_record(const struct lease *a, const struct lease *b)
            str_eq(a->renew_time, b->renew_time) && a->duration_s == b->duration_s && a->transitions == b->transitions;
 }
 
+bool lease_event_is_free(const char *json, size_t len)
+{
+    yyjson_doc *doc = parse(json, len, 0, NULL);
+    yyjson_val *root = yyjson_doc_get_root(doc), *type = yyjson_obj_get(root, "type");
+    bool changed = yyjson_equals_str(type, "ADDED") || yyjson_equals_str(type, "MODIFIED");
+    struct lease l = {0};
+    bool is_free = yyjson_equals_str(type, "DELETED") ||
+                   (changed && read_lease(yyjson_obj_get(root, "object"), &l, NULL) == 0 && l.holder[0] == '\0');
+    yyjson_doc_free(doc);
+    return is_free;
+}
+
 /* ---- writing ---- */
 
 static void put(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *key, yyjson_mut_val *value)

@@ -32,6 +32,9 @@ int lease_decode(const char *json, size_t len, struct lease *ret, struct error *
 /* The spec is the same; the version may be another one (somebody edited a label). */
 bool lease_same_record(const struct lease *a, const struct lease *b);
 
+/* Whether an event of a watch says that nobody has the Lease (any more). Anything that cannot be read does not. */
+bool lease_event_is_free(const char *json, size_t len);
+
 /* The body of a POST. Allocates; the length is that of the string. */
 char *lease_encode_new(const char *namespace, const char *name, const struct lease *l) must_check;
 

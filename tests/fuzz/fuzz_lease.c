@@ -41,6 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else {
         check(err.kind == ERROR_INVALID && err.message[0] != '\0');
     }
+    lease_event_is_free(exact, size);
     free(exact);
     return 0;
 }

@@ -115,6 +115,30 @@ START_TEST(sizes_have_a_cap)
 }
 END_TEST
 
+static const struct {
+    const char *event;
+    bool is_free;
+} events[] = {
+    {"{\"type\":\"ADDED\",\"object\":" LEASE("{}") "}", true},
+    {"{\"type\":\"MODIFIED\",\"object\":" LEASE("{\"holderIdentity\":\"\"}") "}", true},
+    {"{\"type\":\"MODIFIED\",\"object\":" LEASE("{\"holderIdentity\":\"a\"}") "}", false},
+    {"{\"type\":\"DELETED\",\"object\":" LEASE("{\"holderIdentity\":\"a\"}") "}", true},
+    {"{\"type\":\"BOOKMARK\",\"object\":" LEASE("{}") "}", false},
+    {"{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410}}", false},
+    {"{\"type\":\"ADDED\",\"object\":{}}", false},
+    {"{\"type\":7}", false},
+    {"[]", false},
+    {"", false},
+    {"{", false},
+};
+
+START_TEST(an_event_says_whether_anybody_has_it)
+{
+    const char *event = events[_i].event;
+    ck_assert_msg(lease_event_is_free(event, strlen(event)) == events[_i].is_free, "%s", event);
+}
+END_TEST
+
 static const struct lease ours = {.holder = "me \"and\" \xc3\xa4",
                                   .acquire_time = "2024-01-01T00:00:00.000000Z",
                                   .renew_time = "2024-01-01T00:00:02.000000Z",
@@ -252,6 +276,7 @@ int main(void)
     tcase_add_loop_test(t, what_is_absent_is_empty, 0, array_len(empty_ones));
     tcase_add_loop_test(t, what_is_wrong_is_refused_and_named, 0, array_len(bad_ones));
     tcase_add_test(t, sizes_have_a_cap);
+    tcase_add_loop_test(t, an_event_says_whether_anybody_has_it, 0, array_len(events));
     tcase_add_test(t, a_new_one_is_complete);
     tcase_add_test(t, what_is_not_ours_comes_back);
     tcase_add_loop_test(t, a_spec_that_was_not_there_is_written, 0, array_len(empty_ones));
