@@ -157,9 +157,9 @@ class Run:
         kind = said["tell"]
         if kind == "outcome":
             self.outcomes.append(said)
-            struck = "" if said["hits"] < 0 else f", struck {said['hits']} times"
-            print(f"  {'ok  ' if said['ok'] else 'FAIL'} {said['lane']:9} {said['case']:32} in step after {said['in_step_after']:4.1f} s"
-                  f"{struck}{', in no request' if said['hits'] == 0 else ''}", flush=True)
+            struck = {-1: "", 0: ", struck no request"}.get(said["hits"], f", struck {said['hits']} times")
+            print(f"  {'ok  ' if said['ok'] else 'FAIL'} {said['lane']:9} {said['case']:32} in step after {said['in_step_after']:4.1f} s{struck}",
+                  flush=True)
         elif kind == "violation":
             self.violations.append(said)
         elif kind == "broken":
@@ -173,17 +173,18 @@ class Run:
         for said in self.violations:
             print(f"\nVIOLATED in {said['lane']}, {said['case']}: {said['invariant']}: {said['text']}\n{said['around']}")
         for said in self.broken:
-            print(f"\nBROKEN {said['lane']}: {said['text']}")
+            print(f"\nBROKEN {said['lane']}, {said['case']}: {said['text']}")
         self._matrix()
+        self.ends.sort(key=lambda said: said["lane"])
         for said in self.ends:
             deaths = ", ".join(f"{name} {n}" for name, n in said["deaths"].items())
-            print(f"{said['lane']}: {said['changes']} changes, {said['looks']} looks at HAProxy ({said['blind']} without an answer), "
+            print(f"{said['lane']} (PARK_TTL={said['parked']}, PARK_NODES={said['nodes']}): {said['changes']} changes, {said['looks']} looks at HAProxy ({said['blind']} without an answer), "
                   f"{said['connections']} connections{f'; started again: {deaths}' if deaths else ''}")
         unplayed = [o["case"] for o in self.outcomes if o["hits"] == 0]
         if unplayed:
             print(f"struck no request: {', '.join(unplayed)}")
-        bad = sorted({said["case"] for said in self.violations} | {o["case"] for o in self.outcomes if not o["ok"]})
-        if bad or self.broken:
+        bad = sorted({said["case"] for said in self.violations + self.broken} | {o["case"] for o in self.outcomes if not o["ok"]})
+        if bad:
             print(f"\nchaos: seed {self.seed} FAILED; logs: {self.logs}")
             for case in bad:
                 print(f"  make chaos SEED={self.seed}" + (f" ONLY={case}" if case in FAULTS else ""))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import random
 import time
+from collections.abc import Callable
 
 from tests.harness import objects
 
@@ -137,9 +138,8 @@ class Case:
                 self.cpu = used / took if used >= 0 and took > 1 else 0.0
                 fault.end(world)
                 self.timeline.say("fault", f"{fault.id} is over")
-        said = world.stream.settle() if world.stream else ""
-        if said:
-            self.timeline.say("change", said)
+        assert world.stream
+        self._tell(world.stream.settle)
 
     def _until(self, when: float) -> None:
         while True:
@@ -150,15 +150,27 @@ class Case:
             time.sleep(min(left, 0.1))
 
     def _change(self) -> None:
+        """Mostly one that makes a difference to HAProxy."""
+        stream = self.world.stream
+        assert stream
+        wished = stream.wished()
+        tries = self.rng.choice((1, 4, 8))
+        for _ in range(tries):
+            self._tell(stream.step)
+            if stream.wished() != wished:
+                return
+
+    def _tell(self, change: Callable[[], str]) -> None:
         stream, sampler = self.world.stream, self.world.sampler
         assert stream
         held, stream.held = stream.held, True
-        said = stream.step()
+        said = change()
         # What is unwanted from here on is known before the cluster hears of it.
         sampler.unwanted(set(stream.wished()))
         stream.held = held
         stream.flush()
-        self.timeline.say("change", f"{said}; wished: {' '.join(stream.wished()) or 'nobody'}")
+        if said:
+            self.timeline.say("change", f"{said}; wished: {' '.join(stream.wished()) or 'nobody'}")
 
     # --- after
 

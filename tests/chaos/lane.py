@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import json
 import pathlib
@@ -10,8 +11,8 @@ import sys
 import time
 import traceback
 
-from .case import Case, Outcome, new_stream
-from .faults import FAULTS
+from .case import Case, new_stream
+from .faults import FAULTS, Fault
 from .world import World
 
 KEPT = ("timeline.log", "daemon/daemon.log", "haproxy/haproxy.log", "haproxy/haproxy.cfg", "dataplane/access.log",
@@ -23,41 +24,74 @@ def tell(what: str, **more: object) -> None:
     sys.stdout.flush()
 
 
+class Lane:
+    """worlds: a case that was violated ends its world, so that the next ones are not judged by what it has left."""
+
+    def __init__(self, kind: str, name: str, seed: str, home: pathlib.Path, build: pathlib.Path, logs: pathlib.Path):
+        self.kind, self.name, self.seed, self.home, self.build, self.logs = kind, name, seed, home, build, logs
+        self.world: World | None = None
+        self.worlds = 0
+
+    def play(self, case: str, round_: int) -> None:
+        fault = FAULTS[case]
+        try:
+            if self.world is None:
+                self._begin(fault, round_)
+            assert self.world
+            outcome = Case(self.world, fault, self.seed, round_).run()
+            tell("outcome", lane=self.name, round=round_, **dataclasses.asdict(outcome))
+        except Exception as e:
+            tell("broken", lane=self.name, case=case, text=f"{e}\n{traceback.format_exc()}")
+        if self.world and (self.world.timeline.violations or not self.world.daemon.process):
+            self.end()
+
+    def _begin(self, fault: Fault, round_: int) -> None:
+        self.worlds += 1
+        # Short: the path of a socket may have some hundred bytes only.
+        world = World(self.home / str(self.worlds), self.kind, self.seed, self.build)
+        world.start(new_stream(world, self.seed, fault, round_))
+        self.world = world
+
+    def end(self) -> None:
+        world, self.world = self.world, None
+        if world is None:
+            return
+        try:
+            world.timeline.case = "the end of its world"
+            if world.daemon.process:
+                world.end_daemon()
+        finally:
+            # The disks go with the world.
+            _keep(world.home, self.logs / f"{self.name}.{self.worlds}")
+            world.stop()
+            self._sum_up(world)
+            shutil.rmtree(world.home, ignore_errors=True)
+
+    def _sum_up(self, world: World) -> None:
+        for found in world.timeline.violations:
+            tell("violation", lane=f"{self.name}.{self.worlds}", around=world.timeline.around(found.at), **dataclasses.asdict(found))
+        sampler = world.sampler
+        tell("end", lane=f"{self.name}.{self.worlds}", looks=sampler.looks, blind=sampler.blind, connections=sampler.connections,
+             changes=sum(1 for e in world.timeline.events if e.kind == "change"), parked=world.settings["PARK_TTL"],
+             nodes=world.settings["PARK_NODES"], deaths={p.name: p.deaths for p in world.parts.values() if p.deaths})
+
+
 def run(kind: str, name: str, seed: str, cases: list[str], until: float, home: pathlib.Path, build: pathlib.Path,
         logs: pathlib.Path) -> int:
     """until: when no further case is begun, and whether rounds are repeated: 0 plays each case once."""
-    world = World(home, kind, seed, build)
-    outcomes: list[Outcome] = []
+    lane = Lane(kind, name, seed, home, build, logs)
+    played: collections.Counter[str] = collections.Counter()
     try:
-        first = FAULTS[cases[0]]
-        world.start(new_stream(world, seed, first, 1))
-        tell("settings", lane=name, parked=world.settings["PARK_TTL"], nodes=world.settings["PARK_NODES"])
-        round_ = 1
         while True:
             for case in cases:
                 if until and time.time() >= until:
-                    break
-                outcomes.append(Case(world, FAULTS[case], seed, round_).run())
-                tell("outcome", lane=name, round=round_, **dataclasses.asdict(outcomes[-1]))
-                if not outcomes[-1].ok and outcomes[-1].in_step_after < 0:
-                    raise RuntimeError(f"{case}: the world is not in step, no case can be played in it")
-            round_ += 1
-            if not until or time.time() >= until:
-                break
-        world.timeline.case = "end"
-        world.end_daemon()
-    except Exception as e:
-        tell("broken", lane=name, text=f"{e}\n{traceback.format_exc()}")
+                    return 0
+                played[case] += 1
+                lane.play(case, played[case])
+            if not until:
+                return 0
     finally:
-        world.stop()
-        _keep(home, logs / name)
-    for found in world.timeline.violations:
-        tell("violation", lane=name, around=world.timeline.around(found.at), **dataclasses.asdict(found))
-    sampler = world.sampler
-    tell("end", lane=name, looks=sampler.looks, blind=sampler.blind, connections=sampler.connections,
-         changes=sum(1 for e in world.timeline.events if e.kind == "change"),
-         deaths={p.name: p.deaths for p in world.parts.values() if p.deaths})
-    return 0
+        lane.end()
 
 
 def _keep(home: pathlib.Path, logs: pathlib.Path) -> None:

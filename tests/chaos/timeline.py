@@ -11,6 +11,7 @@ import time
 @dataclasses.dataclass(frozen=True)
 class Event:
     at: float
+    wall: str
     kind: str
     text: str
 
@@ -37,7 +38,7 @@ class Timeline:
 
     def say(self, kind: str, text: str) -> None:
         with self._lock:
-            event = Event(time.monotonic() - self.began, kind, text)
+            event = Event(time.monotonic() - self.began, time.strftime("%H:%M:%S"), kind, text)
             self.events.append(event)
             with open(self.path, "a") as out:
                 out.write(line(event) + "\n")
@@ -58,4 +59,4 @@ class Timeline:
 
 
 def line(event: Event) -> str:
-    return f"{event.at:8.2f} {time.strftime('%H:%M:%S')} {event.kind:9} {event.text}"
+    return f"{event.at:8.2f} {event.wall} {event.kind:9} {event.text}"

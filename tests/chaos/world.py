@@ -65,7 +65,7 @@ backend be
   balance roundrobin
   option tcp-check
   default-server inter 2s rise 1 fall 3
-  server keep-1 127.0.0.1:9 weight 0
+  server keep-1 127.0.0.1:9 disabled
   server sorry 127.0.0.1:{sorry} backup
 
 backend other

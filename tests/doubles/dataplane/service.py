@@ -159,8 +159,15 @@ class Service:
                 self.transactions.end(tid, "failed")
             raise
         with self.lock:
-            self.config = self.transactions.open[tid].copy()
-            self._save()
+            adopted = self.transactions.open[tid].copy()
+            try:
+                write_atomically(self.file, adopted.render())
+            except OSError:
+                # A full disk: the API goes on believing what the file still says.
+                self.transactions.end(tid, "failed")
+                raise
+            self.config = adopted
+            self.seen = self._stat()
             self.transactions.delete(tid)
 
     def replace_raw(self, text: str, version: int, skip_version: bool, only_validate: bool) -> None:
