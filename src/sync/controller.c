@@ -10,7 +10,9 @@
 #include "config/config.h"
 #include "net/timer.h"
 #include "serve/server.h"
+#include "sync/certificates.h"
 #include "sync/clients.h"
+#include "sync/leadership.h"
 #include "sync/mappings.h"
 #include "sync/rules.h"
 #include "sync/sources.h"
@@ -49,9 +51,11 @@ struct controller {
     struct mappings mappings;
     struct wisher *wishers; /* mappings.count */
     struct sources *sources;
-    struct targets *targets;
+    struct leadership *leadership;
+    struct targets *targets; /* NULL: another replica leads */
+    bool stepping_down;      /* they are ending */
 
-    struct timer coalesce, drain, heartbeat, deadline;
+    struct timer coalesce, drain, heartbeat, deadline, stepped_down;
     uint64_t taken_up_ms; /* when a change was last taken up; 0: never */
     uint64_t pause_ms;    /* until the next one is */
     uint64_t beat_ms;
@@ -124,6 +128,8 @@ static bool tell(struct controller *c, size_t which, struct desired *wish, uint6
     desired_copy(&w->last, wish);
     free(w->last_announced);
     w->last_announced = mem_strdup(announced);
+    if (c->targets == NULL || c->stepping_down)
+        return false;
     targets_wish(c->targets, which, wish, w->cause != NULL ? w->cause : "a drain ended", event_us);
     return true;
 }
@@ -153,6 +159,14 @@ static void set_pause(struct controller *c, uint64_t began_us)
     c->pause_ms = pause_ms > COALESCE_MAX_MS ? COALESCE_MAX_MS : pause_ms;
 }
 
+static bool any_synced(const struct controller *c)
+{
+    for (size_t i = 0; i < c->mappings.count; i++)
+        if (sources_synced(c->sources, c->mappings.list[i].service))
+            return true;
+    return false;
+}
+
 static void take_up(void *arg)
 {
     struct controller *c = arg;
@@ -177,6 +191,8 @@ static void take_up(void *arg)
     if (any)
         targets_go(c->targets); /* all that changed at once goes into one transaction */
     set_pause(c, began_us);
+    if (any_synced(c))
+        leadership_start(c->leadership); /* a replica that sees nothing is no candidate */
 }
 
 /* The first change is taken up at once, further ones after a pause; the latest state wins. */
@@ -211,7 +227,9 @@ static bool ready(void *arg, struct buf *body)
         buf_printf(body, "[-]mapping of backend %s: %s\n", w->mapping->backend, w->last.problem);
         all = false;
     }
-    if (!targets_ready(c->targets, body))
+    if (!leadership_ready(c->leadership, body))
+        all = false;
+    if (c->targets != NULL && !targets_ready(c->targets, body))
         all = false;
     if (c->stopping) {
         buf_add(body, "[-]stopping\n");
@@ -242,6 +260,7 @@ static void on_scrape(void *arg)
 {
     struct controller *c = arg;
     sources_measure(c->sources, &c->telemetry);
+    certificates_measure(&c->clients, &c->telemetry, c->log);
 }
 
 static void on_dataplane_request(void *arg, const char *url, const char *method, int status)
@@ -268,6 +287,77 @@ static void make_targets(struct controller *c)
         .log = c->log,
     };
     c->targets = targets_new(c->base, &options, c->clients.dataplanes, c->clients.dataplane_count);
+}
+
+/* ---- leading, and not ---- */
+
+/* Each wish is told anew. */
+static void on_lead(void *arg)
+{
+    struct controller *c = arg;
+    if (c->stopping || c->stepping_down)
+        return; /* on_stepped_down goes on */
+    make_targets(c);
+    targets_start(c->targets);
+    for (size_t i = 0; i < c->mappings.count; i++) {
+        struct wisher *w = &c->wishers[i];
+        free(w->last_announced);
+        w->last_announced = NULL;
+        w->dirty = true;
+        if (w->cause == NULL)
+            set_cause(w, "this replica leads now");
+    }
+    timer_set_sooner(&c->coalesce, 0);
+}
+
+/* They ended, or had their time. */
+static void on_stepped_down(void *arg)
+{
+    struct controller *c = arg;
+    timer_cancel(&c->stepped_down);
+    targets_free(c->targets);
+    c->targets = NULL;
+    c->stepping_down = false;
+    telemetry_forget_targets(&c->telemetry);
+    if (leadership_may_write(c->leadership))
+        on_lead(c);
+}
+
+/* Called from within them. */
+static void on_targets_ended(void *arg)
+{
+    struct controller *c = arg;
+    timer_set(&c->stepped_down, 0);
+}
+
+static void on_step_down(void *arg)
+{
+    struct controller *c = arg;
+    if (c->stopping || c->targets == NULL || c->stepping_down)
+        return;
+    c->stepping_down = true;
+    timer_set(&c->stepped_down, STOP_DEADLINE_MS);
+    targets_stop(c->targets, on_targets_ended, c);
+}
+
+static void make_leadership(struct controller *c, const struct kube_access *access)
+{
+    const struct leadership_options options = {
+        .config = c->config, .access = access, .client = c->clients.kube, .leader = c->telemetry.leader, .log = c->log};
+    static const struct leadership_callbacks callbacks = {.lead = on_lead, .step_down = on_step_down};
+    c->leadership = leadership_new(c->base, &options, &callbacks, c);
+}
+
+static bool may_write(void *arg)
+{
+    const struct controller *c = arg;
+    return leadership_may_write(c->leadership);
+}
+
+static bool may_take_back(void *arg)
+{
+    const struct controller *c = arg;
+    return leadership_may_take_back(c->leadership);
 }
 
 static void make_sources(struct controller *c)
@@ -314,7 +404,10 @@ struct controller *controller_new(struct event_base *base, struct config *config
                                   const char *version, const struct log *log, struct error *err)
 {
     struct controller *c = mem_alloc(sizeof(*c));
-    const struct dataplane_client_events events = {.requested = on_dataplane_request, .arg = c};
+    const struct clients_hooks hooks = {
+        .events = {.requested = on_dataplane_request, .arg = c},
+        .gate = {.may_write = may_write, .may_take_back = may_take_back, .arg = c},
+    };
     c->base = base;
     c->config = config;
     c->log = log;
@@ -323,16 +416,17 @@ struct controller *controller_new(struct event_base *base, struct config *config
     timer_init(&c->drain, base, take_up, c);
     timer_init(&c->heartbeat, base, beat, c);
     timer_init(&c->deadline, base, on_deadline, c);
+    timer_init(&c->stepped_down, base, on_stepped_down, c);
     telemetry_init(&c->telemetry, version);
     metric_set(c->telemetry.dry_run, config->dry_run ? 1 : 0, NULL);
     metrics_on_scrape(c->telemetry.registry, on_scrape, c);
     make_wishers(c);
-    if (clients_make(base, config, access, version, &events, log, &c->clients, err) != 0) {
+    if (clients_make(base, config, access, version, &hooks, log, &c->clients, err) != 0) {
         controller_free(c);
         return NULL;
     }
     make_sources(c);
-    make_targets(c);
+    make_leadership(c, access);
     if (make_server(c, err) != 0) {
         controller_free(c);
         return NULL;
@@ -354,12 +448,14 @@ void controller_free(struct controller *c)
     server_free(c->server);
     sources_free(c->sources);
     targets_free(c->targets);
+    leadership_free(c->leadership);
     clients_free(&c->clients);
     telemetry_fini(&c->telemetry);
     timer_fini(&c->coalesce);
     timer_fini(&c->drain);
     timer_fini(&c->heartbeat);
     timer_fini(&c->deadline);
+    timer_fini(&c->stepped_down);
     for (size_t i = 0; i < c->mappings.count; i++)
         wisher_fini(&c->wishers[i]);
     free(c->wishers);
@@ -371,7 +467,8 @@ void controller_start(struct controller *c)
 {
     beat(c);
     sources_start(c->sources);
-    targets_start(c->targets);
+    if (!c->config->leader_elect)
+        leadership_start(c->leadership); /* HAProxy is read while the caches fill */
 }
 
 void controller_compare(struct controller *c)
@@ -382,13 +479,21 @@ void controller_compare(struct controller *c)
     for (size_t i = 0; i < c->mappings.count; i++)
         log_limit_reset(&c->wishers[i].wait_limit);
     sources_poke(c->sources);
-    targets_compare(c->targets);
+    leadership_poke(c->leadership);
+    if (c->targets != NULL && !c->stepping_down)
+        targets_compare(c->targets);
+}
+
+static void on_released(void *arg)
+{
+    struct controller *c = arg;
+    event_base_loopbreak(c->base);
 }
 
 static void on_targets_stopped(void *arg)
 {
     struct controller *c = arg;
-    event_base_loopbreak(c->base);
+    leadership_release(c->leadership, on_released, c);
 }
 
 void controller_stop(struct controller *c)
@@ -399,5 +504,9 @@ void controller_stop(struct controller *c)
     log_info(c->log, "stopping; HAProxy stays as it is");
     timer_set(&c->deadline, STOP_DEADLINE_MS);
     sources_stop(c->sources);
-    targets_stop(c->targets, on_targets_stopped, c);
+    timer_cancel(&c->stepped_down);
+    if (c->targets != NULL && !c->stepping_down)
+        targets_stop(c->targets, on_targets_stopped, c);
+    else
+        on_targets_stopped(c);
 }
