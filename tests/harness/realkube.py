@@ -219,16 +219,20 @@ class RealKube:
         authority = Authority(self.home)
         self.ca = authority.certificate
         self.certificate = authority.server()
+        self.people = Authority(self.home, "people")
+        """Signs client certificates: their names are those of users."""
         subprocess.run(["openssl", "genrsa", "-out", "serviceaccounts.key", "2048"], cwd=self.home, check=True, capture_output=True,
                        stdin=subprocess.DEVNULL)
         (self.home / "tokens.csv").write_text(
             f'{ADMIN_TOKEN},admin,admin,"system:masters"\n{DAEMON_TOKEN},{DAEMON_USER},{DAEMON_USER}\n')
 
-    def kubeconfig(self, token: str = DAEMON_TOKEN, ca: pathlib.Path | None = None) -> pathlib.Path:
+    def kubeconfig(self, token: str = DAEMON_TOKEN, ca: pathlib.Path | None = None, user: Object | None = None) -> pathlib.Path:
+        """user: further fields of the user, by the names of a kubeconfig."""
         ca = ca or self.ca
         # Paths are logged, tokens never may be: so the one does not carry the other.
         self._kubeconfigs += 1
-        return write_kubeconfig(self.home / f"kubeconfig-{self._kubeconfigs}", f"https://127.0.0.1:{self.port}", ca=ca, token=token)
+        return write_kubeconfig(self.home / f"kubeconfig-{self._kubeconfigs}", f"https://127.0.0.1:{self.port}", ca=ca, token=token,
+                                user=user)
 
     # --- life
 
@@ -244,7 +248,7 @@ class RealKube:
              "--advertise-address=192.0.2.1", "--endpoint-reconciler-type=none", f"--secure-port={self.port}",
              f"--cert-dir={home}/certs",
              f"--tls-cert-file={self.certificate.certificate}",
-             f"--tls-private-key-file={self.certificate.key}",
+             f"--tls-private-key-file={self.certificate.key}", f"--client-ca-file={self.people.certificate}",
              "--service-cluster-ip-range=10.96.0.0/16,fd00:96::/108", "--service-account-issuer=https://127.0.0.1",
              f"--service-account-key-file={home}/serviceaccounts.key",
              f"--service-account-signing-key-file={home}/serviceaccounts.key", f"--token-auth-file={home}/tokens.csv",
