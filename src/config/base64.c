@@ -51,3 +51,11 @@ char *base64_decode_text(const char *s)
     out[out_len] = '\0';
     return out;
 }
+
+char *base64_encode(const char *text)
+{
+    size_t len = strlen(text);
+    char *out = mem_alloc((len + 2) / 3 * 4 + 1);
+    EVP_EncodeBlock((unsigned char *)out, (const unsigned char *)text, (int)len);
+    return out;
+}

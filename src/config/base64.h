@@ -8,4 +8,7 @@
  * NUL in it, which no text has. Allocates. */
 char *base64_decode_text(const char *s) must_check;
 
+/* Without line breaks. Allocates. */
+char *base64_encode(const char *text) must_check;
+
 #endif

@@ -38,6 +38,15 @@ static void check_access(const struct kube_access *a)
     require((a->username == NULL) == (a->password == NULL));
     require((a->cert.text != NULL || a->cert.path != NULL) == (a->key.text != NULL || a->key.path != NULL));
     require(!a->insecure || (a->ca.text == NULL && a->ca.path == NULL));
+    require(a->exec == NULL || a->unused_exec == NULL);
+    if (a->exec == NULL)
+        return;
+    require(a->token == NULL && a->token_path == NULL && a->username == NULL && a->cert.text == NULL &&
+            a->cert.path == NULL);
+    require(a->exec->command[0] != '\0' && a->exec->api_version != NULL);
+    for (size_t i = 0; a->exec->env[i] != NULL; i++)
+        require(strchr(a->exec->env[i], '=') > a->exec->env[i]);
+    kube_exec_free(kube_exec_copy(a->exec));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

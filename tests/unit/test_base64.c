@@ -44,11 +44,21 @@ START_TEST(text_is_decoded)
 }
 END_TEST
 
+START_TEST(text_is_encoded)
+{
+    if (rows[_i].text == NULL || strpbrk(rows[_i].base64, " \n") != NULL)
+        return;
+    cleanup(mem_free_ptr) char *base64 = base64_encode(rows[_i].text);
+    ck_assert_str_eq(base64, rows[_i].base64);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("base64");
     TCase *t = tcase_create("base64");
     tcase_add_loop_test(t, text_is_decoded, 0, array_len(rows));
+    tcase_add_loop_test(t, text_is_encoded, 0, array_len(rows));
     suite_add_tcase(s, t);
     return s;
 }

@@ -1,0 +1,253 @@
+#include "kube/exec_credential.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+#include <yyjson.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "config/base64.h"
+#include "config/kubeconfig.h"
+
+#define KIND "ExecCredential"
+#define GO_ZERO_TIME_MS (-62135596800000) /* 0001-01-01T00:00:00Z: how a program in Go says nothing */
+#define LEAD_MS 30000
+#define AFTER_MS 1000
+
+/* ---- what it is told ---- */
+
+static void add_text(yyjson_mut_doc *doc, yyjson_mut_val *to, const char *key, const char *value)
+{
+    if (value != NULL)
+        yyjson_mut_obj_add_strcpy(doc, to, key, value);
+}
+
+/* In the order and with the omissions of client-go. */
+static void add_cluster(yyjson_mut_doc *doc, yyjson_mut_val *spec, const struct kube_access *a, const char *ca_pem)
+{
+    yyjson_mut_val *cluster = yyjson_mut_obj_add_obj(doc, spec, "cluster");
+    cleanup(mem_free_ptr) char *ca = ca_pem != NULL ? base64_encode(ca_pem) : NULL;
+    add_text(doc, cluster, "server", a->server);
+    add_text(doc, cluster, "tls-server-name", a->server_name);
+    if (a->insecure)
+        yyjson_mut_obj_add_bool(doc, cluster, "insecure-skip-tls-verify", true);
+    add_text(doc, cluster, "certificate-authority-data", ca);
+    add_text(doc, cluster, "proxy-url", a->proxy_url);
+    const char *config = a->exec->cluster_config != NULL ? a->exec->cluster_config : "null";
+    yyjson_mut_obj_add_val(doc, cluster, "config", yyjson_mut_rawcpy(doc, config));
+}
+
+char *exec_credential_request(const struct kube_access *access, const char *ca_pem)
+{
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *root = yyjson_mut_obj(doc);
+    yyjson_mut_doc_set_root(doc, root);
+    add_text(doc, root, "kind", KIND);
+    add_text(doc, root, "apiVersion", access->exec->api_version);
+    yyjson_mut_val *spec = yyjson_mut_obj_add_obj(doc, root, "spec");
+    if (access->exec->provide_cluster_info)
+        add_cluster(doc, spec, access, ca_pem);
+    yyjson_mut_obj_add_bool(doc, spec, "interactive", false);
+    char *text = yyjson_mut_write(doc, YYJSON_WRITE_ALLOW_INVALID_UNICODE, NULL);
+    yyjson_mut_doc_free(doc);
+    if (text == NULL)
+        abort(); /* out of memory */
+    return text;
+}
+
+/* ---- what it answers ---- */
+
+static bool read_digits(const char **s, size_t count, int *ret)
+{
+    int n = 0;
+    for (size_t i = 0; i < count; i++, (*s)++) {
+        if (**s < '0' || **s > '9')
+            return false;
+        n = n * 10 + (**s - '0');
+    }
+    *ret = n;
+    return true;
+}
+
+static bool read_char(const char **s, char c)
+{
+    if (**s != c)
+        return false;
+    (*s)++;
+    return true;
+}
+
+static bool read_zone(const char **s, int *ret_minutes)
+{
+    int hours, minutes;
+    *ret_minutes = 0;
+    if (read_char(s, 'Z'))
+        return true;
+    bool west = **s == '-';
+    if (!read_char(s, '+') && !read_char(s, '-'))
+        return false;
+    if (!read_digits(s, 2, &hours) || !read_char(s, ':') || !read_digits(s, 2, &minutes) || hours > 24 || minutes > 60)
+        return false;
+    *ret_minutes = (west ? -1 : 1) * (hours * 60 + minutes);
+    return true;
+}
+
+/* RFC 3339 as Go's time.RFC3339 reads it: no leap seconds, no lower-case letters; a fraction is allowed and cut. */
+static int parse_time(const char *s, int64_t *ret_ms)
+{
+    struct tm t = {0};
+    int zone;
+    if (!read_digits(&s, 4, &t.tm_year) || !read_char(&s, '-') || !read_digits(&s, 2, &t.tm_mon) ||
+        !read_char(&s, '-') || !read_digits(&s, 2, &t.tm_mday) || !read_char(&s, 'T') ||
+        !read_digits(&s, 2, &t.tm_hour) || !read_char(&s, ':') || !read_digits(&s, 2, &t.tm_min) ||
+        !read_char(&s, ':') || !read_digits(&s, 2, &t.tm_sec))
+        return -1;
+    if (*s == '.' || *s == ',') {
+        size_t n = strspn(s + 1, "0123456789");
+        if (n == 0)
+            return -1;
+        s += n + 1;
+    }
+    if (!read_zone(&s, &zone) || *s != '\0' || t.tm_hour > 23 || t.tm_min > 59 || t.tm_sec > 59)
+        return -1;
+    t.tm_year -= 1900;
+    t.tm_mon--;
+    struct tm normal = t;
+    int64_t seconds = timegm(&normal); /* it makes March 2 of February 30 */
+    if (normal.tm_mon != t.tm_mon || normal.tm_mday != t.tm_mday)
+        return -1;
+    *ret_ms = (seconds - (int64_t)zone * 60) * 1000;
+    return 0;
+}
+
+/* *ret NULL: absent, null or "". */
+static int get_text(yyjson_val *of, const char *key, char **ret, struct error *err)
+{
+    yyjson_val *v = yyjson_obj_get(of, key);
+    *ret = NULL;
+    if (v == NULL || yyjson_is_null(v))
+        return 0;
+    if (!yyjson_is_str(v) || strlen(yyjson_get_str(v)) != yyjson_get_len(v))
+        return error_set(err, ERROR_INVALID, "status.%s is no text", key);
+    if (yyjson_get_len(v) > 0)
+        *ret = mem_strdup(yyjson_get_str(v));
+    return 0;
+}
+
+/* It goes into a header as it is. */
+static int check_token(const char *token, struct error *err)
+{
+    if (strlen(token) > EXEC_CREDENTIAL_MAX_TOKEN)
+        return error_set(err, ERROR_INVALID, "status.token is longer than 64 KiB");
+    for (const char *s = token; *s != '\0'; s++)
+        if ((unsigned char)*s <= ' ' || (unsigned char)*s >= 0x7f)
+            return error_set(err, ERROR_INVALID,
+                             "status.token holds a line break, a space or another character that no token has");
+    return 0;
+}
+
+static int get_expiry(yyjson_val *status, int64_t *ret_ms, struct error *err)
+{
+    yyjson_val *v = yyjson_obj_get(status, "expirationTimestamp");
+    *ret_ms = EXEC_CREDENTIAL_NEVER;
+    if (v == NULL || yyjson_is_null(v))
+        return 0;
+    if (!yyjson_is_str(v) || parse_time(yyjson_get_str(v), ret_ms) != 0)
+        return error_set(err, ERROR_INVALID,
+                         "status.expirationTimestamp is no time as RFC 3339 has it, such as 2030-01-02T15:04:05Z");
+    if (*ret_ms == GO_ZERO_TIME_MS)
+        *ret_ms = EXEC_CREDENTIAL_NEVER;
+    return 0;
+}
+
+static int read_status(yyjson_val *status, struct exec_answer *a, struct error *err)
+{
+    if (status == NULL || yyjson_is_null(status))
+        return error_set(err, ERROR_INVALID, "there is no status in it");
+    if (!yyjson_is_obj(status))
+        return error_set(err, ERROR_INVALID, "its status is no object");
+    if (get_text(status, "token", &a->token, err) != 0 ||
+        get_text(status, "clientCertificateData", &a->cert_pem, err) != 0 ||
+        get_text(status, "clientKeyData", &a->key_pem, err) != 0 || get_expiry(status, &a->expires_ms, err) != 0)
+        return -1;
+    if (a->token == NULL && a->cert_pem == NULL && a->key_pem == NULL)
+        return error_set(err, ERROR_INVALID, "there is neither a token nor a client certificate in it");
+    if ((a->cert_pem == NULL) != (a->key_pem == NULL))
+        return error_set(err, ERROR_INVALID, "there is a client %s without its %s in it",
+                         a->cert_pem != NULL ? "certificate" : "key", a->cert_pem != NULL ? "key" : "certificate");
+    return a->token != NULL ? check_token(a->token, err) : 0;
+}
+
+static int check_head(yyjson_val *root, const char *api_version, struct error *err)
+{
+    const char *kind = yyjson_get_str(yyjson_obj_get(root, "kind"));
+    const char *version = yyjson_get_str(yyjson_obj_get(root, "apiVersion"));
+    if (!str_eq(kind, KIND))
+        return error_set(err, ERROR_INVALID, "it is no object of kind " KIND);
+    if (!str_eq(version, api_version))
+        return error_set(err, ERROR_INVALID, "its apiVersion is %.100s: the kubeconfig asks for %s",
+                         version != NULL ? version : "missing", api_version);
+    return 0;
+}
+
+static int read_answer(const char *json, size_t len, yyjson_alc *memory, const char *api_version, struct exec_answer *a,
+                       struct error *err)
+{
+    yyjson_read_err why;
+    /* Without YYJSON_READ_INSITU it only reads. */
+    yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)json, len, 0, memory, &why);
+    if (doc == NULL)
+        return error_set(err, ERROR_INVALID, "no JSON, but %zu bytes: at byte %zu: %s", len, why.pos + 1, why.msg);
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    int rc = check_head(root, api_version, err);
+    return rc != 0 ? rc : read_status(yyjson_obj_get(root, "status"), a, err);
+}
+
+int exec_credential_decode(const char *json, size_t len, const char *api_version, struct exec_answer *ret,
+                           struct error *err)
+{
+    if (len == 0)
+        return error_set(err, ERROR_INVALID, "it printed nothing");
+    if (len > EXEC_CREDENTIAL_MAX_BYTES)
+        return error_set(err, ERROR_INVALID, "more than 1 MiB");
+    /* Memory of our own, so that it can be wiped: the parser copies what it reads. */
+    size_t size = yyjson_read_max_memory_usage(len, 0);
+    char *memory = mem_alloc(size);
+    yyjson_alc pool;
+    struct exec_answer a = {.expires_ms = EXEC_CREDENTIAL_NEVER};
+    if (!yyjson_alc_pool_init(&pool, memory, size))
+        abort(); /* it is as large as it was said to have to be */
+    int rc = read_answer(json, len, &pool, api_version, &a, err);
+    explicit_bzero(memory, size);
+    free(memory);
+    if (rc == 0)
+        *ret = a;
+    else
+        exec_answer_fini(&a);
+    return rc;
+}
+
+void exec_answer_fini(struct exec_answer *a)
+{
+    mem_wipe_free(a->token);
+    mem_wipe_free(a->cert_pem);
+    mem_wipe_free(a->key_pem);
+    *a = (struct exec_answer){.expires_ms = EXEC_CREDENTIAL_NEVER};
+}
+
+/*
+ * client-go runs a plugin when a request finds its credentials expired, and lets that request wait. Here nothing waits: it is run
+ * so much earlier that the new ones are there in time, which is more than a plugin needs and little of the minutes that such
+ * credentials live; of short-lived ones, a tenth. A plugin that keeps its credentials until they expire gives the same ones
+ * again then: it is asked right after.
+ */
+int64_t exec_credential_renew_at_ms(int64_t expires_ms, int64_t received_ms, int64_t previous_ms)
+{
+    if (expires_ms == EXEC_CREDENTIAL_NEVER)
+        return EXEC_CREDENTIAL_NEVER;
+    if (expires_ms == previous_ms || expires_ms <= received_ms)
+        return expires_ms + AFTER_MS;
+    int64_t tenth = (expires_ms - received_ms) / 10;
+    return expires_ms - (tenth < LEAD_MS ? tenth : LEAD_MS);
+}
