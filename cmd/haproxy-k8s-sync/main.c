@@ -13,6 +13,7 @@
 #include "config/config.h"
 #include "config/kubeconfig.h"
 #include "net/library_memory.h"
+#include "sync/certificates.h"
 #include "sync/command.h"
 #include "sync/controller.h"
 #include "sync/inspect.h"
@@ -68,6 +69,10 @@ static int check_config(struct config *config, const struct config_report *repor
     struct error err = {0};
     cleanup(kube_access_fini) struct kube_access access = {0};
     if (config->kubeconfig != NULL && find_kubernetes(config, NULL, &access, &err) != 0) {
+        fprintf(stderr, "error: %s\n", err.message);
+        return CONFIG_EXIT_CODE;
+    }
+    if (certificates_check(config, &err) != 0) {
         fprintf(stderr, "error: %s\n", err.message);
         return CONFIG_EXIT_CODE;
     }

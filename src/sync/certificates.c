@@ -37,6 +37,14 @@ int certificates_of_dataplanes(const struct config *c, const struct log *log, st
     return 0;
 }
 
+int certificates_check(const struct config *config, struct error *err)
+{
+    struct tls_files *files;
+    int status = certificates_of_dataplanes(config, NULL, &files, err);
+    tls_files_free(files);
+    return status;
+}
+
 struct measure {
     struct metric *gauge;
     int64_t now_s;

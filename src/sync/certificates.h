@@ -15,6 +15,9 @@ struct tls_files;
 int certificates_of_dataplanes(const struct config *config, const struct log *log, struct tls_files **ret,
                                struct error *err) must_check;
 
+/* Whether that would work, for check-config. */
+int certificates_check(const struct config *config, struct error *err) must_check;
+
 /* Looks at the files, too: between two requests of a watch there may be minutes. */
 void certificates_measure(const struct clients *clients, struct telemetry *telemetry, const struct log *log);
 
