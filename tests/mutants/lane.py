@@ -1,3 +1,85 @@
-from .mutant import Room
+"""What goes without a reload: the choice and the memory of who set what (model/lane*), and the machine of one write."""
 
-ROOMS: tuple[Room, ...] = ()
+from .mutant import Mutant, Room
+
+LANE = "model/lane.c"
+MEMORY = "model/lane_memory.c"
+MACHINE = "dataplane/lane.c"
+
+CHOICE = (
+    Mutant("equal names are told something", LANE, "if (i - first == 1 && !diff_server", "if (!diff_server"),
+    Mutant("foreign lines are told something", LANE, "if (i - first == 1 && !diff_server_is_foreign(l->list[first], rules))", "if (i - first == 1)"),
+    Mutant("a removal tells nobody", LANE, "d->changes[i].op == DIFF_REMOVE || sets_maintenance", "sets_maintenance"),
+    Mutant("backup servers count as serving", LANE, "line->backup ? runtime_find(r, line->name) : NULL;", "NULL;"),
+    Mutant("a clash of names does not matter", LANE,
+           "if (strcmp(c->in->diff->skips[i].name, name) == 0)", "if (false)"),
+    Mutant("an operator's state gives way to ours", LANE, "if (mark->theirs != RUNTIME_READY) {\n        *ret = mark->theirs;", "if (false) {\n        *ret = mark->theirs;"),
+    Mutant("what an operator set and HAProxy forgot is not set again", LANE,
+           "return now != mark->theirs && (mark->lost || mark->parked || by_us) ? WHY_OPERATOR : NULL;", "return NULL;"),
+    Mutant("what an operator took back is set again", LANE,
+           "now != mark->theirs && (mark->lost || mark->parked || by_us) ?", "now != mark->theirs ?"),
+    Mutant("who drains is not told", LANE, "(now == RUNTIME_MAINT && mark->ours == RUNTIME_MAINT) ? WHY_DRAINS : NULL;", "false ? WHY_DRAINS : NULL;"),
+    Mutant("who is wanted again stays away", LANE, "now != RUNTIME_READY && by_us ? WHY_BACK : NULL;", "false ? WHY_BACK : NULL;"),
+    Mutant("who is out by an operator is brought back", LANE, "now != RUNTIME_READY && by_us ? WHY_BACK", "now != RUNTIME_READY ? WHY_BACK"),
+    Mutant("the last one drains", LANE, "    if (any_ready(c))\n        return;\n    hold_leaving_calls", "    return;\n    hold_leaving_calls"),
+    Mutant("calls take away before they bring back", LANE,
+           "    add_calls(c, true);\n    add_calls(c, false);\n", "    add_calls(c, false);\n    add_calls(c, true);\n"),
+    Mutant("a server that is to come is one that an operator keeps out", LANE, "&& !by_hand &&", "&&"),
+    Mutant("a lazy removal makes a transaction", LANE, "return change->lazy ? NULL : mem_printf", "return mem_printf"),
+    Mutant("what HAProxy cannot be told is told", LANE, "if (!open || change->structural)", "if (!open)"),
+    Mutant("a server that HAProxy does not run is told", LANE,
+           "return runtime_find(c->in->runtime, name) == NULL ? mem_printf", "return false ? mem_printf"),
+    Mutant("settings of the backend wait for ever", LANE, "    if (d->backend_change)\n", "    if (false)\n"),
+    Mutant("a new backend waits for ever", LANE, "    if (d->create_backend)\n", "    if (false)\n"),
+    Mutant("who goes is written before who comes", LANE, "    for (unsigned i = 0; i <= 2; i++)\n        add_writes(c, i);", "    for (unsigned i = 3; i-- > 0;)\n        add_writes(c, i);"),
+    Mutant("a server is brought back at its old address", LANE, "&& !c->server.maintenance && (c->fields & (DIFF_ADDRESS | DIFF_PORT));", "&& false;"),
+    Mutant("a hundred writes go one by one", LANE, "if (ret->write_count > LANE_WRITES_MAX) {", "if (false) {"),
+    Mutant("the last one goes before another is there", LANE,
+           "if (!any_ready(c) && (ret->transaction || one_is_to_come(c)))", "if (false)"),
+    Mutant("a held plan writes", LANE, "in->diff->verdict == DIFF_HOLD ||", ""),
+    Mutant("what may not be written is written", LANE, "if (!in->may_write || in->diff->verdict", "if (in->diff->verdict"),
+)
+
+REMEMBERED = (
+    Mutant("a mark without anybody is told of", MEMORY, "return mark != NULL && anybody_set_it(mark) ? mark : NULL;", "return mark;"),
+    Mutant("what we told last does not count", MEMORY, "return mark != NULL && mark->asked ? mark->told : row->admin;", "return row->admin;"),
+    Mutant("a reload takes an operator's state away for good", MEMORY, "if (mark->theirs != RUNTIME_READY && l->worker != LANE_WORKER_SAME)", "if (false)"),
+    Mutant("an operator can take nothing back", MEMORY, "        mark->theirs = RUNTIME_READY; /* taken back */\n", "        ;\n"),
+    Mutant("an old reading ends our drain", MEMORY, "if (is_wanted_live(l) && !l->stale)", "if (is_wanted_live(l))"),
+    Mutant("an old reading is an operator's", MEMORY, "    if (l->stale)\n        return;\n", ""),
+    Mutant("after our own reload everything is an operator's", MEMORY, "mark->theirs == RUNTIME_READY && l->worker == LANE_WORKER_OURS) {", "false) {"),
+    Mutant("what we have set is an operator's", MEMORY, "} else if (mark->ours == RUNTIME_READY) {", "} else {"),
+    Mutant("what an earlier run of ours has set is an operator's", MEMORY,
+           "if (l->first && mark->ours == RUNTIME_READY && !is_wanted_live(l)) {", "if (false) {"),
+    Mutant("any drain is one of ours", MEMORY, "if (l->first && mark->ours == RUNTIME_READY && !is_wanted_live(l)) {", "if (!is_wanted_live(l)) {"),
+    Mutant("a parked server forgets its operator", MEMORY, "        mark->parked = mark->theirs != RUNTIME_READY;\n", ""),
+    Mutant("a server that comes back is not told its operator's state", MEMORY, "    mark->lost = mark->lost || mark->parked;\n", ""),
+    Mutant("the answer to a call is believed for ever", MEMORY, "    mark->asked = false;\n    if (l->line->maintenance) {", "    if (l->line->maintenance) {"),
+    Mutant("a state of HAProxy's that cannot be read empties the memory", MEMORY, "    if (!r->readable)\n        return;\n", ""),
+    Mutant("a call whose answer is lost is an operator's", MEMORY, "        mark->ours = state;\n}\n\nvoid lane_memory_called", "        ;\n}\n\nvoid lane_memory_called"),
+    Mutant("ready by us leaves the operator's mark", MEMORY, "    if (state == RUNTIME_READY)\n        mark->theirs = RUNTIME_READY;\n", ""),
+    Mutant("a reload leaves our drains", MEMORY, "        m->marks[i].ours = RUNTIME_READY;\n        m->marks[i].asked", "        m->marks[i].asked"),
+    Mutant("parked servers are shown as an operator's", MEMORY, "if (mark->theirs == RUNTIME_READY || mark->parked)", "if (mark->theirs == RUNTIME_READY)"),
+)
+
+WRITE = (
+    Mutant("a write that keeps maintenance ends it", MACHINE, "as.server.maintenance = !change->server.maintenance;", ";"),
+    Mutant("a login page is a write", MACHINE, "if (!txn_is_success(a) || a->version <= 0)", "if (!txn_is_success(a))"),
+    Mutant("a write that needs a reload is proven", MACHINE, "    if (a->reload_id != NULL) {\n", "    if (false) {\n"),
+    Mutant("202 without a name of the reload is proven", MACHINE, "if (a->status == 202)", "if (false)"),
+    Mutant("the answer about another server proves", MACHINE, "if (!str_eq(is->name, l->wanted.name))", "if (false)"),
+    Mutant("a server that is in maint still is proven", MACHINE,
+           "if ((l->fields & DIFF_MAINTENANCE) && !l->wanted.maintenance && is->admin == RUNTIME_MAINT)", "if (false)"),
+    Mutant("another weight is proven", MACHINE, "is->weight != l->wanted.weight &&", "false &&"),
+    Mutant("an agent's weight is a failure", MACHINE, "!has_agent(l->wanted.json))", "true)"),
+    Mutant("another address is proven", MACHINE, "    return runtime_server_problem(&l->wanted, is);", "    return NULL;"),
+    Mutant("a conflict is a refusal", MACHINE, "        return LANE_CONFLICT;\n", "        return LANE_REJECTED;\n"),
+    Mutant("a call that did nothing is believed", MACHINE, "if (is.admin != wanted && !kept_away)", "if (false)"),
+    Mutant("drain in place of maint is a failure", MACHINE, "if (is.admin != wanted && !kept_away)", "if (is.admin != wanted)"),
+    Mutant("the version of a write is not kept", MACHINE, "    l->version = a->version;\n", ""),
+)
+
+ROOMS = (
+    Room("lane", ("test_lane", "test_lane_memory", "test_lane_random"), CHOICE + REMEMBERED),
+    Room("write without a reload", ("test_lane_machine",), WRITE),
+)

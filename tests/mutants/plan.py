@@ -107,6 +107,6 @@ VERDICTS = (
 
 ROOMS = (
     Room("difference", ("test_diff", "test_diff_state", "test_diff_lanes", "test_diff_parking", "test_diff_random",
-                        "test_diff_parking_random"), LINES + PARKING + WRITES + FIELDS),
+                        "test_diff_parking_random", "test_plan"), LINES + PARKING + WRITES + FIELDS),
     Room("plan", ("test_plan", "test_brake"), VERDICTS),
 )

@@ -304,6 +304,32 @@ START_TEST(in_time)
 }
 END_TEST
 
+/* Servers that come while others are held neither let those go nor stand in what is said about them. */
+START_TEST(others_came_meanwhile)
+{
+    struct plan_rules rules = make_rules();
+    struct brake brake = {0};
+    struct backend four, ten;
+    struct desired less, more;
+    struct plan plan;
+    make_backend(&four, FOUR);
+    make_backend(&ten, TEN);
+    make_wish(&less, W(1));
+    make_wish(&more, W(1) "; " W(10) "; " W(5) "; " W(6) "; " W(7) "; " W(8) "; " W(9));
+    plan_make(&four, &less, &rules, false, &brake, 1000, &plan);
+    plan_fini(&plan);
+    plan_make(&ten, &more, &rules, false, &brake, 2000, &plan);
+    ck_assert_int_eq(plan.verdict, PLAN_BRAKE);
+    ck_assert_uint_eq(plan.brake_until_ms, 1000 + PERIOD_MS);
+    assert_why("others came", plan.why, LOSES_THREE);
+    plan_fini(&plan);
+    backend_fini(&four);
+    backend_fini(&ten);
+    desired_fini(&less);
+    desired_fini(&more);
+}
+END_TEST
+
 /* A file that must not be written to for a moment does not make the wait longer. */
 START_TEST(refused_in_between)
 {
@@ -349,6 +375,7 @@ int main(void)
     tcase_add_test(t, lines_of_a_backend_that_is_not_there);
     tcase_add_loop_test(t, brakes_and_pauses, 0, (int)array_len(brakes));
     tcase_add_loop_test(t, in_time, 0, (int)array_len(courses));
+    tcase_add_test(t, others_came_meanwhile);
     tcase_add_test(t, refused_in_between);
     tcase_add_test(t, names);
     suite_add_tcase(suite, t);

@@ -100,6 +100,7 @@ static const struct row rows[] = {
     {"201 202 202 409 404", "BCCKD", TXN_CONFLICT, ERROR_CONFLICT, "HTTP 409", 0},
     {"201 202 202 406 204", "BCCKD", TXN_CONFLICT, ERROR_CONFLICT, "HTTP 406", 0},
     {"201 202 202 404", "BCCK", TXN_CONFLICT, ERROR_GONE, "HTTP 404", 0},
+    {"201 202 202 410", "BCCK", TXN_CONFLICT, ERROR_GONE, "HTTP 410", 0},
     {"201 202 202 400 204", "BCCKD", TXN_REJECTED, ERROR_INVALID, "HTTP 400", 0}, /* validation */
     {"201 202 202 400 404", "BCCKD", TXN_REJECTED, ERROR_INVALID, "HTTP 400", 0},
     {"201 202 202 400 lost", "BCCKD", TXN_REJECTED, ERROR_INVALID, "it stays behind", 1},
@@ -182,21 +183,21 @@ START_TEST(a_commit_is_known_by_its_version_or_its_body)
 {
     struct txn t;
     txn_init(&t);
-    for (int with_version = 0; with_version < 2; with_version++) {
+    for (int with_version = -1; with_version < 2; with_version++) {
         struct reply begun, done;
         (void)txn_start(&t, 7, NULL, 0);
         make_reply(&begun, "201", 'B', "[]");
         (void)txn_answer(&t, &begun.a);
         make_reply(&done, "202", 'K', "[]");
-        if (with_version)
+        if (with_version > 0)
             done.a.body = "";
         else
-            done.a.version = -1;
+            done.a.version = with_version; /* none, or one that is none */
         done.a.body_len = strlen(done.a.body);
         done.a.reload_id = NULL;
         ck_assert_int_eq(txn_answer(&t, &done.a).type, TXN_FINISHED);
         ck_assert_int_eq(t.result, TXN_COMMITTED);
-        ck_assert_int_eq(t.version, with_version ? 8 : -1);
+        ck_assert_int_eq(t.version, with_version > 0 ? 8 : -1);
         ck_assert_ptr_null(t.reload_id);
     }
     txn_fini(&t);
@@ -236,6 +237,20 @@ START_TEST(ours_that_stayed_behind_are_deleted_at_the_next_429)
     ck_assert_int_eq(t.result, TXN_COMMITTED);
     ck_assert_uint_eq(t.begin_us, 20);
     ck_assert_uint_eq(t.held_count, 0);
+    txn_fini(&t);
+}
+END_TEST
+
+/* The same one is both: left behind by us, and outdated by somebody's commit since. */
+START_TEST(what_is_dead_twice_is_deleted_once)
+{
+    static const char list[] = "[{\"id\":\"T1\",\"status\":\"outdated\"}]";
+    char trace[LONGEST] = "";
+    struct txn t;
+    txn_init(&t);
+    play(&t, txn_start(&t, 7, make_steps(1), 1), "201 500 lost", list, trace);
+    play(&t, txn_start_cleanup(&t), "200 204", list, trace);
+    ck_assert_str_eq(trace, "LX");
     txn_fini(&t);
 }
 END_TEST
@@ -400,6 +415,7 @@ int main(void)
     tcase_add_test(t, a_commit_is_known_by_its_version_or_its_body);
     tcase_add_test(t, strangers_are_named_and_left_alone);
     tcase_add_test(t, ours_that_stayed_behind_are_deleted_at_the_next_429);
+    tcase_add_test(t, what_is_dead_twice_is_deleted_once);
     tcase_add_test(t, what_was_deleted_later_is_forgotten);
     tcase_add_test(t, a_commit_outdates_what_stayed_behind);
     tcase_add_test(t, what_stays_behind_is_bounded);

@@ -433,6 +433,7 @@ START_TEST(retry_after_is_honoured_in_both_forms)
         {WATCH_EVENT_ANSWER, 503, 7000, 7000, 7000},
         {WATCH_EVENT_ANSWER, 429, -1, 1, 800},
         {WATCH_EVENT_ANSWER, 429, 0, 1, 800},
+        {WATCH_EVENT_ANSWER, 429, 1, 50, 800}, /* never sooner than we would come by ourselves */
         {WATCH_EVENT_ANSWER, 429, 3600000, WATCH_MAX_RETRY_AFTER_MS, WATCH_MAX_RETRY_AFTER_MS},
     };
     for (size_t i = 0; i < array_len(cases); i++) {
@@ -443,6 +444,22 @@ START_TEST(retry_after_is_honoured_in_both_forms)
         ck_assert_uint_le(wait, cases[i].most);
         feed_due();
         assert_path(WATCH_PATH("20"));
+    }
+}
+END_TEST
+
+/* A server that restarts cuts many watches: those that stood for a while go on at once, though nobody asked them since. */
+START_TEST(a_watch_that_stood_for_a_while_goes_on_at_once_however_it_ends)
+{
+    static const enum watch_event_type ends[] = {WATCH_EVENT_CLOSED, WATCH_EVENT_LOST};
+    for (size_t i = 0; i < array_len(ends); i++) {
+        for (uint64_t stood_ms = WATCH_PROVEN_MS - 1; stood_ms <= WATCH_PROVEN_MS; stood_ms++) {
+            go_to(AT_OPENING_WATCH);
+            feed_head();
+            now += stood_ms;
+            feed_type(ends[i]);
+            ck_assert_int_eq(w.state, stood_ms < WATCH_PROVEN_MS ? WATCH_WAITING : WATCH_WATCHING);
+        }
     }
 }
 END_TEST
@@ -1132,6 +1149,7 @@ int main(void)
     tcase_add_test(t, backoff_does_not_go_back_after_a_list);
     tcase_add_test(t, a_bookmark_after_a_while_is_progress_even_where_nothing_moved);
     tcase_add_test(t, retry_after_is_honoured_in_both_forms);
+    tcase_add_test(t, a_watch_that_stood_for_a_while_goes_on_at_once_however_it_ends);
     tcase_add_test(t, a_poke_ends_the_waiting);
     tcase_add_test(t, hanging_before_headers);
     tcase_add_test(t, silence_after_bookmarks_is_death);
