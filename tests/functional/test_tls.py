@@ -169,10 +169,11 @@ def test_files_that_cannot_be_used_at_start_are_configuration_errors(tmp_path: p
                           '"clusters": [{"name": "a", "cluster": {"server": "http://127.0.0.1:1"}}], "users": [{"name": "a", "user": {}}]}')
     env = clean_env(KUBECONFIG=str(kubeconfig), INGRESS_NAMESPACE="a", INGRESS_SERVICE_NAME="b", HAPROXY_BACKEND_NAME="be",
                     HAPROXY_DATAPLANE_URL="https://127.0.0.1:1", LISTEN_ADDRESS=f"127.0.0.1:{free_port()}", **files.settings())
-    done = subprocess.run([program()], env=env, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 78, done.stderr
-    assert re.search(f"level=error .*{saying}", done.stderr), done.stderr
-    assert str(files.ca.parent) in done.stderr and "PRIVATE" not in done.stderr
+    for words, level in (((), "level=error .*"), (("check-config",), "error: "), (("plan",), "error: ")):
+        done = subprocess.run([program(), *words], env=env, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 78, done.stderr
+        assert re.search(f"{level}.*{saying}", done.stderr), done.stderr
+        assert str(files.ca.parent) in done.stderr and "PRIVATE" not in done.stderr
 
 
 # --- files that change while it runs
@@ -344,6 +345,21 @@ def test_watches_live_through_it_and_the_next_ones_use_it(tmp_path: pathlib.Path
         rig.kube.restart()
         still_works(rig, 1)
         assert world.watches()
+
+
+@pytest.mark.parametrize("name, alternatives", [("kube.example.test", "DNS:kube.example.test"), ("::1", "IP:::1")])
+def test_kubernetes_by_another_name(tmp_path: pathlib.Path, name: str, alternatives: str) -> None:
+    ca = Authority(tmp_path / "pki")
+    server = ca.server(alternatives=alternatives)
+    with Rig(tmp_path, tls=(server.certificate, server.key), ca=ca.certificate, token="t") as rig:
+        plain = rig.kube.kubeconfig(tmp_path / "plain")
+        daemon = rig.start(KUBECONFIG=str(plain))
+        daemon.wait_log("level=(warn|error) .*TLS: .*127.0.0.1")
+        daemon.stop()
+        named = rig.kube.kubeconfig(tmp_path / "named", cluster={"tls-server-name": name})
+        rig.start(KUBECONFIG=str(named))
+        still_works(rig, 1, 2)
+        assert {r["headers"]["host"] for r in rig.kube.requests(verb="watch")} == {f"127.0.0.1:{rig.kube.port}"}
 
 
 # --- nothing below TLS 1.2

@@ -15,6 +15,7 @@
 #include "certs.h"
 #include "config/kubeconfig.h"
 #include "kube/watch.h"
+#include "net/tls_files.h"
 
 static struct event_base *base;
 static struct http *http;
@@ -290,6 +291,28 @@ START_TEST(a_ca_and_a_client_certificate_that_are_good)
 }
 END_TEST
 
+START_TEST(tls_files_are_followed)
+{
+    access_to.ca.path = write_file("ca.crt", cert);
+    access_to.cert.path = write_file("tls.crt", cert);
+    access_to.key.path = write_file("tls.key", key_pem);
+    struct kube_client *c = new_client();
+    ck_assert(tls_files_client_not_after_s(kube_client_tls(c)) < INT64_MAX);
+    ck_assert(kube_client_server_not_after_s(c) == INT64_MAX); /* no TLS server was seen */
+    free(write_file("tls.key", "nonsense"));
+    ask(c);
+    ask(c);
+    ck_assert_uint_eq(times_logged("the last ones stay in use"), 1);
+    ck_assert_str_eq(tls_files_current(kube_client_tls(c))->key_pem, key_pem);
+    cleanup(mem_free_ptr) char *again = mem_printf("# renewed\n%s", key_pem);
+    free(write_file("tls.key", again));
+    ask(c);
+    ck_assert_uint_eq(times_logged("TLS files were renewed"), 1);
+    ck_assert_str_eq(tls_files_current(kube_client_tls(c))->key_pem, again);
+    kube_client_free(c);
+}
+END_TEST
+
 START_TEST(a_client_certificate_and_its_key_belong_together)
 {
     EVP_PKEY *other = EVP_EC_gen("P-256");
@@ -334,6 +357,7 @@ int main(void)
     tcase_add_test(t, a_token_file_must_be_there_at_start);
     tcase_add_test(t, a_bad_ca_is_an_error);
     tcase_add_test(t, a_ca_and_a_client_certificate_that_are_good);
+    tcase_add_test(t, tls_files_are_followed);
     tcase_add_test(t, a_client_certificate_and_its_key_belong_together);
     tcase_add_test(t, what_watches_learn_is_shared);
     suite_add_tcase(s, t);
