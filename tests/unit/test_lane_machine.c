@@ -83,7 +83,11 @@ static void play_lane(struct lane *l, struct txn_action x, const char *script, c
 
 #define LINE "{\"name\":\"n/1\",\"address\":\"10.0.0.1\",\"port\":80,\"check\":\"enabled\",\"weight\":100,\"inter\":5}"
 
-enum shape { MOVES, LEAVES, RETURNS, WEIGHS, NAMED };
+enum shape { MOVES, LEAVES, RETURNS, WEIGHS, AGENT_WEIGHS, NAMED };
+
+#define AGENT_LINE                                                                                                 \
+    "{\"name\":\"n/1\",\"address\":\"10.0.0.1\",\"port\":80,\"check\":\"enabled\",\"weight\":100,\"agent-check\":" \
+    "\"enabled\",\"agent-port\":81}"
 
 static struct diff_change shape_of(enum shape shape)
 {
@@ -98,10 +102,12 @@ static struct diff_change shape_of(enum shape shape)
     if (shape == LEAVES || shape == RETURNS)
         c.fields |= DIFF_MAINTENANCE;
     c.server.maintenance = shape == LEAVES;
-    if (shape == WEIGHS) {
+    if (shape == WEIGHS || shape == AGENT_WEIGHS) {
         c.fields = DIFF_WEIGHT;
         c.server.weight = 50;
     }
+    if (shape == AGENT_WEIGHS)
+        c.server.json = writable(AGENT_LINE);
     return c;
 }
 
@@ -124,7 +130,8 @@ static const struct row rows[] = {
     {"200 =ready,10.0.0.2,80", "WR", RETURNS, LANE_WRITTEN, ERROR_NONE, NULL},
     {"200 =drain,10.0.0.2,80", "WR", RETURNS, LANE_WRITTEN, ERROR_NONE, NULL}, /* set since: it overtook the reading */
     {"200 =ready,10.0.0.2,80,50", "WR", WEIGHS, LANE_WRITTEN, ERROR_NONE, NULL},
-    {"200 =ready,10.0.0.2,80", "WR", WEIGHS, LANE_WRITTEN, ERROR_NONE, NULL}, /* 3.0 does not show it */
+    {"200 =ready,10.0.0.2,80", "WR", WEIGHS, LANE_WRITTEN, ERROR_NONE, NULL},         /* 3.0 does not show it */
+    {"200 =ready,10.0.0.2,80,9", "WR", AGENT_WEIGHS, LANE_WRITTEN, ERROR_NONE, NULL}, /* its agent has set another */
     {"200 =ready,10.9.9.9,80", "WR", NAMED, LANE_WRITTEN, ERROR_NONE, NULL}, /* what it resolves to is not known here */
 
     /* HAProxy shows something else, or nothing */

@@ -12,7 +12,8 @@
 #define DRAINS "n1 10.0.0.1:80 draining; n2 10.0.0.2:80"
 #define OUT "n2 10.0.0.2:80"
 
-/* What happens: "look", "look other" (another process than before), "called STATE", "written", all of n1. */
+/* What happens: "look", "look other" (another process than before), "look ours" (by a reload of ours), "calls STATE" (the
+ * answer is not there yet), "called STATE", "written", "reloads", all of n1. */
 struct step {
     const char *what;
     const char *file, *running, *wish; /* of a look */
@@ -171,6 +172,34 @@ static const struct story stories[] = {
      "n1 theirs drain",
      {{"called ready", NULL, NULL, NULL, "n1 told ready"}, {"look other", N1, "", LIVE, ""}}},
 
+    /* ---- around a reload of ours, and a call whose answer is lost ---- */
+    {"what a live one is in right after our own reload stood in the file",
+     true,
+     "",
+     {{"look ours", N1, "n1 maint", LIVE, "n1 ours maint"}, {"look", N1, "n1 maint", LIVE, "n1 ours maint"}}},
+    {"after anybody else's it is an operator's", true, "", {{"look other", N1, "n1 maint", LIVE, "n1 theirs maint"}}},
+    {"and what an operator had set stays theirs",
+     true,
+     "n1 theirs drain",
+     {{"look ours", N1, "n1 drain", LIVE, "n1 theirs drain"}}},
+    {"our reload is to forget ours",
+     true,
+     "n1 ours drain told drain",
+     {{"reloads", NULL, NULL, NULL, ""}, {"look", N1, "n1 drain", LIVE, "n1 theirs drain"}}},
+    {"but no operator's", true, "n1 theirs drain", {{"reloads", NULL, NULL, NULL, "n1 theirs drain"}}},
+    {"a call whose answer is lost",
+     true,
+     "",
+     {{"calls drain", NULL, NULL, NULL, "n1 ours drain"}, {"look", N1, "n1 drain", DRAINS, "n1 ours drain"}}},
+    {"of what an operator had set already",
+     true,
+     "n1 theirs drain",
+     {{"calls drain", NULL, NULL, NULL, "n1 theirs drain"}}},
+    {"to be ready: only its answer ends ours",
+     true,
+     "n1 ours drain",
+     {{"calls ready", NULL, NULL, NULL, "n1 ours drain"}}},
+
     /* ---- readings that are older than a call ---- */
     {"told to drain while it was read",
      true,
@@ -211,6 +240,13 @@ static const struct story stories[] = {
 static char kept[] = "k*";
 static char *const globs[] = {kept};
 
+static enum lane_worker worker_of(const char *what)
+{
+    if (strcmp(what, "look ours") == 0)
+        return LANE_WORKER_OURS;
+    return strcmp(what, "look other") == 0 ? LANE_WORKER_OTHER : LANE_WORKER_SAME;
+}
+
 static void look(struct lane_memory *m, const struct step *s)
 {
     const struct diff_rules rules = {.keep_servers = globs, .keep_count = 1};
@@ -220,7 +256,7 @@ static void look(struct lane_memory *m, const struct step *s)
     text_backend(&b, "web", s->file);
     text_runtime(&r, &b, s->running);
     text_wish(&wish, s->wish);
-    lane_memory_look(m, &b, &r, &wish, &rules, strcmp(s->what, "look other") == 0);
+    lane_memory_look(m, &b, &r, &wish, &rules, worker_of(s->what));
     desired_fini(&wish);
     runtime_fini(&r);
     backend_fini(&b);
@@ -238,6 +274,10 @@ START_TEST(every_story)
             look(&m, s);
         else if (str_has_prefix(s->what, "called "))
             lane_memory_called(&m, "n1", text_admin(s->what + strlen("called ")));
+        else if (str_has_prefix(s->what, "calls "))
+            lane_memory_calls(&m, "n1", text_admin(s->what + strlen("calls ")));
+        else if (strcmp(s->what, "reloads") == 0)
+            lane_memory_reloads(&m);
         else
             lane_memory_written(&m, "n1");
         /* One that says nothing is as good as none. */
