@@ -78,7 +78,8 @@ struct config {
     struct config_dataplane *dataplanes;
     size_t dataplane_count;
     char *dataplane_credentials_file; /* NULL: none */
-    /* What the variables give; in use by the dataplanes that have no line in that file. */
+    /* What the variables give; in use by the dataplanes that have no line in that file, which have copies. The value of one that is
+     * in a file is in those alone. */
     struct secret dataplane_username, dataplane_password, dataplane_token;
 
     /* TLS of every https URL among them: files, read again when they change; NULL: not set. cert and key: both or none. */

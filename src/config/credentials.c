@@ -278,4 +278,7 @@ void credentials_parse(char *const *env, struct config *c, struct config_report 
         if (!variables && c->dataplane_credentials_file != NULL)
             warn_of_none(c, d, report);
     }
+    /* The copies are read again when the files change; these would keep the old value for ever. */
+    secret_forget(&c->dataplane_password);
+    secret_forget(&c->dataplane_token);
 }

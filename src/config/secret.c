@@ -34,6 +34,15 @@ void secret_copy(struct secret *to, const struct secret *from)
     to->url = mem_strdup(from->url);
 }
 
+void secret_forget(struct secret *s)
+{
+    if (s->path == NULL)
+        return;
+    mem_wipe_free(s->value);
+    s->value = NULL;
+    s->stamp = (struct secret_stamp){0};
+}
+
 bool secret_is_set(const struct secret *s)
 {
     return s->value != NULL || (s->path != NULL && s->url == NULL);

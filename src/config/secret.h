@@ -32,6 +32,9 @@ void secret_set_line(struct secret *s, const char *path, const char *url, enum s
 
 void secret_copy(struct secret *to, const struct secret *from);
 
+/* Forgets the value of one that is in a file: for one that nobody reads again. */
+void secret_forget(struct secret *s);
+
 /* Given, in whichever form; of a line: it had this part when it was last read. */
 bool secret_is_set(const struct secret *s);
 

@@ -56,6 +56,14 @@ static void fill_response(struct http_request *q, struct http_response *r)
                                 .request = q};
 }
 
+static void wipe_credentials(struct http_request *q)
+{
+    for (struct curl_slist *h = q->headers; h != NULL; h = h->next)
+        explicit_bzero(h->data, strlen(h->data)); /* the bearer token is among them */
+    if (q->key_pem != NULL)
+        explicit_bzero(q->key_pem, strlen(q->key_pem));
+}
+
 /* The final answer's headers are complete (an empty line) and nobody was told yet. */
 static int tell_head(struct http_request *q)
 {
@@ -66,6 +74,8 @@ static int tell_head(struct http_request *q)
     if (r.status < 200)
         return 0;
     q->head_told = true;
+    wipe_credentials(
+        q); /* a stream may last for hours, and other ones be current by then; it has a connection of its own */
     return q->callbacks.on_head(q->arg, &r);
 }
 
@@ -190,12 +200,11 @@ void http_request_free(struct http_request *q)
 {
     LIST_REMOVE(q, entry);
     curl_easy_cleanup(q->easy);
-    for (struct curl_slist *h = q->headers; h != NULL; h = h->next)
-        explicit_bzero(h->data, strlen(h->data)); /* the bearer token is among them */
+    wipe_credentials(q);
     curl_slist_free_all(q->headers);
     curl_slist_free_all(q->connect_to);
     free(q->send_body);
-    mem_wipe_free(q->key_pem);
+    free(q->key_pem);
     free(q->url);
     free(q->unix_socket);
     buf_fini(&q->body);

@@ -148,7 +148,8 @@ START_TEST(files_are_read)
     write_file("hunter2\n");
     cleanup(parsed_fini) struct parsed p = parse(USER "u", entry);
     ck_assert_uint_eq(p.report.count, 0);
-    ck_assert_str_eq(p.config.dataplane_password.value, "hunter2");
+    ck_assert_str_eq(p.config.dataplanes[0].password.value, "hunter2");
+    ck_assert_ptr_null(p.config.dataplane_password.value); /* nobody would read it again */
     ck_assert_str_eq(p.config.dataplane_password.path, file);
     ck_assert(config_is_given(&p.config, CONFIG_DATAPLANE_PASSWORD));
     cleanup(buf_fini) struct buf out;
@@ -395,6 +396,24 @@ START_TEST(it_is_printed_where_credentials_come_from)
 }
 END_TEST
 
+/* Each entry of the name, as /proc/PID/environ would show it; nothing else. */
+START_TEST(environment_is_wiped)
+{
+    char password[] = "HAPROXY_DATAPLANE_PASSWORD=first", again[] = "HAPROXY_DATAPLANE_PASSWORD=second",
+         token[] = "HAPROXY_DATAPLANE_TOKEN=third", path[] = "HAPROXY_DATAPLANE_PASSWORD_FILE=/path",
+         empty[] = "HAPROXY_DATAPLANE_TOKEN=", url[] = "HAPROXY_DATAPLANE_URL=http://host:1";
+    static const char wiped[sizeof("second")];
+    char *const env[] = {password, again, token, path, empty, url, NULL};
+    config_wipe_environment(env);
+    ck_assert_str_eq(password, "HAPROXY_DATAPLANE_PASSWORD=");
+    ck_assert_mem_eq(password + strlen(password), wiped, sizeof("first"));
+    ck_assert_mem_eq(again + strlen(again), wiped, sizeof("second"));
+    ck_assert_mem_eq(token + strlen(token), wiped, sizeof("third"));
+    ck_assert_str_eq(path, "HAPROXY_DATAPLANE_PASSWORD_FILE=/path");
+    ck_assert_str_eq(url, "HAPROXY_DATAPLANE_URL=http://host:1");
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("credentials");
@@ -409,6 +428,7 @@ static Suite *suite(void)
     tcase_add_test(t, what_is_no_path_is_not_shown);
     tcase_add_test(t, a_file_that_cannot_be_read);
     tcase_add_test(t, it_is_printed_where_credentials_come_from);
+    tcase_add_test(t, environment_is_wiped);
     suite_add_tcase(s, t);
     return s;
 }
