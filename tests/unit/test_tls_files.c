@@ -411,6 +411,29 @@ START_TEST(a_fresh_file_is_not_trusted_by_its_looks)
 }
 END_TEST
 
+/* What makes a look before each request cheap: nothing is read while it looks as it did, be it in use or refused. */
+START_TEST(a_file_that_looks_the_same_is_not_read_again)
+{
+    const time_t when = 2000000;
+    cleanup(mem_free_ptr) char *good = mem_printf("# a\n%s", ca), *also_good = mem_printf("# b\n%s", ca);
+    cleanup(mem_free_ptr) char *bad = mem_printf("# c\n%s", ca);
+    bad[strlen(bad) / 2] = '!';
+    put(CA, good);
+    load();
+    write_file(paths[CA], good, when); /* touched */
+    ck_assert(!refresh());
+    write_file(paths[CA], also_good, when);
+    ck_assert(!refresh());
+    write_file(paths[CA], bad, when + 1);
+    assert_refused("cannot be read");
+    write_file(paths[CA], also_good, when + 1);
+    assert_refused("cannot be read");
+    write_file(paths[CA], also_good, when + 2);
+    ck_assert(refresh());
+    assert_in_use(also_good, cert, key_pem);
+}
+END_TEST
+
 /* Root reads everything, so the mode alone says nothing; what counts is that the time of a failure is not remembered. */
 START_TEST(an_unreadable_file_is_tried_again_though_it_looks_the_same)
 {
@@ -532,6 +555,7 @@ int main(void)
     tcase_add_test(t, a_broken_file_that_is_put_back);
     tcase_add_test(t, a_secret_mount_swaps_its_symlink);
     tcase_add_test(t, a_fresh_file_is_not_trusted_by_its_looks);
+    tcase_add_test(t, a_file_that_looks_the_same_is_not_read_again);
     tcase_add_test(t, an_unreadable_file_is_tried_again_though_it_looks_the_same);
     tcase_add_test(t, a_pair_that_is_handed_in);
     tcase_add_test(t, when_certificates_end);
