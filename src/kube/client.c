@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "config/kubeconfig.h"
 #include "config/secret.h"
+#include "kube/exec_plugin.h"
 #include "kube/watch.h"
 #include "net/tls_files.h"
 
@@ -20,6 +21,8 @@ struct kube_client {
     int64_t server_not_after_s;
     struct secret token;
     char *username, *password;
+    struct exec_plugin *plugin; /* NULL: none; then there is no token */
+    LIST_HEAD(kube_client_listeners, kube_client_listener) listeners;
     bool refused; /* a 401 came since the token was read */
     struct log_limit token_limit;
     struct watch_server watch_server;
@@ -61,6 +64,27 @@ static int load_token(struct kube_client *c, const struct kube_access *a, struct
     return secret_refresh(&c->token, true, NULL, err) == 0 ? 0 : error_prefix(err, "token");
 }
 
+static void on_credentials(void *arg)
+{
+    struct kube_client *c = arg;
+    struct kube_client_listener *l, *next;
+    for (l = LIST_FIRST(&c->listeners); l != NULL; l = next) {
+        next = LIST_NEXT(l, entry);
+        l->on_credentials(l->arg);
+    }
+}
+
+static void make_plugin(struct kube_client *c, const struct kube_access *access)
+{
+    const struct exec_plugin_options options = {
+        .base = http_base(c->http), .access = access, .tls = c->tls, .log = c->log};
+    if (kube_access_runs_plugin(access))
+        c->plugin = exec_plugin_new(&options, on_credentials, c);
+    if (access->unused_exec != NULL)
+        log_warn(c->log, "the kubeconfig's plugin is not run: the credentials beside it come first",
+                 log_str("plugin", access->unused_exec), log_str("source", access->source));
+}
+
 struct kube_client *kube_client_new(struct http *http, const struct kube_access *access, const struct log *log,
                                     struct error *err)
 {
@@ -78,6 +102,7 @@ struct kube_client *kube_client_new(struct http *http, const struct kube_access 
         kube_client_free(c);
         return NULL;
     }
+    make_plugin(c, access);
     if (access->insecure)
         log_warn(log, "TLS certificates of the Kubernetes API are not verified, as configured",
                  log_str("server", access->server), log_str("source", access->source));
@@ -88,6 +113,7 @@ void kube_client_free(struct kube_client *c)
 {
     if (c == NULL)
         return;
+    exec_plugin_free(c->plugin);
     http_endpoint_fini(&c->endpoint);
     tls_files_free(c->tls);
     secret_fini(&c->token);
@@ -121,10 +147,13 @@ static void refresh_token(struct kube_client *c)
 struct http_request *kube_client_start(struct kube_client *c, struct http_request_options *options,
                                        const struct http_callbacks *callbacks, void *arg, struct error *err)
 {
+    const char *given = NULL;
+    if (c->plugin != NULL && exec_plugin_use(c->plugin, &given, err) != 0)
+        return NULL;
     refresh_token(c);
     tls_files_follow(c->tls, c->log);
-    options->bearer_token = c->token.value;
-    if (c->token.value == NULL) {
+    options->bearer_token = given != NULL ? given : c->token.value;
+    if (options->bearer_token == NULL) {
         options->basic_user = c->username;
         options->basic_password = c->password;
     }
@@ -134,6 +163,28 @@ struct http_request *kube_client_start(struct kube_client *c, struct http_reques
 void kube_client_credentials_refused(struct kube_client *c)
 {
     c->refused = true;
+    if (c->plugin != NULL)
+        exec_plugin_refused(c->plugin);
+}
+
+void kube_client_on_credentials(struct kube_client *c, struct kube_client_listener *l)
+{
+    LIST_INSERT_HEAD(&c->listeners, l, entry);
+}
+
+void kube_client_forget_listener(struct kube_client_listener *l)
+{
+    LIST_REMOVE(l, entry);
+}
+
+bool kube_client_lacks_credentials(const struct kube_client *c)
+{
+    return c->plugin != NULL && exec_plugin_lacks(c->plugin);
+}
+
+bool kube_client_ready(const struct kube_client *c, struct buf *body)
+{
+    return c->plugin == NULL || exec_plugin_ready(c->plugin, body);
 }
 
 struct tls_files *kube_client_tls(struct kube_client *c)

@@ -5,6 +5,10 @@
 #ifndef KUBE_CLIENT_H
 #define KUBE_CLIENT_H
 
+#include <stdbool.h>
+#include <sys/queue.h>
+
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "net/http.h"
@@ -21,12 +25,35 @@ struct kube_client *kube_client_new(struct http *http, const struct kube_access 
                                     struct error *err) must_check;
 void kube_client_free(struct kube_client *c);
 
-/* As http_start, with the endpoint and the credentials filled in. */
+/* As http_start, with the endpoint and the credentials filled in. Where a credential plugin has to give them first: ERROR_RETRY
+ * "waiting for the credential plugin ...", or why it failed; kube_client_on_credentials tells when to try again. */
 struct http_request *kube_client_start(struct kube_client *c, struct http_request_options *options,
                                        const struct http_callbacks *callbacks, void *arg, struct error *err) must_check;
 
-/* After a 401: the next request reads the token file again whatever its age. */
+/* After a 401: the next request reads the token file again whatever its age; a plugin is run again, once for each of its answers. */
 void kube_client_credentials_refused(struct kube_client *c);
+
+/*
+ * Somebody who waits for credentials: embedded in its owner, told from the loop (never from inside a call of ours or of libcurl:
+ * requests may be started) when a run of the plugin has ended, well or not, and since the last time anybody's request could not
+ * be started for want of credentials, or got a 401. Then requests that wait for their backoff are to be tried at once: either they
+ * go, or their error says why the plugin failed. Without a plugin it is never told. What is told to stop waiting is no promise
+ * that there are credentials.
+ */
+struct kube_client_listener {
+    LIST_ENTRY(kube_client_listener) entry;
+    void (*on_credentials)(void *arg);
+    void *arg;
+};
+
+void kube_client_on_credentials(struct kube_client *c, struct kube_client_listener *l);
+void kube_client_forget_listener(struct kube_client_listener *l); /* before the client is freed */
+
+/* Whether requests cannot be started because there are no credentials yet. */
+bool kube_client_lacks_credentials(const struct kube_client *c);
+
+/* Adds a line on the credential plugin for /readyz, where there is one; false where its credentials are missing, refused or expired. */
+bool kube_client_ready(const struct kube_client *c, struct buf *body);
 
 struct tls_files *kube_client_tls(struct kube_client *c); /* for its expiry, and for a pair that a plugin gives */
 

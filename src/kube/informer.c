@@ -370,10 +370,10 @@ static char *without_query(const struct informer *i, const char *message)
     return mem_printf("%.*s%s", (int)(at - message + (query - i->path)), message, at + strlen(i->path));
 }
 
-static void connection_lost(struct informer *i, const struct error *err)
+static void connection_lost(struct informer *i, int status, const struct error *err)
 {
     cleanup(mem_free_ptr) char *detail = without_query(i, err->message);
-    feed_type(i, WATCH_EVENT_LOST, detail);
+    feed(i, &(struct watch_event){.type = WATCH_EVENT_LOST, .status = status, .detail = detail});
 }
 
 static void on_done(void *arg, const struct http_response *r, const struct error *err)
@@ -387,7 +387,7 @@ static void on_done(void *arg, const struct http_response *r, const struct error
     }
     count_request(i, r->status);
     if (err != NULL)
-        connection_lost(i, err);
+        connection_lost(i, 0, err);
     else if (!i->good)
         answer_done(i, r);
     else if (i->is_list)
@@ -411,7 +411,7 @@ static void start_request(struct informer *i)
     struct error err;
     i->request = kube_client_start(i->client, &options, &callbacks, i, &err);
     if (i->request == NULL)
-        connection_lost(i, &err);
+        connection_lost(i, kube_client_lacks_credentials(i->client) ? 401 : 0, &err);
 }
 
 /* ---- the timer: all that talks to libcurl ---- */

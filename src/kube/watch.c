@@ -404,7 +404,7 @@ static unsigned on_closed(struct watch *w, const struct watch_event *e, uint64_t
 static unsigned on_lost(struct watch *w, const struct watch_event *e, uint64_t now_ms)
 {
     if (w->answered_ms == 0)
-        return end_request(w, TROUBLE_UNREACHABLE, e, now_ms);
+        return end_request(w, e->status == 401 ? TROUBLE_NO_CREDENTIALS : TROUBLE_UNREACHABLE, e, now_ms);
     if (now_ms >= w->answered_ms + WATCH_PROVEN_MS)
         w->proven = true;
     return end_request(w, TROUBLE_LOST, e, now_ms);

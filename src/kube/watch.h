@@ -75,7 +75,7 @@ enum watch_event_type {
     WATCH_EVENT_PAGE,   /* a page is complete: version, continue_token */
     WATCH_EVENT_ANSWER, /* a complete answer other than 200: status, reason, too_large, retry_after_ms, detail */
     WATCH_EVENT_CLOSED, /* the body of a 200 ended as it should */
-    WATCH_EVENT_LOST,   /* the connection failed, or never came to be: detail */
+    WATCH_EVENT_LOST,   /* the connection failed, or never came to be: detail; status 401: for want of credentials */
     WATCH_EVENTS
 };
 

@@ -27,6 +27,7 @@ const struct watch_deadlines watch_usual_deadlines = {
 const struct watch_rule watch_rules[WATCH_TROUBLES] = {
     /*                                                                        while: STREAMING LISTING WATCHING */
     [TROUBLE_UNREACHABLE]  = {"unreachable",       "no connection",                          L,   L,   L},
+    [TROUBLE_NO_CREDENTIALS] = {"no_credentials",  "no credentials yet",                     L,   L,   L},
     [TROUBLE_NO_ANSWER]    = {"no_answer",         "no answer in time",                      T,   L,   L},
     [TROUBLE_NOT_JSON]     = {"not_json",          PAGE_OF_A_PROXY,                          L,   L,   L},
     [TROUBLE_CLOSED]       = {"closed",            "closed by the server",                   T,   L,   A},

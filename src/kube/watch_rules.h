@@ -9,6 +9,7 @@
 
 enum watch_trouble {
     TROUBLE_UNREACHABLE,  /* ended before an answer began */
+    TROUBLE_NO_CREDENTIALS, /* nothing was sent: the credential plugin has not given any yet */
     TROUBLE_NO_ANSWER,    /* hanging before headers */
     TROUBLE_NOT_JSON,     /* 200 with another content type */
     TROUBLE_CLOSED,       /* the server ended the stream, as it may */

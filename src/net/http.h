@@ -20,6 +20,7 @@ struct http_request;
 
 /* Failure: ERROR_FATAL. */
 struct http *http_new(struct event_base *base, const char *user_agent, struct error *err) must_check;
+struct event_base *http_base(const struct http *http);
 /* Cancels what is under way without calling back. NULL is allowed. */
 void http_free(struct http *http);
 

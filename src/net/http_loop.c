@@ -112,6 +112,11 @@ struct http *http_new(struct event_base *base, const char *user_agent, struct er
     return http;
 }
 
+struct event_base *http_base(const struct http *http)
+{
+    return http->base;
+}
+
 void http_free(struct http *http)
 {
     if (http == NULL)

@@ -11,6 +11,8 @@
 #include "sync/telemetry.h"
 
 struct sources {
+    struct kube_client *client;
+    struct kube_client_listener listener;
     struct cache *cache; /* the Nodes */
     struct source nodes;
     struct service_sources *services;
@@ -44,6 +46,11 @@ static void on_nodes_moved(void *arg)
         service_sources_settle(&s->services[i]);
 }
 
+static void on_credentials(void *arg)
+{
+    sources_poke(arg);
+}
+
 /* ---- life ---- */
 
 static void make_nodes(struct sources *s, struct event_base *base, struct kube_client *client,
@@ -70,6 +77,9 @@ struct sources *sources_new(struct event_base *base, struct kube_client *client,
     struct sources *s = mem_alloc(sizeof(*s));
     s->changed = changed;
     s->arg = arg;
+    s->client = client;
+    s->listener = (struct kube_client_listener){.on_credentials = on_credentials, .arg = s};
+    kube_client_on_credentials(client, &s->listener);
     make_nodes(s, base, client, options);
     s->service_count = options->service_count;
     s->services = mem_array(s->service_count, sizeof(s->services[0]));
@@ -90,6 +100,7 @@ void sources_free(struct sources *s)
 {
     if (s == NULL)
         return;
+    kube_client_forget_listener(&s->listener);
     source_fini(&s->nodes);
     for (size_t i = 0; i < s->service_count; i++)
         service_sources_fini(&s->services[i]);
@@ -161,7 +172,9 @@ bool sources_refused(const struct sources *s)
 
 bool sources_ready(const struct sources *s, struct buf *body)
 {
-    bool all = source_ready(&s->nodes, body);
+    bool all = kube_client_ready(s->client, body);
+    if (!source_ready(&s->nodes, body))
+        all = false;
     for (size_t i = 0; i < s->service_count; i++)
         if (!service_sources_ready(&s->services[i], body))
             all = false;

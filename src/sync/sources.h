@@ -62,7 +62,7 @@ bool sources_service_denied(const struct sources *s, size_t service);
 /* All that is still missing was refused (403, 404 of the resource), so that waiting hardly helps. False where nothing is. */
 bool sources_refused(const struct sources *s);
 
-/* Adds a line for each watch; true where all that are needed are synced and in contact. A denied Service is no lack. */
+/* Adds a line for each watch (and for a credential plugin); true where all that are needed are synced and in contact. A denied Service is no lack. */
 bool sources_ready(const struct sources *s, struct buf *body);
 
 /* Sets the gauges that are read at scrape time. */
