@@ -467,6 +467,21 @@ START_TEST(a_pair_that_is_handed_in)
 }
 END_TEST
 
+/* What stood in the way of the new CA was a pair that is of no interest any more. */
+START_TEST(a_pair_that_is_handed_in_ends_a_refusal)
+{
+    struct error err = {0};
+    load();
+    put(CA, other_ca);
+    put(KEY, other_key_pem);
+    assert_refused("does not belong");
+    ck_assert_int_eq(tls_files_set_pair(files, other_cert, other_key_pem, &err), 0);
+    assert_in_use(ca, other_cert, other_key_pem);
+    ck_assert(refresh());
+    assert_in_use(other_ca, other_cert, other_key_pem);
+}
+END_TEST
+
 /* ---- when they end ---- */
 
 static void assert_ends_in(int64_t not_after_s, int64_t seconds)
@@ -479,7 +494,8 @@ static void assert_ends_in(int64_t not_after_s, int64_t seconds)
 START_TEST(when_certificates_end)
 {
     cleanup(mem_free_ptr) char *bundle = mem_printf("# two\n%s%s", ca, other_ca);
-    cleanup(mem_free_ptr) char *chain = mem_printf("%s%s", cert, other_ca);
+    cleanup(mem_free_ptr) char *issuer = certs_cert_pem_for(other_key, 1000);
+    cleanup(mem_free_ptr) char *chain = mem_printf("%s%s", cert, issuer);
     cleanup(mem_free_ptr) char *late = certs_cert_pem_for(key, 20L * 365 * 86400);
     put(CA, bundle);
     put(CERT, chain);
@@ -558,6 +574,7 @@ int main(void)
     tcase_add_test(t, a_file_that_looks_the_same_is_not_read_again);
     tcase_add_test(t, an_unreadable_file_is_tried_again_though_it_looks_the_same);
     tcase_add_test(t, a_pair_that_is_handed_in);
+    tcase_add_test(t, a_pair_that_is_handed_in_ends_a_refusal);
     tcase_add_test(t, when_certificates_end);
     tcase_add_test(t, an_expired_certificate_is_used_and_told_once);
     tcase_add_test(t, what_the_log_says);
