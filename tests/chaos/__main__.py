@@ -164,6 +164,7 @@ class Run:
             self.violations.append(said)
         elif kind == "broken":
             self.broken.append(said)
+            print(f"  BROKEN {said['lane']} {said['case']}: {said['text'].splitlines()[0]}", flush=True)
         elif kind == "end":
             self.ends.append(said)
 

@@ -10,7 +10,7 @@ import signal
 from collections.abc import Callable
 
 from tests.harness.daemon import Daemon, SANITIZER_EXIT
-from tests.harness.haproxy import DoubleDataPlane, HAProxy
+from tests.harness.haproxy import HAProxy
 from tests.harness.process import Process, wait_until
 
 FAKETIME = next(iter(pathlib.Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")), None)
@@ -156,10 +156,3 @@ class ChaosHAProxy(HAProxy):
         self.process = Process(argv, self.log_file, env={**os.environ, **self.more_env}, name="haproxy")
         wait_until(self._up, 10, f"haproxy's stats socket {self.socket}; its log: {self.log_file}")
         return self
-
-
-class ChaosDoubleDataPlane(DoubleDataPlane):
-    more_env: dict[str, str] = {}
-
-    def environment(self) -> dict[str, str]:
-        return {**super().environment(), **self.more_env}

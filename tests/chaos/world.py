@@ -1,8 +1,8 @@
 """One daemon, one HAProxy with its Data Plane API, one Kubernetes, and a proxy on each of the daemon's ways: a world to strike at.
 
 Kinds: `double` (Kubernetes and the Data Plane API are the doubles, the daemon has sanitizers), `real` (a real kube-apiserver over a real
-etcd, a real Data Plane API where there is one), `clock` (as double, but the plain build, with a wall clock that can be set, also those of
-HAProxy and of the Data Plane API), `fast` (the plain build, whose every clock runs FAST times as fast).
+etcd, a real Data Plane API where there is one), `clock` (as double, but the plain build, with a wall clock that can be set, as
+HAProxy's), `fast` (the plain build, whose every clock runs FAST times as fast).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import time
 
 from tests.harness import realparts
 from tests.harness.backends import node_port
-from tests.harness.haproxy import AUTH, DataPlane, RealDataPlane
+from tests.harness.haproxy import AUTH, DataPlane, DoubleDataPlane, RealDataPlane
 from tests.harness.kube import KubeDouble, write_kubeconfig
 from tests.harness.process import wait_until
 from tests.harness.realkube import DAEMON_TOKEN, RealKube
 
 from . import disk, dns, invariants, parts
 from .invariants import Ours
-from .parts import ChaosDaemon, ChaosDoubleDataPlane, ChaosHAProxy, Part, clock_environment
+from .parts import ChaosDaemon, ChaosHAProxy, Part, clock_environment
 from .places import Places
 from .proxy import Mode, Proxy
 from .sampler import Sampler, Unreadable, read_running
@@ -127,10 +127,9 @@ class World:
         if real:
             self.dataplane = RealDataPlane(self.haproxy, self.home / "dataplane", str(real), reload_delay=0.3)
         else:
-            self.dataplane = ChaosDoubleDataPlane(self.haproxy, self.haproxy.config, self.home / "dataplane", reload_delay=0.3)
+            self.dataplane = DoubleDataPlane(self.haproxy, self.haproxy.config, self.home / "dataplane", reload_delay=0.3)
         if self.kind == "clock":
             self.haproxy.more_env = clock_environment(self.home / "haproxy.clock")
-            self.dataplane.more_env = clock_environment(self.home / "dataplane.clock")  # type: ignore[attr-defined]
         self.to_dataplane = Proxy("127.0.0.1", self.dataplane.port, f"{self.seed}:dataplane")
 
     def _make_kube(self) -> None:
