@@ -4,6 +4,8 @@
 # make e2e        real etcd, kube-apiserver, HAProxy (needs Go)    make check   layers, format, linters
 # make bench      figures (OTHER=path: another controller, too)    make fuzz    TIME=60 seconds for each target
 # make soak       TIME=30m of changes and troubles: memory, fds, latency over time, build/soak/soak.html
+# make mutants    breaks what decides in 200 ways: do the unit tests notice each?      K=WORD: some of them
+# make valgrind   unit tests under memcheck                        make coverage   build/coverage/index.html
 # make install    PREFIX=/usr/local DESTDIR=                       make clean
 VERSION := 0.1.0
 PREFIX ?= /usr/local
@@ -35,7 +37,6 @@ HARDEN = -fPIE -fstack-protector-strong -fstack-clash-protection $(FORTIFY) $(CE
 HARDEN_LD = -pie -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code,-z,text,--gc-sections,--as-needed \
 	$(if $(findstring cf-protection,$(CET)),-Wl$(comma)-z$(comma)shstk)
 comma := ,
-FUZZ_SAN := -fno-sanitize-recover=all -fsanitize=address,undefined
 SAN := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 STD := -std=gnu11 -D_GNU_SOURCE -Isrc -DPROJECT_VERSION='"$(VERSION)"'
 PKG_CFLAGS = $(call once,PKG_CFLAGS,pkg-config --cflags $(PACKAGES))
@@ -53,7 +54,7 @@ FUZZ := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 # One short line for each command; V=1 shows them whole, -s nothing.
 SAY = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $(1) $@;)
 
-.PHONY: all deps deps-test deps-check demo test unit replay pytest e2e check check-layers bench fuzz mutants install uninstall clean
+.PHONY: all deps deps-test deps-check demo test unit replay pytest e2e check check-layers bench install uninstall clean
 .SECONDARY:
 
 all: deps
@@ -105,40 +106,6 @@ $B/replay/%: $B/san/tests/fuzz/%.o $B/san/tests/fuzz/replay.o $(SAN_LIB)
 
 replay: $(FUZZ:%=$B/replay/%)
 	@for t in $(FUZZ:fuzz_%=%); do $B/replay/fuzz_$$t tests/fuzz/corpus/$$t || exit 1; done
-
-# The sources are compiled for fuzzing once and linked into every target.
-$B/fuzz/obj/%.o: %.c
-	@mkdir -p $(@D)
-	$(call SAY,CC)$(CLANG) $(STD) -O1 -g $(FUZZ_SAN),fuzzer-no-link $(PKG_CFLAGS) -MMD -MP -c -o $@ $<
-
-$B/fuzz/libsrc.a: $(SRC:%.c=$B/fuzz/obj/%.o)
-	@rm -f $@
-	$(call SAY,AR)ar rcs $@ $^
-
-$B/fuzz/fuzz_%: $B/fuzz/obj/tests/fuzz/fuzz_%.o $B/fuzz/libsrc.a
-	$(call SAY,LD)$(CLANG) $(FUZZ_SAN),fuzzer -o $@ $^ $(PKG_LIBS)
-
-# As many side by side as there are cores: each keeps one busy.
-fuzz:
-	@scripts/deps build check
-	@$(MAKE) --no-print-directory $(PARALLEL) $(FUZZ:%=$B/fuzz/%)
-	@printf '%s\n' $(FUZZ:fuzz_%=%) | xargs -n 1 -P $(CORES) tests/fuzz/run $B $(TIME)
-
-# Breaks what decides, one line at a time: the tests of its room must notice each. K=word: only some of them.
-MUTANT_CC = $(CC) $(STD) -O0 -fPIC -w $(PKG_CFLAGS)
-$B/mutants/obj/%.o: %.c
-	@mkdir -p $(@D)
-	$(call SAY,CC)$(MUTANT_CC) -MMD -MP -c -o $@ $<
-
-$B/mutants/libsrc.so: $(SRC:%.c=$B/mutants/obj/%.o)
-	$(call SAY,LD)$(CC) -shared -o $@ $^ $(PKG_LIBS)
-
-$B/mutants/test_%: $B/mutants/obj/tests/unit/test_%.o $B/mutants/libsrc.so
-	$(call SAY,LD)$(CC) -o $@ $< -L$B/mutants -lsrc -Wl,-rpath,'$$ORIGIN' $(PKG_LIBS) $$(pkg-config --libs check)
-
-mutants: deps-test
-	@$(MAKE) --no-print-directory -s $(PARALLEL) $(addprefix $B/mutants/,$(shell $(PYTHON) -m tests.mutants --tests))
-	@$(PYTHON) -m tests.mutants -k "$(K)" $B/mutants -- $(MUTANT_CC)
 
 test: deps-test
 	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/san/haproxy-k8s-sync $(UNIT) $(FUZZ:%=$B/replay/%)
@@ -192,6 +159,5 @@ uninstall:
 clean:
 	rm -rf $B
 
--include $(OBJ:.o=.d) $(SAN_OBJ:.o=.d) $(patsubst %.c,$B/san/%.d,$(MAIN) $(wildcard tests/*/*.c)) \
-	$(patsubst %.c,$B/fuzz/obj/%.d,$(SRC) $(wildcard tests/fuzz/*.c)) \
-	$(patsubst %.c,$B/mutants/obj/%.d,$(SRC) $(wildcard tests/unit/*.c)) $B/obj/tests/bench/mapping.d
+-include $(OBJ:.o=.d) $(SAN_OBJ:.o=.d) $(patsubst %.c,$B/san/%.d,$(MAIN) $(wildcard tests/*/*.c)) $B/obj/tests/bench/mapping.d
+include tests/variants.mk

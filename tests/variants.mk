@@ -1,0 +1,88 @@
+# The same sources, built in other ways: for fuzzing, for mutants, for valgrind, with counters of coverage.
+.PHONY: fuzz mutants valgrind coverage
+
+PLAIN := -O1 -g -fno-omit-frame-pointer
+FUZZ_SAN := -fno-sanitize-recover=all -fsanitize=address,undefined
+MUTANT_CC = $(CC) $(STD) -O0 -fPIC -w $(PKG_CFLAGS)
+
+# $(call objects,FOLDER,COMPILER AND FLAGS): objects of the whole tree, below $B/FOLDER.
+define objects
+$B/$1/%.o: %.c
+	@mkdir -p $$(@D)
+	$$(call SAY,CC)$2 -MMD -MP -c -o $$@ $$<
+-include $$(patsubst %.c,$B/$1/%.d,$(SRC) $(MAIN) $$(wildcard tests/unit/*.c tests/fuzz/*.c))
+endef
+$(eval $(call objects,fuzz/obj,$$(CLANG) $$(STD) -O1 -g $(FUZZ_SAN)$(comma)fuzzer-no-link $$(PKG_CFLAGS)))
+$(eval $(call objects,mutants/obj,$$(MUTANT_CC)))
+$(eval $(call objects,valgrind/obj,$$(CC) $$(STD) $(PLAIN) $$(PKG_CFLAGS)))
+$(eval $(call objects,coverage/obj,$$(CC) $$(STD) -O0 -g --coverage $$(PKG_CFLAGS)))
+
+$B/fuzz/libsrc.a: $(SRC:%.c=$B/fuzz/obj/%.o)
+$B/valgrind/libsrc.a: $(SRC:%.c=$B/valgrind/obj/%.o)
+$B/coverage/libsrc.a: $(SRC:%.c=$B/coverage/obj/%.o)
+$B/fuzz/libsrc.a $B/valgrind/libsrc.a $B/coverage/libsrc.a:
+	@rm -f $@
+	$(call SAY,AR)ar rcs $@ $^
+
+# ---- fuzz: as many side by side as there are cores, for each keeps one busy
+
+$B/fuzz/fuzz_%: $B/fuzz/obj/tests/fuzz/fuzz_%.o $B/fuzz/libsrc.a
+	$(call SAY,LD)$(CLANG) $(FUZZ_SAN),fuzzer -o $@ $^ $(PKG_LIBS)
+
+fuzz:
+	@scripts/deps build check
+	@$(MAKE) --no-print-directory $(PARALLEL) $(FUZZ:%=$B/fuzz/%)
+	@printf '%s\n' $(FUZZ:fuzz_%=%) | xargs -n 1 -P $(CORES) tests/fuzz/run $B $(TIME)
+
+# ---- mutants: breaks what decides, one line at a time: the tests of its room must notice each. K=word: only some of them
+
+$B/mutants/libsrc.so: $(SRC:%.c=$B/mutants/obj/%.o)
+	$(call SAY,LD)$(CC) -shared -o $@ $^ $(PKG_LIBS)
+
+$B/mutants/test_%: $B/mutants/obj/tests/unit/test_%.o $B/mutants/libsrc.so
+	$(call SAY,LD)$(CC) -o $@ $< -L$B/mutants -lsrc -Wl,-rpath,'$$ORIGIN' $(PKG_LIBS) $$(pkg-config --libs check)
+
+mutants: deps-test
+	@$(MAKE) --no-print-directory -s $(PARALLEL) $(addprefix $B/mutants/,$(shell $(PYTHON) -m tests.mutants --tests))
+	@$(PYTHON) -m tests.mutants -k "$(K)" $B/mutants -- $(MUTANT_CC)
+
+# ---- valgrind: without sanitizers, which do the same in another way. T=name: only these unit tests
+
+T ?= $(UNIT:$B/unit/test_%=%)
+
+$B/valgrind/test_%: $B/valgrind/obj/tests/unit/test_%.o $B/valgrind/libsrc.a
+	$(call SAY,LD)$(CC) $(PLAIN) -o $@ $^ $(PKG_LIBS) $$(pkg-config --libs check)
+
+$B/valgrind/haproxy-k8s-sync: $B/valgrind/obj/$(MAIN:%.c=%.o) $B/valgrind/libsrc.a
+	$(call SAY,LD)$(CC) $(PLAIN) -o $@ $^ $(PKG_LIBS)
+
+valgrind:
+	@scripts/deps build test check
+	@$(MAKE) --no-print-directory $(PARALLEL) $(T:%=$B/valgrind/test_%) $B/valgrind/haproxy-k8s-sync
+	@tests/valgrind/unit $(CORES) $(T:%=$B/valgrind/test_%)
+	@HAPROXY_K8S_SYNC=tests/valgrind/haproxy-k8s-sync VALGRIND_OF=$(abspath $B)/valgrind/haproxy-k8s-sync \
+		$(PYTHON) -m pytest -q -rs -n $(CORES) -p no:cacheprovider tests/functional -k "$(or $(K),$(VALGRIND_TESTS))"
+
+# ---- coverage: what of the sources the unit tests, the fuzz corpora and the functional tests run; UNIT_ONLY=1: without the last
+
+$B/coverage/test_%: $B/coverage/obj/tests/unit/test_%.o $B/coverage/libsrc.a
+	$(call SAY,LD)$(CC) --coverage -o $@ $^ $(PKG_LIBS) $$(pkg-config --libs check)
+
+$B/coverage/fuzz_%: $B/coverage/obj/tests/fuzz/fuzz_%.o $B/coverage/obj/tests/fuzz/replay.o $B/coverage/libsrc.a
+	$(call SAY,LD)$(CC) --coverage -o $@ $^ $(PKG_LIBS)
+
+$B/coverage/haproxy-k8s-sync: $B/coverage/obj/$(MAIN:%.c=%.o) $B/coverage/libsrc.a
+	$(call SAY,LD)$(CC) --coverage -o $@ $^ $(PKG_LIBS)
+
+coverage:
+	@scripts/deps build test check
+	@$(MAKE) --no-print-directory $(PARALLEL) $B/coverage/haproxy-k8s-sync $(UNIT:$B/unit/%=$B/coverage/%) $(FUZZ:%=$B/coverage/%)
+	@find $B/coverage -name '*.gcda' -delete
+	@tests/unit/run $(UNIT:$B/unit/%=$B/coverage/%) | tail -n 1
+	@for t in $(FUZZ:fuzz_%=%); do $B/coverage/fuzz_$$t tests/fuzz/corpus/$$t >/dev/null || exit 1; done
+	@$(if $(UNIT_ONLY),,HAPROXY_K8S_SYNC=$(abspath $B)/coverage/haproxy-k8s-sync \
+		$(PYTHON) -m pytest -q -n $(JOBS) -p no:cacheprovider tests/functional | tail -n 3)
+	@gcovr -j $(CORES) --root . --object-directory $B/coverage/obj --filter src/ --filter cmd/ $B/coverage/obj/src $B/coverage/obj/cmd \
+		--html-details $B/coverage/index.html --txt $B/coverage/coverage.txt --json-summary $B/coverage/summary.json
+	@sed -n 's/^TOTAL *\([0-9]*\) *\([0-9]*\) *\([0-9]*%\).*/coverage: \3 of the lines (\2 of \1), $(subst /,\/,$B)\/coverage\/index.html/p' \
+		$B/coverage/coverage.txt
