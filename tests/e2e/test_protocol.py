@@ -13,7 +13,7 @@ from tests.harness import realparts
 from tests.harness.process import ROOT
 from tests.harness.realkube import ADMIN_TOKEN, RealKube
 
-SUITE = ["tests/conformance/test_kubernetes_protocol.py", "tests/conformance/test_kubernetes_objects.py"]
+SUITE = [f"tests/conformance/test_kubernetes_{part}.py" for part in ("protocol", "objects", "leases")]
 
 
 @pytest.mark.parametrize("etcd", ["etcd", "etcd-debian"])

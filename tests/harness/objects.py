@@ -93,3 +93,12 @@ def service(name: str = SERVICE, *, namespace: str = NAMESPACE, node_ports: Mapp
     if annotations:
         meta["annotations"] = dict(annotations)
     return {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": spec}
+
+
+def lease(name: str, holder: str = "", *, namespace: str = NAMESPACE, seconds: int = 15, transitions: int = 0,
+          renewed: str = "2024-01-01T00:00:00.000000Z", version: str = "", labels: Mapping[str, str] | None = None) -> Object:
+    meta: Object = {"name": name, "namespace": namespace}
+    meta.update({"resourceVersion": version} if version else {}, **({"labels": dict(labels)} if labels else {}))
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta,
+            "spec": {"holderIdentity": holder, "leaseDurationSeconds": seconds, "acquireTime": renewed, "renewTime": renewed,
+                     "leaseTransitions": transitions}}

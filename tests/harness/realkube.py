@@ -30,6 +30,7 @@ KINDS = {
     "Service": ("/api/v1", "services", True),
     "Endpoints": ("/api/v1", "endpoints", True),
     "EndpointSlice": ("/apis/discovery.k8s.io/v1", "endpointslices", True),
+    "Lease": ("/apis/coordination.k8s.io/v1", "leases", True),
     "ServiceAccount": ("/api/v1", "serviceaccounts", True),
     "Role": ("/apis/rbac.authorization.k8s.io/v1", "roles", True),
     "RoleBinding": ("/apis/rbac.authorization.k8s.io/v1", "rolebindings", True),

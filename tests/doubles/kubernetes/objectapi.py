@@ -8,8 +8,9 @@ from typing import Any
 
 from .encoding import encode
 from .http import Request
+from .leases import check as check_lease
 from .objects import BadObject, Stored, resource_of
-from .resources import Target
+from .resources import LEASES, Target
 from .status import ApiError, not_found
 from .store import Store
 
@@ -27,6 +28,8 @@ def answer(store: Store, request: Request, target: Target) -> tuple[int, bytes]:
     if not target.name or method not in ("GET", "PUT", "PATCH", "DELETE"):
         raise ApiError(405, "the server does not allow this method on the requested resource", details={})
     held = store.get(target.resource, (target.namespace, target.name))
+    if held is None and method == "PUT" and target.resource.versioned:
+        return 201, _create_by_put(store, target, _tree(request, target)).typed() + b"\n"
     if held is None:
         raise not_found(target)
     if method == "DELETE":
@@ -51,6 +54,8 @@ def _tree(request: Request, target: Target) -> Tree:
         raise ApiError(400, f"the name of the object ({meta.get('name')}) does not match the name on the URL ({target.name})")
     if target.namespace and meta.setdefault("namespace", target.namespace) != target.namespace:
         raise ApiError(400, "the namespace of the provided object does not match the namespace sent on the request")
+    if resource == LEASES:
+        check_lease(tree)
     return tree
 
 
@@ -65,19 +70,44 @@ def _create(store: Store, target: Target, tree: Tree) -> Stored:
     meta = tree.get("metadata") or {}
     named = Target(target.resource, target.namespace, str(meta.get("name", "")))
     if meta.get("resourceVersion"):
-        raise ApiError(400, "resourceVersion should not be set on objects to be created")
+        raise ApiError(500, "resourceVersion should not be set on objects to be created", "")
     if store.get(target.resource, (target.namespace, named.name)):
         raise ApiError(409, f'{named.qualified} "{named.name}" already exists', "AlreadyExists", named.details)
     tree["metadata"] = {key: value for key, value in meta.items() if key != "uid"}
     return _put(store, target, tree)
 
 
+def _another(target: Target, uid: str, held: str) -> ApiError:
+    why = "StorageError: invalid object, Code: 4, " \
+          f"Key: /registry/{target.resource.plural}/{target.namespace}/{target.name}, ResourceVersion: 0, " \
+          f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {held}"
+    return ApiError(409, f'Operation cannot be fulfilled on {target.qualified} "{target.name}": {why}', details=target.details)
+
+
+def _create_by_put(store: Store, target: Target, tree: Tree) -> Stored:
+    """One that was deleted since it was read still carries its uid, and is not made again."""
+    if uid := tree["metadata"].get("uid"):
+        raise _another(target, uid, "")
+    tree["metadata"].pop("resourceVersion", None)
+    return _put(store, target, tree)
+
+
+def _without_version(target: Target) -> ApiError:
+    why = "Invalid value: 0: must be specified for an update"
+    return ApiError(422, f'{target.qualified} "{target.name}" is invalid: metadata.resourceVersion: {why}', details={
+        **target.details, "causes": [{"reason": "FieldValueInvalid", "message": why, "field": "metadata.resourceVersion"}]})
+
+
 def _update(store: Store, target: Target, held: Stored, tree: Tree) -> Stored:
     meta = tree["metadata"]
     version, uid = meta.get("resourceVersion"), meta.get("uid")
-    if (version and version != str(held.version)) or (uid and uid != held.uid):
-        raise ApiError(409, f'Operation cannot be fulfilled on {target.qualified} "{target.name}": it has been modified '
-                            "since it was read", details=target.details)
+    if uid and uid != held.uid:
+        raise _another(target, uid, held.uid)
+    if not version and target.resource.versioned:
+        raise _without_version(target)
+    if version and version != str(held.version):
+        raise ApiError(409, f'Operation cannot be fulfilled on {target.qualified} "{target.name}": the object has been modified; '
+                            "please apply your changes to the latest version and try again", details=target.details)
     if target.resource.has_status:
         before = held.tree()
         tree = {**before, "status": tree.get("status", {})} if target.subresource else \

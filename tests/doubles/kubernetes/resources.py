@@ -20,6 +20,8 @@ class Resource:
     has_generation: bool = False
     has_status: bool = False
     """Its status is written at a path of its own; a write to the object itself leaves it alone."""
+    versioned: bool = False
+    """A PUT has to name the version that it replaces; of what is not there it makes one."""
     deprecated: str = ""
     empty: dict[str, Any] = field(default_factory=dict, hash=False)
     """What a bookmark's object holds besides kind, apiVersion and metadata: Go's zero values."""
@@ -51,8 +53,9 @@ SERVICES = Resource("", "v1", "services", "Service", True, has_status=True,
                     empty={"spec": {}, "status": {"loadBalancer": {}}})
 SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", True, has_generation=True,
                   empty={"addressType": "", "endpoints": None, "ports": None})
+LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", True, versioned=True, empty={"spec": {}})
 
-ALL = (NAMESPACES, NODES, ENDPOINTS, SERVICES, SLICES)
+ALL = (NAMESPACES, NODES, ENDPOINTS, SERVICES, SLICES, LEASES)
 
 
 @dataclass(frozen=True)
