@@ -9,6 +9,7 @@
 #include <event2/listener.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -26,6 +27,8 @@
 #define CROWDED_REQUEST_MS 500 /* while the limit is reached, so that a few idle ones cannot keep the probes out */
 #define SWEEP_MS 50
 #define FULL_LOG_PERIOD_MS 60000
+#define FRUITLESS_MAX 8 /* times that a connection was announced and none could be taken */
+#define PAUSE_MS 500
 
 #define TEXT "text/plain; charset=utf-8"
 #define EXPOSITION "text/plain; version=0.0.4; charset=utf-8"
@@ -36,6 +39,10 @@
  * leaves a bufferevent that it gave up without its callbacks (after shutdown(), so that the other side need not wait for
  * us), and one that is over its time has its socket shut down, which makes evhttp give it up. A filter bufferevent would
  * tell at once, but evhttp takes data for sent as soon as the filter has it.
+ *
+ * Out of file descriptors, a connection that waits cannot be taken and stays announced: libevent would try for ever, and say so each
+ * time. Its callback for that has evhttp as its argument, which does not lead to us; so it only ends the trying, and an event of our
+ * own on the same socket counts the announcements: where nothing comes of some, we leave the socket alone for a moment.
  */
 struct connection {
     struct bufferevent *bev;
@@ -58,7 +65,10 @@ struct server {
     unsigned count;
     struct connection *connections;
     struct timer sweep;
-    struct log_limit full_limit;
+    struct event *announced;
+    unsigned fruitless;
+    struct timer pause;
+    struct log_limit full_limit, pause_limit;
 };
 
 /* ---- connections ---- */
@@ -103,20 +113,34 @@ static void sweep(struct server *s)
     }
 }
 
-static void on_sweep(void *arg)
+static void start_accepting(struct server *s)
 {
-    struct server *s = arg;
-    sweep(s);
-    if (s->count < s->max_connections)
-        evconnlistener_enable(s->listener);
-    if (s->count > 0)
-        timer_set(&s->sweep, SWEEP_MS);
+    if (s->count >= s->max_connections || timer_is_set(&s->pause))
+        return;
+    evconnlistener_enable(s->listener);
+    if (event_add(s->announced, NULL) != 0)
+        abort(); /* out of memory */
 }
 
 static void stop_accepting(struct server *s)
 {
-    unsigned held_back;
     evconnlistener_disable(s->listener); /* libevent asks after each connection, so this one was the last */
+    event_del(s->announced);
+}
+
+static void on_sweep(void *arg)
+{
+    struct server *s = arg;
+    sweep(s);
+    start_accepting(s);
+    if (s->count > 0)
+        timer_set(&s->sweep, SWEEP_MS);
+}
+
+static void on_full(struct server *s)
+{
+    unsigned held_back;
+    stop_accepting(s);
     if (log_limit_pass(&s->full_limit, clock_mono_ms(), "full", &held_back))
         log_warn(s->log, "as many HTTP connections are open as are allowed; further ones wait until others are cut off",
                  log_int("connections", s->count), log_int("port", s->port));
@@ -136,10 +160,56 @@ static struct bufferevent *on_accept(struct event_base *base, void *arg)
     c->accepted_ms = clock_mono_ms();
     c->next = s->connections;
     s->connections = c;
+    s->fruitless = 0;
     if (++s->count >= s->max_connections)
-        stop_accepting(s);
+        on_full(s);
     timer_set_sooner(&s->sweep, SWEEP_MS);
     return c->bev;
+}
+
+/* ---- connections that cannot be taken ---- */
+
+static void on_pause_over(void *arg)
+{
+    struct server *s = arg;
+    s->fruitless = 0;
+    start_accepting(s);
+}
+
+static void pause_accepting(struct server *s)
+{
+    unsigned held_back;
+    stop_accepting(s);
+    timer_set(&s->pause, PAUSE_MS);
+    /* libevent has the reason and does not pass it on; most likely it is the same for another descriptor. */
+    int fd = eventfd(0, EFD_CLOEXEC);
+    cleanup(mem_free_ptr) char *why = mem_printf("%m");
+    if (log_limit_pass(&s->pause_limit, clock_mono_ms(), "pause", &held_back))
+        log_warn(s->log,
+                 "HTTP connections cannot be taken and wait; probes may fail until file descriptors are free again: "
+                 "raise the limit (ulimit -n), or see who connects so often",
+                 log_int("port", s->port), log_str("error", fd < 0 ? why : NULL), log_int("connections", s->count),
+                 log_if(held_back > 0, log_int("times_before", held_back)));
+    if (fd >= 0)
+        close(fd);
+}
+
+/* Fires beside libevent's own event, before or after it. */
+static void on_announced(evutil_socket_t fd, short what, void *arg)
+{
+    struct server *s = arg;
+    (void)fd;
+    (void)what;
+    if (++s->fruitless > FRUITLESS_MAX)
+        pause_accepting(s);
+    else
+        start_accepting(s);
+}
+
+static void on_accept_failed(struct evconnlistener *listener, void *evhttps_own)
+{
+    (void)evhttps_own;
+    evconnlistener_disable(listener);
 }
 
 /* ---- requests ---- */
@@ -225,8 +295,10 @@ static void on_request(struct evhttp_request *req, void *arg)
 static int start_http(struct server *s, int fd, struct error *err)
 {
     s->http = evhttp_new(s->base);
+    s->announced = event_new(s->base, fd, EV_READ | EV_PERSIST, on_announced, s);
     s->listener = evconnlistener_new(s->base, NULL, NULL, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
-    if (s->http == NULL || s->listener == NULL || evhttp_bind_listener(s->http, s->listener) == NULL) {
+    if (s->http == NULL || s->announced == NULL || s->listener == NULL ||
+        evhttp_bind_listener(s->http, s->listener) == NULL) {
         if (s->listener != NULL)
             evconnlistener_free(s->listener);
         else
@@ -234,12 +306,14 @@ static int start_http(struct server *s, int fd, struct error *err)
         s->listener = NULL;
         return error_set(err, ERROR_FATAL, "cannot listen on port %u: libevent gave no listener", s->port);
     }
+    evconnlistener_set_error_cb(s->listener, on_accept_failed);
     evhttp_set_bevcb(s->http, on_accept, s);
     evhttp_set_gencb(s->http, on_request, s);
     evhttp_set_max_headers_size(s->http, MAX_HEADER_BYTES);
     evhttp_set_max_body_size(s->http, MAX_BODY_BYTES);
     evhttp_set_timeout(s->http, REQUEST_MS / 1000);
     evhttp_set_allowed_methods(s->http, 0xffff); /* all come to on_request, which says what there is */
+    start_accepting(s);
     return 0;
 }
 
@@ -258,8 +332,10 @@ struct server *server_new(struct event_base *base, const char *host, uint16_t po
                          .port = listen_port(fd),
                          .max_connections = MAX_CONNECTIONS,
                          .request_ms = REQUEST_MS,
-                         .full_limit.period_ms = FULL_LOG_PERIOD_MS};
+                         .full_limit.period_ms = FULL_LOG_PERIOD_MS,
+                         .pause_limit.period_ms = FULL_LOG_PERIOD_MS};
     timer_init(&s->sweep, base, on_sweep, s);
+    timer_init(&s->pause, base, on_pause_over, s);
     if (start_http(s, fd, err) != 0) {
         server_free(s);
         return NULL;
@@ -271,6 +347,8 @@ void server_free(struct server *s)
 {
     if (s == NULL)
         return;
+    if (s->announced != NULL)
+        event_free(s->announced);
     if (s->http != NULL)
         evhttp_free(s->http);
     for (struct connection *c = s->connections, *next; c != NULL; c = next) {
@@ -278,6 +356,7 @@ void server_free(struct server *s)
         release(c);
     }
     timer_fini(&s->sweep);
+    timer_fini(&s->pause);
     free(s);
 }
 

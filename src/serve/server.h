@@ -1,7 +1,8 @@
 /*
  * The daemon's own HTTP listener: GET and HEAD of /healthz, /livez, /readyz, /metrics; one request a connection. Bounded: at
  * most 64 connections, 8 KiB of headers, 1 KiB of body, and 10 s from accept to the last byte of the answer, however busily
- * the other side sends or reads. Further connections wait in the kernel's queue, and as long as they do, it is 0.5 s.
+ * the other side sends or reads. Further connections wait in the kernel's queue, and as long as they do, it is 0.5 s. Out of file
+ * descriptors it looks for connections every 0.5 s only.
  */
 #ifndef SERVE_SERVER_H
 #define SERVE_SERVER_H
