@@ -122,7 +122,7 @@ static bool parse_variables(char *const *env, struct config *c, struct config_re
                                                     [SECRET_PASSWORD] = CONFIG_DATAPLANE_PASSWORD,
                                                     [SECRET_TOKEN] = CONFIG_DATAPLANE_TOKEN};
     struct secret *secrets[COUNT] = {&c->dataplane_username, &c->dataplane_password, &c->dataplane_token};
-    struct given g[COUNT];
+    struct given g[COUNT] = {{.path = NULL}};
     for (size_t i = 0; i < COUNT; i++) {
         look_up(env, ids[i], (enum secret_part)i, secrets[i], &g[i]);
         parse_one(&g[i], report);

@@ -82,14 +82,17 @@ static void insert(struct entry **head, struct entry *e, const char *name)
 }
 
 /* Lays strings one behind the other into the tail of an entry. */
-static char *pack_string(char **tail, const char *s)
+static char *pack_name(char **tail, const char *s)
 {
-    if (s == NULL)
-        return NULL;
     size_t bytes = strlen(s) + 1;
     char *at = memcpy(*tail, s, bytes);
     *tail += bytes;
     return at;
+}
+
+static char *pack_string(char **tail, const char *s)
+{
+    return s != NULL ? pack_name(tail, s) : NULL;
 }
 
 static size_t string_bytes(const char *s)
@@ -130,7 +133,7 @@ static struct entry *pack_node(const struct node *n)
     struct node *to = &e->as.node;
     *to = *n;
     to->addresses = pack_array(&tail, n->addresses, n->address_count, sizeof(n->addresses[0]));
-    to->name = pack_string(&tail, n->name);
+    to->name = pack_name(&tail, n->name);
     for (size_t i = 0; i < n->address_count; i++) {
         bool shared = is_name(n, &n->addresses[i]);
         to->addresses[i].text = shared ? to->name : pack_string(&tail, n->addresses[i].text);
@@ -148,7 +151,7 @@ static struct entry *pack_service(const struct service *s)
     struct service *to = &e->as.service;
     *to = *s;
     to->ports = pack_array(&tail, s->ports, s->port_count, sizeof(s->ports[0]));
-    to->name = pack_string(&tail, s->name);
+    to->name = pack_name(&tail, s->name);
     for (size_t i = 0; i < s->port_count; i++)
         to->ports[i].name = pack_string(&tail, s->ports[i].name);
     return e;
@@ -190,7 +193,7 @@ static struct entry *pack_set(const struct endpoint_set *s)
     struct endpoint_set *to = &e->as.set;
     *to = *s;
     tail = pack_groups(to, s, tail);
-    to->name = pack_string(&tail, s->name);
+    to->name = pack_name(&tail, s->name);
     for (size_t g = 0; g < to->group_count; g++) {
         struct endpoint_group *group = &to->groups[g];
         for (size_t i = 0; i < group->port_count; i++)
