@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 import pathlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -20,7 +20,7 @@ from .world import BACKEND, World, written
 
 RESYNC = "1s"
 # Comparisons of HAProxy with the wish, by each daemon, before "nothing has changed" is believed.
-ROUNDS = 5
+ROUNDS = 3
 SETTINGS = {"RESYNC_PERIOD": RESYNC, "DRAIN_TIMEOUT": "1h", "PARK_TTL": "1h", "HAPROXY_KEEP_SERVERS": "old"}
 # What `show servers state` has of a server that somebody may change; the other columns are counters and times.
 COLUMNS = ("srv_addr", "srv_port", "srv_admin_state", "srv_uweight", "srv_iweight")
@@ -48,11 +48,17 @@ class Traces:
                    dataplane.version(), requests_that_write(dataplane))
 
 
-class Handover:
-    """Daemons by name, over one world. `settings` are those of all of them, but for the address they listen at."""
+Site = tuple[HAProxy, DataPlane]
 
-    def __init__(self, world: World, binaries: dict[str, pathlib.Path], **settings: str):
+
+class Handover:
+    """Daemons by name, over one world. `settings` are those of all of them, but for the address they listen at. more: HAProxies
+    beside the world's own that they are to look after."""
+
+    def __init__(self, world: World, binaries: dict[str, pathlib.Path], more: Sequence[Site] = (), **settings: str):
         self.world = world
+        self.sites: list[Site] = [(world.haproxy, world.dataplane), *more]
+        settings.setdefault("HAPROXY_DATAPLANE_URL", ",".join(dataplane.url for _, dataplane in self.sites))
         self.settings = world.settings(**{**SETTINGS, **settings})
         self.daemons = {name: Daemon(world.home / name, self.settings, binary) for name, binary in binaries.items()}
 
@@ -67,7 +73,7 @@ class Handover:
     def in_step(self, *names: str) -> None:
         for name in names:
             self.daemons[name].wait_ready(60)
-            self.daemons[name].wait_metric("in_sync", 1, 60)
+            self.daemons[name].wait_metric("in_sync", len(self.sites), 60)
 
     def running(self) -> list[str]:
         return [name for name, daemon in self.daemons.items() if daemon.process is not None]
@@ -76,11 +82,15 @@ class Handover:
         """Until each that runs has compared HAProxy with the wish some more times, and found it in step."""
         for name in self.running():
             daemon = self.daemons[name]
-            daemon.wait_metric("reconciles_total", daemon.metrics().sum("reconciles_total") + ROUNDS, timeout=120)
-            assert daemon.metrics().value("in_sync") == 1, f"{name} is not in step:\n{daemon.tail()}"
+            for _, dataplane in self.sites:
+                # Versions that knew of one HAProxy only do not name it.
+                which = {"target": dataplane.url} if len(self.sites) > 1 else {}
+                so_far = daemon.metrics().sum("reconciles_total", **which)
+                daemon.wait_metric("reconciles_total", so_far + ROUNDS, timeout=120, **which)
+            assert daemon.metrics().sum("in_sync") == len(self.sites), f"{name} is not in step:\n{daemon.tail()}"
 
-    def traces(self) -> Traces:
-        return Traces.of(self.world.haproxy, self.world.dataplane)
+    def traces(self) -> list[Traces]:
+        return [Traces.of(*site) for site in self.sites]
 
     @contextlib.contextmanager
     def untouched(self, what: str) -> Iterator[None]:
@@ -132,8 +142,8 @@ def earlier(name: str) -> pathlib.Path:
 
 
 @contextlib.contextmanager
-def handover(world: World, binaries: dict[str, pathlib.Path], **settings: str) -> Iterator[Handover]:
-    made = Handover(world, binaries, **settings)
+def handover(world: World, binaries: dict[str, pathlib.Path], more: Sequence[Site] = (), **settings: str) -> Iterator[Handover]:
+    made = Handover(world, binaries, more, **settings)
     try:
         yield made
         made.close()

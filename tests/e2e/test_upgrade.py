@@ -12,10 +12,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests.harness.daemon import program
-from tests.harness.process import ROOT, wait_until
+from tests.harness.haproxy import HAProxy
+from tests.harness.lines import parked, server_lines
+from tests.harness.process import ROOT, free_port, wait_until
 
 from .handover import Handover, earlier, handover
-from .world import World, Written
+from .world import BACKEND, TEMPLATE, World, Written, dataplane_of
 
 NEW, OLD = "new", "old"
 
@@ -79,7 +81,6 @@ def side_by_side_and_in_turn(both: Handover) -> None:
         both.start(OLD)
 
 
-@pytest.mark.every_combination
 def test_nothing_is_touched(both: Handover) -> None:
     begin(both)
     assert both.world.parked() == {"node-c", "node-d"}
@@ -90,6 +91,17 @@ def test_nothing_is_touched(both: Handover) -> None:
 def test_nothing_is_touched_by_the_build_with_sanitizers(nodes: World) -> None:
     with handover(nodes, {OLD: earlier("previous"), NEW: sanitized()}) as both:
         begin(both)
+        side_by_side_and_in_turn(both)
+
+
+@pytest.mark.one_combination
+def test_nothing_is_touched_at_two_haproxies(nodes: World) -> None:
+    haproxy = HAProxy(nodes.home / "2" / "haproxy", TEMPLATE, nodes.haproxy.binary,
+                      {"fe-http": str(free_port()), "fe-shop": str(free_port())})
+    dataplane = dataplane_of(haproxy, nodes.home / "2" / "dataplane", nodes.combination, nodes.combination.parts())
+    with haproxy, dataplane, handover(nodes, {OLD: earlier("previous"), NEW: program()}, [(haproxy, dataplane)]) as both:
+        begin(both)
+        assert parked(server_lines(dataplane.file(), BACKEND)) == {"node-c", "node-d"}
         side_by_side_and_in_turn(both)
 
 
@@ -151,6 +163,7 @@ def test_a_change_that_both_see_is_made_once(both: Handover) -> None:
     both.nothing_to_do()
 
 
+@pytest.mark.one_combination
 def test_changes_while_they_take_turns(both: Handover) -> None:
     """What happens while nobody is there is made by whoever comes next."""
     world = both.world
@@ -171,6 +184,7 @@ def test_changes_while_they_take_turns(both: Handover) -> None:
 # --- what one knows and the other does not
 
 
+@pytest.mark.one_combination
 def test_a_drain_goes_on_with_the_next_one(both: Handover) -> None:
     """The drain itself is in HAProxy; that it is one of ours the next one sees from Kubernetes. It ends as it would have."""
     begin_to_drain(both)
@@ -215,6 +229,7 @@ def test_a_drain_that_ends_while_nobody_is_there(both: Handover) -> None:
     settled(both)
 
 
+@pytest.mark.one_combination
 def test_a_drain_of_the_old_one_that_ends_while_nobody_is_there(both: Handover) -> None:
     """It left no word of it, so its drain looks like an operator's: respected, and told in /readyz. What the old one did to itself at
     every restart an upgrade cannot undo; see README, `set by hand`."""
@@ -232,6 +247,7 @@ def test_a_drain_of_the_old_one_that_ends_while_nobody_is_there(both: Handover) 
     settled(both)
 
 
+@pytest.mark.one_combination
 def test_an_end_beside_another_one(both: Handover) -> None:
     """The new one leaves the drain in the file though the old one is there to look after it; to that one it is all the same."""
     begin_to_drain(both)
@@ -246,6 +262,7 @@ def test_an_end_beside_another_one(both: Handover) -> None:
     settled(both)
 
 
+@pytest.mark.one_combination
 def test_the_time_that_a_server_is_parked_begins_anew(nodes: World) -> None:
     """Since when it is parked is in no file: a later start only makes it stay longer."""
     ttl_s = 6.0

@@ -11,13 +11,13 @@ from .soak import Result
 
 STYLE = """<style>
 .fit{stroke:var(--other);stroke-width:1.6;stroke-dasharray:6 4}.before{fill:var(--grid);fill-opacity:.55}
-svg .dots{stroke-width:2.6;stroke-linecap:round;stroke-opacity:.55}
+svg .dots{stroke-width:4;stroke-linecap:round;stroke-opacity:.7}
 .dots.told{stroke:var(--ready)}.dots.fast{stroke:var(--ours)}.dots.transaction{stroke:var(--reload)}
 .dot.told{background:var(--ready)}.dot.fast{background:var(--ours)}.dot.transaction{background:var(--reload)}
 .instep{fill:var(--ready);fill-opacity:.75}.trouble{stroke:var(--bad);stroke-width:1.3;stroke-opacity:.8}
 .verdict{margin:14px 0;padding:10px 14px;background:var(--panel);border-left:4px solid var(--ready)}
 .verdict.failed{border-color:var(--bad)}.verdict p{margin:2px 0}
-td.left,.counts td{text-align:left;white-space:normal}
+.counts td{text-align:left;white-space:normal}
 </style>"""
 
 
@@ -43,7 +43,7 @@ def _introduction(result: Result) -> str:
 
 def render(result: Result) -> str:
     parts = [
-        STYLE, _introduction(result), _verdict(result), _table(report.HEADS, list(report.trend_rows(result.trends))),
+        STYLE, _introduction(result), _verdict(result), _table(report.HEADS, list(report.trend_rows(result))),
         _table(["p50 / p99 (how many)", "first third", "last third"], list(report.latency_rows(result))),
         "<h2>What it costs</h2>",
         '<p class="muted">Shaded: not judged. Dashed: the line through what is judged (Theil-Sen).</p>',

@@ -12,7 +12,7 @@ from . import latencies, verdict
 from .soak import Result
 
 Row = tuple[str, list[str]]
-HEADS = ["", "begin", "end", "per hour", "line rises by", "tolerance", ""]
+HEADS = ["", "", "begin", "end", "line rises by", "tolerance", "per hour"]
 
 
 def clock(seconds: float) -> str:
@@ -23,12 +23,14 @@ def _value(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.1f}"
 
 
-def trend_rows(trends: Sequence[verdict.Trend]) -> Iterator[Row]:
-    for one in trends:
+def trend_rows(result: Result) -> Iterator[Row]:
+    for one in result.trends:
         unit = f" {one.rule.unit}" if one.rule.unit else ""
-        said = "LEAK" if one.leaks else "flat" if one.flat else "grows, but not all along" if one.rule.fails else "grows"
-        yield one.rule.name, [f"{_value(one.first)}{unit}", f"{_value(one.last)}{unit}", f"{one.per_hour:+,.1f}{unit}",
-                              f"{one.rise:+,.1f}{unit}", f"{_value(one.tolerance)}{unit}", said]
+        said = "LEAK" if one.leaks else "flat" if one.flat else "grows"
+        # An hour of growing to one's size says nothing.
+        per_hour = f"{one.per_hour:+,.1f}{unit}" if result.window.warm else "-"
+        yield one.rule.name, [said, f"{_value(one.first)}{unit}", f"{_value(one.last)}{unit}", f"{one.rise:+,.1f}{unit}",
+                              f"{_value(one.tolerance)}{unit}", per_hour]
 
 
 def thirds(result: Result, way: str) -> tuple[list[float], list[float]]:
@@ -94,9 +96,9 @@ def conclusion(result: Result) -> list[str]:
 
 
 def text(result: Result) -> str:
-    lines = [f"  {'':<30}" + "".join(f"{head:>16}" for head in HEADS[1:]).rstrip()]
-    for name, values in trend_rows(result.trends):
-        lines.append(f"  {name:<30}" + "".join(f"{value:>16}" for value in values[:-1]) + f"   {values[-1]}")
+    lines = [f"  {'':<20}{'':<6}" + "".join(f"{head:>16}" for head in HEADS[2:])]
+    for name, values in trend_rows(result):
+        lines.append(f"  {name:<20}{values[0]:<6}" + "".join(f"{value:>16}" for value in values[1:]))
     lines += ["", f"  {'p50 / p99 (how many)':<44}{'first third':<30}{'last third':<30}".rstrip()]
     lines += [f"  {name:<44}" + "".join(f"{value:<30}" for value in values).rstrip() for name, values in latency_rows(result)]
     lines.append("")
