@@ -233,7 +233,7 @@ static int adopt(struct exec_plugin *p, struct exec_answer *a, struct error *err
 {
     bool pair = a->cert_pem != NULL || p->answer.cert_pem != NULL;
     if (pair && tls_files_set_pair(p->tls, a->cert_pem, a->key_pem, err) != 0)
-        return -1;
+        return error_prefix(err, "its answer is of no use");
     log_answer(p, a);
     int64_t previous_ms = p->answered ? p->answer.expires_ms : EXEC_CREDENTIAL_NEVER;
     p->not_before_ms = clock_mono_ms() + pause_after_answer_ms(p, a);
@@ -278,10 +278,10 @@ static void on_done(void *arg, const struct child_result *r)
 
 /* ---- for the client ---- */
 
-static double seconds_until(uint64_t ms)
+static unsigned seconds_until(uint64_t ms)
 {
     uint64_t now_ms = clock_mono_ms();
-    return ms > now_ms ? (double)(ms - now_ms) / 1000 : 0;
+    return ms > now_ms ? (unsigned)((ms - now_ms + 999) / 1000) : 0;
 }
 
 bool exec_plugin_lacks(const struct exec_plugin *p)
@@ -299,7 +299,7 @@ int exec_plugin_use(struct exec_plugin *p, const char **ret_token, struct error 
     p->waited_for = true;
     if (p->child != NULL)
         return error_set(err, ERROR_RETRY, "waiting for the credential plugin %s", p->access.exec->command);
-    return error_set(err, ERROR_RETRY, "%s; run again in %.0f s", p->problem, seconds_until(p->not_before_ms));
+    return error_set(err, ERROR_RETRY, "%s; run again in %u s", p->problem, seconds_until(p->not_before_ms));
 }
 
 void exec_plugin_refused(struct exec_plugin *p)
