@@ -120,7 +120,7 @@ demo: deps-test
 
 e2e:
 	@scripts/deps build test e2e
-	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync
+	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/san/haproxy-k8s-sync
 	@tests/e2e/run
 
 # The mapping alone, as it is in the daemon, with many endpoints: model/ needs no library.
