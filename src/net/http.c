@@ -155,7 +155,10 @@ static void explain_no_connection(struct http_request *q, const char *text, stru
     curl_easy_getinfo(q->easy, CURLINFO_OS_ERRNO, &os_error);
     char buffer[128];
     const char *why = os_error != 0 ? strerror_r((int)os_error, buffer, sizeof(buffer)) : "no reason given";
-    if (q->unix_socket != NULL)
+    if (q->socket_errno != 0)
+        error_set(err, ERROR_RETRY, "%s %s: no socket for a connection: %s", q->method, q->url,
+                  strerror_r(q->socket_errno, buffer, sizeof(buffer)));
+    else if (q->unix_socket != NULL)
         error_set(err, ERROR_RETRY, "%s %s: cannot connect to unix socket %s: %s", q->method, q->url, q->unix_socket,
                   why);
     else

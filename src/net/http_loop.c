@@ -1,4 +1,5 @@
 /* libcurl's multi_socket interface on libevent: libcurl says which sockets and which timeout it waits for. */
+#include <errno.h>
 #include <event2/event.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -72,6 +73,16 @@ static int want_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *
     return 0;
 }
 
+/* libcurl does not tell why it got none. */
+static curl_socket_t make_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    struct http_request *q = arg;
+    (void)purpose;
+    int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    q->socket_errno = fd < 0 ? errno : 0;
+    return fd < 0 ? CURL_SOCKET_BAD : fd;
+}
+
 static int on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose)
 {
     const struct http_request *q = arg;
@@ -83,6 +94,8 @@ static int on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose)
 
 void http_set_socket_options(struct http_request *q)
 {
+    curl_easy_setopt(q->easy, CURLOPT_OPENSOCKETFUNCTION, make_socket);
+    curl_easy_setopt(q->easy, CURLOPT_OPENSOCKETDATA, q);
     curl_easy_setopt(q->easy, CURLOPT_SOCKOPTFUNCTION, on_socket_made);
     curl_easy_setopt(q->easy, CURLOPT_SOCKOPTDATA, q);
 }
