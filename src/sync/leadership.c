@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "config/config.h"
 #include "config/kubeconfig.h"
+#include "kube/client.h"
 #include "kube/election.h"
 #include "serve/metrics.h"
 
@@ -24,6 +25,7 @@ struct leadership {
     char *lease;               /* "namespace/name", for messages */
     char *identity;
     bool started;
+    struct kube_client_listener listener;
 };
 
 /* The host's name, which in a pod is the pod's, and what tells apart two processes on it: a restart is another candidate. */
@@ -78,6 +80,11 @@ static void on_holder(void *arg, const char *identity)
                  log_str("leader", identity));
 }
 
+static void on_credentials(void *arg)
+{
+    leadership_poke(arg);
+}
+
 struct leadership *leadership_new(struct event_base *base, const struct leadership_options *options,
                                   const struct leadership_callbacks *callbacks, void *arg)
 {
@@ -99,6 +106,8 @@ struct leadership *leadership_new(struct event_base *base, const struct leadersh
                                                           .name = options->config->lease_name,
                                                           .identity = l->identity},
                                &told, l);
+    l->listener = (struct kube_client_listener){.on_credentials = on_credentials, .arg = l};
+    kube_client_on_credentials(options->client, &l->listener);
     return l;
 }
 
@@ -106,6 +115,8 @@ void leadership_free(struct leadership *l)
 {
     if (l == NULL)
         return;
+    if (l->election != NULL)
+        kube_client_forget_listener(&l->listener);
     election_free(l->election);
     free(l->lease);
     free(l->identity);
