@@ -20,7 +20,7 @@ void http_endpoint_fini(struct http_endpoint *e)
 {
     free(e->base_url);
     free(e->unix_socket);
-    free(e->proxy_url);
+    mem_wipe_free(e->proxy_url); /* it may hold a password */
     *e = (struct http_endpoint){0};
 }
 
@@ -269,7 +269,10 @@ static void set_connection(struct http_request *q, const struct http_endpoint *e
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-    curl_easy_setopt(easy, CURLOPT_PROXY, e->proxy_url != NULL ? e->proxy_url : "");
+    if (e->proxy_url != NULL)
+        curl_easy_setopt(easy, CURLOPT_PROXY, e->proxy_url);
+    else if (!q->http->proxy_variables || e->unix_socket != NULL)
+        curl_easy_setopt(easy, CURLOPT_PROXY, ""); /* unset, libcurl goes by the variables */
     if (e->unix_socket != NULL)
         curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, e->unix_socket);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);

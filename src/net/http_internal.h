@@ -14,6 +14,7 @@ struct http {
     struct event_base *base;
     CURLM *multi;
     char *user_agent;
+    bool proxy_variables;
     struct timer timer; /* the one timeout that libcurl asks for */
     LIST_HEAD(http_requests, http_request) requests;
 };

@@ -32,6 +32,8 @@ int clients_make(struct event_base *base, struct config *config, const struct ku
     ret->http = http_new(base, agent, err);
     if (ret->http == NULL)
         return -1;
+    if (config->proxy_from_environment)
+        http_use_proxy_variables(ret->http);
     ret->kube = kube_client_new(ret->http, access, log, err);
     if (ret->kube == NULL)
         return -1;

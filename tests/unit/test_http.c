@@ -286,13 +286,15 @@ START_TEST(head_can_stop_it)
 }
 END_TEST
 
+static const int redirects[] = {300, 301, 302, 303, 305, 307, 308};
+
 START_TEST(redirects_are_not_followed)
 {
-    cleanup(mem_free_ptr) char *answer =
-        mem_printf("HTTP/1.1 302 Found\r\nLocation: %s/elsewhere\r\nContent-Length: 0\r\n\r\n", peer.url);
+    cleanup(mem_free_ptr) char *answer = mem_printf(
+        "HTTP/1.1 %d Elsewhere\r\nLocation: %s/elsewhere\r\nContent-Length: 0\r\n\r\n", redirects[_i], peer.url);
     peer.answer = answer;
     get(&collect);
-    ck_assert_int_eq(seen.status, 302);
+    ck_assert_int_eq(seen.status, redirects[_i]);
     ck_assert_uint_eq(peer.connections, 1);
     ck_assert_ptr_null(strstr(buf_str(&peer.requests), "elsewhere"));
 }
@@ -449,7 +451,7 @@ int main(void)
     tcase_add_test(t, stream_is_handed_on_as_it_comes);
     tcase_add_test(t, stream_can_be_stopped);
     tcase_add_test(t, head_can_stop_it);
-    tcase_add_test(t, redirects_are_not_followed);
+    tcase_add_loop_test(t, redirects_are_not_followed, 0, (int)array_len(redirects));
     tcase_add_test(t, over_the_cap_is_an_error);
     tcase_add_test(t, cut_answer_was_sent);
     tcase_add_test(t, garbage_is_an_error);
