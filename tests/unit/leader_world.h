@@ -55,6 +55,7 @@ struct world {
     struct world_weather weather;
     struct world_client clients[WORLD_CLIENTS];
     unsigned count, requests;
+    unsigned messages_end; /* none is used from there on */
     struct world_message messages[WORLD_MESSAGES];
     /* the server */
     bool exists;
@@ -132,6 +133,8 @@ static inline struct world_message *world_post(struct world *w, const struct wor
         w->messages[i] = *m;
         w->messages[i].used = true;
         w->messages[i].at_ms = w->now_ms + world_delay(w);
+        if (i >= w->messages_end)
+            w->messages_end = (unsigned)i + 1;
         return &w->messages[i];
     }
     world_wrong(w, "too many messages");
@@ -451,7 +454,9 @@ static inline struct world_next world_look_ahead(struct world *w)
     struct world_next n = {.at_ms = WORLD_NEVER};
     for (unsigned i = 0; i < w->count; i++)
         world_offer_client(w, &n, i);
-    for (unsigned i = 0; i < WORLD_MESSAGES; i++) {
+    while (w->messages_end > 0 && !w->messages[w->messages_end - 1].used)
+        w->messages_end--;
+    for (unsigned i = 0; i < w->messages_end; i++) {
         const struct world_message *m = &w->messages[i];
         const struct world_client *c = &w->clients[m->client];
         if (m->used)

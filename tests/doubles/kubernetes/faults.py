@@ -4,6 +4,7 @@ A fault is a JSON object. What it hits (all optional):
     resource   plural name, such as "nodes"
     verb       "list" (any page), "first-page", "next-page", "watch" (any), "streaming-list", "resume" (a watch from a
                version), "get", "create", "update", "patch", "delete"
+    token      of the client: that of one daemon of several
     nth        hits from the nth matching request on (1)
     times      hits so many requests (1); 0: until it is removed
 What it does, one of:
@@ -30,7 +31,7 @@ from typing import Any
 
 VERBS = ("list", "first-page", "next-page", "watch", "streaming-list", "resume", "get", "create", "update",
          "patch", "delete")
-_MATCHING = {"resource": str, "verb": str, "nth": int, "times": int}
+_MATCHING = {"resource": str, "verb": str, "token": str, "nth": int, "times": int}
 _ACTIONS = {"status": int, "redirect": str, "hang": bool, "insert": str, "error": dict, "stall": bool, "cut": str,
             "split": (int, list), "pad": int}
 _DETAILS = {"message": str, "reason": str, "retryAfter": int, "body": str, "contentType": str, "headers": dict,
@@ -69,6 +70,8 @@ class Fault:
         """Counts a request and says whether it is hit."""
         spec = self.spec
         if spec.get("resource", resource) != resource or ("verb" in spec and spec["verb"] not in verbs):
+            return False
+        if spec.get("token", token) != token:
             return False
         if spec.get("untilTokenChanges"):
             if self.token is None:
