@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 import pathlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 import pytest
 
@@ -109,7 +109,7 @@ class Handover:
     def logs(self) -> str:
         return "\n".join(f"--- {name}\n{daemon.tail(12)}" for name, daemon in self.daemons.items())
 
-    def wait(self, live: set[str], draining: set[str] = frozenset(), out: set[str] = frozenset()) -> None:  # type: ignore[assignment]
+    def wait(self, live: Set[str], draining: Set[str] = frozenset(), out: Set[str] = frozenset()) -> None:
         """Until HAProxy itself has exactly these in these states, and the file does not contradict it. Who is out may also be
         gone."""
         def as_wanted() -> bool:

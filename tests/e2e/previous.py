@@ -36,7 +36,8 @@ def _archive(commit: str) -> bytes:
         raise Missing("no git here to get earlier versions from the history with") from e
     if known.returncode != 0:
         # Without a history there is nothing to ask; in a whole one, the commit would be there.
-        assert _git("rev-parse", "--is-shallow-repository").stdout.strip() != b"false", f"{PINNED} names {commit}, which is no commit here"
+        shallow = _git("rev-parse", "--is-shallow-repository").stdout.strip() != b"false"
+        assert shallow, f"{PINNED} names {commit}, which is no commit here"
         raise Missing(f"commit {commit} is not in this repository's history (a shallow clone, or no clone): git fetch --unshallow")
     done = _git("archive", commit, "Makefile", "src", "cmd")
     assert done.returncode == 0, f"git archive {commit}: {done.stderr.decode()}"

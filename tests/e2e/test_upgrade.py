@@ -1,5 +1,5 @@
-"""Upgrade and rollback: a version of before (previous_release) and this one, one after the other and side by side, over an HAProxy that
-is in step. Neither may touch it; and a change that both see is made once."""
+"""Upgrade and rollback: a version of before (previous_release) and this one, one after the other and side by side, over an HAProxy
+that is in step. Neither may touch it; and a change that both see is made once."""
 
 from __future__ import annotations
 
@@ -213,8 +213,8 @@ def test_a_drain_taken_over_is_taken_back(both: Handover) -> None:
 
 
 def test_a_drain_that_ends_while_nobody_is_there(both: Handover) -> None:
-    """The new one leaves a drain in the file as it ends, by a write without a reload: so whoever comes next, the old one, too, knows it
-    for ours and takes it back."""
+    """The new one leaves a drain in the file as it ends, by a write without a reload: so whoever comes next, the old one, too,
+    knows it for ours and takes it back."""
     begin_to_drain(both)
     world = both.world
     both.stop(OLD)
@@ -231,8 +231,8 @@ def test_a_drain_that_ends_while_nobody_is_there(both: Handover) -> None:
 
 @pytest.mark.one_combination
 def test_a_drain_of_the_old_one_that_ends_while_nobody_is_there(both: Handover) -> None:
-    """It left no word of it, so its drain looks like an operator's: respected, and told in /readyz. What the old one did to itself at
-    every restart an upgrade cannot undo; see README, `set by hand`."""
+    """It left no word of it, so its drain looks like an operator's: respected, and told in /readyz. What the old one did to itself
+    at every restart an upgrade cannot undo; see README, `set by hand`."""
     begin_to_drain(both)
     world = both.world
     both.stop(OLD)
@@ -249,7 +249,7 @@ def test_a_drain_of_the_old_one_that_ends_while_nobody_is_there(both: Handover) 
 
 @pytest.mark.one_combination
 def test_an_end_beside_another_one(both: Handover) -> None:
-    """The new one leaves the drain in the file though the old one is there to look after it; to that one it is all the same."""
+    """The new one leaves the drain in the file though the old one is there to look after it, to whom it is all the same."""
     begin_to_drain(both)
     both.start(NEW)
     before = both.world.written()

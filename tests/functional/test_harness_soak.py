@@ -97,13 +97,15 @@ def test_slope_of_few_and_of_many() -> None:
 def test_latencies_out_of_the_log() -> None:
     begin = latencies._seconds("2026-11-21T20:00:00.000Z")
     lines = [json.dumps({"time": f"2026-11-21T{at}Z", "level": "info", "msg": msg, **more}) for at, msg, more in (
-        ("19:59:59.900", "backend changed", {"event_to_commit_ms": 9}), ("20:00:01.500", "backend changed", {"event_to_commit_ms": 44.9}),
+        ("19:59:59.900", "backend changed", {"event_to_commit_ms": 9}),
+        ("20:00:01.500", "backend changed", {"event_to_commit_ms": 44.9}),
         ("20:00:02.000", "backend changed", {}), ("20:01:00.000", "told the running HAProxy", {"event_to_runtime_ms": 3.1}),
         ("20:01:01.250", "server changed without a reload", {"event_to_commit_ms": 12}))]
     found = latencies.read([*lines, '{"time":"2026-'], begin)
     assert [(one.at, one.way, one.ms) for one in found.latencies] == [
         (1.5, "transaction", 44.9), (60.0, "told", 3.1), (61.25, "fast", 12.0)]
-    assert found.messages == {"info: backend changed": 2, "info: told the running HAProxy": 1, "info: server changed without a reload": 1}
+    assert found.messages == {"info: backend changed": 2, "info: told the running HAProxy": 1,
+                              "info: server changed without a reload": 1}
 
 
 class _Nothing:

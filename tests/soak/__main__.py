@@ -1,4 +1,5 @@
-"""make soak: thousands of changes, relists and reconnects, and whether the daemon stays as it was. These variables change what it does:
+"""make soak: thousands of changes, relists and reconnects, and whether the daemon stays as it was. These variables change what it
+does:
 
 TIME           how long: 30m (the default), 90s, 8h, or a number of seconds. What is judged begins with the tenth minute
 SEED           another stream of changes and troubles; printed, so that a run can be repeated
@@ -7,9 +8,10 @@ RESYNC         RESYNC_PERIOD of the daemon
 DATAPLANEAPI   a real Data Plane API; else the one on PATH, else the double
 HAPROXY        an HAProxy; else the newest there is
 HAPROXY_K8S_SYNC  our daemon, where it is not build/haproxy-k8s-sync
+OUT            a folder for figures, plots and the table; else build/soak
 KEEP=1         the folder with everybody's logs is left there
 
-Figures, plots and the table: build/soak/. The rule by which it fails is in verdict.py.
+The rule by which it fails is in verdict.py.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from . import page, report
 from .soak import Settings, run
 from .stage import Stage
 
-OUT = ROOT / "build" / "soak"
+OUT = pathlib.Path(os.environ.get("OUT") or ROOT / "build" / "soak")
 UNITS = {"s": 1, "m": 60, "h": 3600, "": 1}
 
 

@@ -51,11 +51,12 @@ def render(result: Result) -> str:
         "<h2>How long it took for a change</h2>",
         html.names([(way, name) for way, name in latencies.NAMES.items()]),
         html.figure("", plots.latency(result)).replace("<figcaption></figcaption>", ""),
-        '<p class="muted">A transaction gathers what comes within two seconds, and waits for troubles to end like everything else.</p>',
+        '<p class="muted">A transaction gathers what comes within two seconds; all wait for a trouble to be over.</p>',
         "<h2>What befell it, and when it was in step</h2>",
         html.figure("", plots.troubles(result)).replace("<figcaption></figcaption>", ""),
         "<h2>Counted</h2>", _table([], list(report.count_rows(result)), "counts")]
     warnings = report.said(result)
     if warnings:
-        parts += ["<h3>Warnings and errors in its log</h3>", "<ul>" + "".join(f"<li>{escape(one)}</li>" for one in warnings) + "</ul>"]
+        items = "".join(f"<li>{escape(one)}</li>" for one in warnings)
+        parts += ["<h3>Warnings and errors in its log</h3>", f"<ul>{items}</ul>"]
     return html.page("A soak of haproxy-k8s-sync", parts)

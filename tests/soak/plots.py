@@ -38,7 +38,7 @@ class _Frame:
         step = next((one for one in STEPS_S if self.x.high / one <= most), STEPS_S[-1])
         for at in self.x.ticks(step):
             self.svg.line((self.x(at), TOP), (self.x(at), self.bottom), "grid")
-            words = f"{at / 60:g} min" if step >= 60 else f"{at:g} s"
+            words = f"{at / 60:g} min" if step >= 60 else report.clock(at) if self.x.high > 120 else f"{at:g} s"
             self.svg.text((self.x(at), self.height - 6), words, "tick", "middle" if at else "start")
 
     def rows(self, y: Linear, values: Iterable[float], words: Callable[[float], str]) -> None:

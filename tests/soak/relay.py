@@ -1,5 +1,5 @@
-"""TCP relays in a process of their own, between the daemon and the servers it speaks to: connections are cut at will, as a firewall, a
-load balancer or a pulled cable does, while the servers live on."""
+"""TCP relays in a process of their own, between the daemon and the servers it speaks to: connections are cut at will, as a firewall
+or a load balancer does, while the servers live on."""
 
 from __future__ import annotations
 

@@ -64,8 +64,9 @@ def count_rows(result: Result) -> Iterator[Row]:
     yield "changes", [f"{last.changes:,} in {clock(last.at)}; {result.about['nodes']} nodes have there been"]
     yield "in step", [f"{result.about['in_step']:.0%} of {len(result.samples)} samples"]
     yield "CPU", [f"{(last.cpu_s - result.samples[0].cpu_s) / max(last.at, 1) * 100:.2f} % of one"]
-    yield "at rest, before and after", [f"{before.fds} and {after.fds} fds; {before.anon_kib:,} and {after.anon_kib:,} KiB anonymous; "
-                                        f"{before.rss_kib:,} and {after.rss_kib:,} KiB RSS"]
+    yield "at rest, before and after", [
+        f"{before.fds} and {after.fds} fds; {before.anon_kib:,} and {after.anon_kib:,} KiB anonymous; "
+        f"{before.rss_kib:,} and {after.rss_kib:,} KiB RSS"]
     for name, by in result.metrics.items():
         text = ", ".join(f"{label or 'all'} {value:,.0f}" for label, value in sorted(by.items())) or "0"
         yield name.removesuffix("_total").replace("_", " "), [text]
@@ -83,8 +84,8 @@ def conclusion(result: Result) -> list[str]:
     if w.warm:
         lines.append(f"judged: minute 10 to {clock(w.end)}")
     else:
-        lines.append(f"the tenth minute was not reached: judged is {clock(w.begin)} to {clock(w.end)}, where a program still finds its "
-                     "size; TIME=30m says more")
+        lines.append(f"the tenth minute was not reached: judged is {clock(w.begin)} to {clock(w.end)}, where a program still finds "
+                     "its size; TIME=30m says more")
     rising = [one.rule.name for one in result.trends if not one.flat]
     lines.append("flat: " + (", ".join(one.rule.name for one in result.trends if one.flat) or "nothing"))
     if rising:
@@ -100,7 +101,7 @@ def text(result: Result) -> str:
     for name, values in trend_rows(result):
         lines.append(f"  {name:<20}{values[0]:<6}" + "".join(f"{value:>16}" for value in values[1:]))
     lines += ["", f"  {'p50 / p99 (how many)':<44}{'first third':<30}{'last third':<30}".rstrip()]
-    lines += [f"  {name:<44}" + "".join(f"{value:<30}" for value in values).rstrip() for name, values in latency_rows(result)]
+    lines += [f"  {name:<44}{first:<30}{last}" for name, (first, last) in latency_rows(result)]
     lines.append("")
     lines += [f"  {name:<36}{values[0]}" for name, values in count_rows(result)]
     lines += ["", *(f"  {line}" for line in said(result)), ""] if said(result) else [""]

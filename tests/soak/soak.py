@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import http.client
 import os
 import platform
 import time
@@ -10,6 +12,7 @@ from typing import Any
 
 from tests.harness.daemon import Daemon
 from tests.harness.process import wait_until
+from tests.harness.realkube import ApiError
 
 from . import latencies, verdict
 from .changes import Changes
@@ -78,18 +81,20 @@ def _rest(stage: Stage) -> Sample:
 
 
 def _stream(stage: Stage, changes: Changes, troubles: Troubles, settings: Settings, begin: float, sampler: Sampler) -> None:
+    """Ctrl-C ends it early."""
     now = time.monotonic()
     end, next_change = begin + settings.seconds, now
-    while now < end:
-        sampler.check()
-        if now >= next_change:
-            changes.step()
-            next_change = max(next_change + 1 / settings.rate, now)
-        elif now >= troubles.next_due():
-            troubles.step()
-        now = time.monotonic()
-        time.sleep(max(0.0, min(next_change, troubles.next_due(), end) - now))
-        now = time.monotonic()
+    with contextlib.suppress(KeyboardInterrupt):
+        while now < end:
+            sampler.check()
+            if now >= next_change:
+                changes.step()
+                next_change = max(next_change + 1 / settings.rate, now)
+            elif now >= troubles.next_due():
+                troubles.step()
+            now = time.monotonic()
+            time.sleep(max(0.0, min(next_change, troubles.next_due(), end) - now))
+            now = time.monotonic()
 
 
 def _end(stage: Stage, changes: Changes, failures: list[str]) -> None:
@@ -115,25 +120,31 @@ def run(stage: Stage, settings: Settings) -> Result:
     changes = Changes(stage.kube.cluster, NAMESPACE, SERVICES, settings.seed)
     changes.begin()
     about = _about(stage, settings)
-    with stage.daemon as daemon:
-        daemon.wait_ready(60)
-        _settled(stage, changes)
-        before = _rest(stage)
-        begin, wall = time.monotonic(), time.time()
-        troubles = Troubles(stage, settings.seed, settings.seconds)
-        with Sampler(stage, begin, settings.every, lambda: changes.done) as sampler:
+    daemon = stage.daemon.start()
+    daemon.wait_ready(60)
+    _settled(stage, changes)
+    before = after = _rest(stage)
+    metrics: dict[str, dict[str, float]] = {}
+    begin, wall = time.monotonic(), time.time()
+    troubles = Troubles(stage, settings.seed, settings.seconds)
+    with Sampler(stage, begin, settings.every, lambda: changes.done) as sampler:
+        samples = sampler.samples
+        # What has been measured is told, whatever befalls us in the twentieth minute.
+        try:
             _stream(stage, changes, troubles, settings, begin, sampler)
             # From here on nothing changes: what the trends are about has ended.
             samples = list(sampler.samples)
             _end(stage, changes, failures)
             sampler.check()
-        after = _rest(stage)
-        metrics = _counters(daemon)
+            after, metrics = _rest(stage), _counters(daemon)
+            daemon.stop()
+        except (AssertionError, OSError, http.client.HTTPException, ApiError) as e:
+            failures.append(f"ended after {time.monotonic() - begin:.0f} s: {e}")
     w = verdict.window(samples[-1].at)
     trends = verdict.trends(samples, w)
     log = latencies.read(daemon.log().splitlines(), wall)
     about.update(load_after=round(os.getloadavg()[0], 2), nodes=changes.nodes_ever,
                  in_step=sum(map(all_in_step, samples)) / len(samples))
     failures += verdict.leaks(trends) + verdict.left_over(before, after)
-    return Result(settings, about, samples, (before, after),
-                  [dataclasses.replace(t, at=t.at - begin) for t in troubles.seen], troubles.counts(), log, metrics, w, trends, failures)
+    seen = [dataclasses.replace(trouble, at=trouble.at - begin) for trouble in troubles.seen]
+    return Result(settings, about, samples, (before, after), seen, troubles.counts(), log, metrics, w, trends, failures)

@@ -105,7 +105,8 @@ class Stage:
         """MAX_LOSS_PERCENT=100: with a dozen nodes that come and go at random, the brake would hold most of it back."""
         user, password = AUTH.split(":")
         kubeconfig = self.kube.kubeconfig(self.home / "kubeconfig", self.relays.ports["kubernetes"], self.token_file)
-        return {"INGRESS_SERVICES": ",".join(f"{NAMESPACE}/{service}:https={service}" for service in SERVICES), "KUBECONFIG": str(kubeconfig),
+        services = ",".join(f"{NAMESPACE}/{service}:https={service}" for service in SERVICES)
+        return {"INGRESS_SERVICES": services, "KUBECONFIG": str(kubeconfig),
                 "HAPROXY_DATAPLANE_URL": f"http://127.0.0.1:{self.relays.ports['dataplane']}",
                 "HAPROXY_DATAPLANE_USERNAME": user, "HAPROXY_DATAPLANE_PASSWORD": password, "MAX_LOSS_PERCENT": "100",
                 "RESYNC_PERIOD": self.resync, "DRAIN_TIMEOUT": "5s", "PARK_TTL": "30s", "LOG_FORMAT": "json"}

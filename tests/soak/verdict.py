@@ -1,15 +1,15 @@
 """Whether a soak was flat, and what of it is a failure.
 
-Flat: from the tenth minute on, a line through the samples (Theil-Sen: the median of the slopes between all pairs, which no outlier
-moves) rises by no more than the tolerance until the end. That is told, and no more: a heap that has found its size in the
-twelfth minute is not flat and not a leak either.
+Flat: from the tenth minute on, a line through the samples (Theil-Sen: the median of the slopes between all pairs, which no
+outlier moves) rises by no more than the tolerance until the end. That is told, and no more: a heap that has found its size in
+the twelfth minute is not flat and not a leak either.
 
-A leak, which fails: the floor rises, all along. The time from the tenth minute on is cut in four; the least value in each is its floor,
-since what is kept for good is there at the quietest moment, too. A leak is where each floor is above the one before, and the last above
-the first by more than the tolerance. Only fds, child processes and anonymous memory can fail so.
+A leak, which fails: the floor rises, all along. The time from the tenth minute on is cut in four; the least value in each is its
+floor, since what is kept for good is there at the quietest moment, too. A leak is where each floor is above the one before, and
+the last above the first by more than the tolerance. Only fds, child processes and anonymous memory can fail so.
 
-A run that does not reach the twelfth minute looks at its last two thirds instead and says so; memory that finds its size looks like a leak
-there, so its tolerance is FORGIVING times as wide.
+A run that does not reach the twelfth minute looks at its last two thirds instead and says so; memory that finds its size looks
+like a leak there, so its tolerance is FORGIVING times as wide.
 
 Beside that these fail: a daemon that ends by itself, that is not in step after the last change, or that leaves a transaction open.
 No time is asserted: latencies are told, those of the first third beside those of the last.
@@ -122,8 +122,12 @@ def trends(samples: Sequence[Sample], w: Window) -> list[Trend]:
 
 def leaks(found: Sequence[Trend]) -> list[str]:
     """What fails, in words."""
-    return [f"{one.rule.name} grows all along: its floor was {' -> '.join(f'{floor:g}' for floor in one.floors)} {one.rule.unit}".strip()
-            for one in found if one.leaks]
+    words = []
+    for one in found:
+        if one.leaks:
+            floors = " -> ".join(f"{floor:,.0f}" for floor in one.floors)
+            words.append(" ".join([one.rule.name, "grows all along, at least", floors, one.rule.unit]).rstrip())
+    return words
 
 
 # Connections to peers are kept for the next request, and there may be one more of them than in the beginning.
@@ -136,5 +140,5 @@ def left_over(before: Sample, after: Sample) -> list[str]:
     if after.fds > before.fds + SPARE_FDS:
         found.append(f"{after.fds} file descriptors at rest, of which there were {before.fds} before the first change")
     if after.children > before.children:
-        found.append(f"{after.children} child processes at rest, of which there were {before.children} before the first change")
+        found.append(f"{after.children} child processes at rest, of which there were {before.children} before the first one")
     return found
