@@ -18,13 +18,13 @@ RIGHTS = {"nodes": ("", "nodes"), "slices": ("discovery.k8s.io", "endpointslices
           "services": ("", "services")}
 
 
-def documents() -> dict[str, str]:
-    """kind -> YAML document"""
+def documents() -> dict[tuple[str, str], str]:
+    """(kind, name) -> YAML document"""
     found = {}
     for text in MANIFEST.read_text().split("\n---\n"):
-        kind = re.search(r"^kind: (\w+)$", text, re.M)
-        assert kind, f"a document of {MANIFEST} has no kind:\n{text}"
-        found[kind[1]] = text
+        kind, name = re.search(r"^kind: (\w+)$", text, re.M), re.search(r"^  name: (\S+)$", text, re.M)
+        assert kind and name, f"a document of {MANIFEST} has no kind or no name:\n{text}"
+        found[kind[1], name[1]] = text
     return found
 
 
@@ -32,16 +32,16 @@ class Rights:
     def __init__(self, kube: RealKube, namespace: str):
         self.kube = kube
         self.namespace = namespace
-        for kind, text in documents().items():
+        for (kind, name), text in documents().items():
             where = None if kind.startswith("Cluster") else namespace
-            kube.admin.apply(kind, NAME, text.replace(NAMESPACE, namespace), where)
+            kube.admin.apply(kind, name, text.replace(NAMESPACE, namespace), where)
         self.token = kube.admin.service_account_token(NAME, namespace)
         self.wait_only(namespace, tuple(RIGHTS))
 
     def also_in(self, namespace: str) -> None:
         """A Role and a RoleBinding like those in a further namespace, bound to the same ServiceAccount."""
         for kind in ("Role", "RoleBinding"):
-            own_place, _, rest = documents()[kind].partition(NAMESPACE)
+            own_place, _, rest = documents()[kind, NAME].partition(NAMESPACE)
             self.kube.admin.apply(kind, NAME, f"{own_place}{namespace}{rest.replace(NAMESPACE, self.namespace)}", namespace)
         self.wait_only(namespace, tuple(RIGHTS))
 

@@ -9,6 +9,7 @@ import pytest
 from tests.harness.certificates import Authority
 from tests.harness.realkube import Client
 
+from .rights import NAME
 from .world import World
 
 
@@ -36,14 +37,15 @@ def test_the_manifest_grants_nothing_but_what_is_needed(world: World) -> None:
     for namespace in (world.namespace, "kube-system"):
         found = client.request("POST", path, {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview",
                                               "spec": {"namespace": namespace}})["status"]["resourceRules"]
-        rules[namespace] = {(resource, verb) for rule in found for resource in rule["resources"] for verb in rule["verbs"]
-                            if not resource.startswith("selfsubject")}
+        rules[namespace] = {(resource, verb, *rule.get("resourceNames", [])) for rule in found for resource in rule["resources"]
+                            for verb in rule["verbs"] if not resource.startswith("selfsubject")}
     client.close()
     reading = ("list", "watch")
     everywhere = {("nodes", verb) for verb in reading}
     assert rules["kube-system"] == everywhere
     own = {(resource, verb) for resource in ("endpointslices", "endpoints", "services") for verb in reading}
-    assert rules[world.namespace] == everywhere | own
+    lease = {("leases", verb, NAME) for verb in ("get", "watch", "update")} | {("leases", "create")}
+    assert rules[world.namespace] == everywhere | own | lease
 
 
 @pytest.mark.one_combination

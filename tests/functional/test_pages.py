@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pathlib
 import re
 import subprocess
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from tests.harness.certificates import Authority
 from tests.harness.daemon import clean_env
 from tests.harness.metrics import PREFIX, Metrics
 from tests.harness.process import ROOT, wait_until
@@ -48,7 +51,16 @@ def exported(m: Metrics) -> dict[str, set[str]]:
     return found
 
 
-def test_table_of_metrics_is_what_is_exported(rig: Rig) -> None:
+@pytest.fixture
+def tls(tmp_path: pathlib.Path) -> Iterator[Rig]:
+    ca = Authority(tmp_path / "pki")
+    server = ca.server()
+    with Rig(tmp_path, tls=(server.certificate, server.key), ca=ca.certificate, token="t") as made:
+        yield made
+
+
+def test_table_of_metrics_is_what_is_exported(tls: Rig) -> None:
+    rig = tls  # some are about certificates alone
     rig.start()
     rig.wait_in_sync()
     rig.pods(1, 2)
@@ -113,31 +125,39 @@ def of_kind(documents: list[dict[str, Any]], kind: str) -> dict[str, Any]:
     return found[0]
 
 
-def granted() -> set[tuple[str, str, str, str]]:
-    """(where, group, resource, verb); where is "namespace" or "cluster"."""
-    rbac = manifests("rbac.yaml")
-    return {(where, group, resource, verb)
+Right = tuple[str, str, str, str, str]
+
+
+def granted() -> set[Right]:
+    """(where, group, resource, verb, name); where is "namespace" or "cluster", name "" for any."""
+    return {(where, group, resource, verb, name)
             for kind, where in (("Role", "namespace"), ("ClusterRole", "cluster"))
-            for rule in of_kind(rbac, kind)["rules"]
-            for group in rule["apiGroups"] for resource in rule["resources"] for verb in rule["verbs"]}
+            for document in manifests("rbac.yaml") if document["kind"] == kind
+            for rule in document["rules"]
+            for group in rule["apiGroups"] for resource in rule["resources"] for verb in rule["verbs"]
+            for name in rule.get("resourceNames", [""])}
 
 
-def asked(rig: Rig) -> set[tuple[str, str, str, str]]:
+def asked(rig: Rig) -> set[Right]:
     """What an authorizer is asked about each request that the Kubernetes double saw."""
     rights = set()
     for request in rig.kube.requests():
-        found = re.fullmatch(r"/(?:api|apis/([^/]+))/v1(?:/namespaces/([^/]+))?/(\w+)", request["path"])
+        found = re.fullmatch(r"/(?:api|apis/([^/]+))/v1(?:/namespaces/([^/]+))?/(\w+)(?:/([\w-]+))?", request["path"])
         assert found, request["path"]
-        watch = request["query"].get("watch") in ("1", "true")
         assert found[2] in (None, NAMESPACE)
-        rights.add(("namespace" if found[2] else "cluster", found[1] or "", found[3], "watch" if watch else "list"))
+        watch = request["query"].get("watch") in ("1", "true")
+        verb = {"GET": "watch" if watch else "get" if found[4] else "list", "POST": "create", "PUT": "update"}[request["method"]]
+        # A watch is of one object where its name is selected: https://kubernetes.io/docs/reference/access-authn-authz/rbac/
+        selected = re.fullmatch("metadata.name=(.*)", request["query"].get("fieldSelector", "")) if found[3] == "leases" else None
+        rights.add(("namespace" if found[2] else "cluster", found[1] or "", found[3], verb, found[4] or (selected[1] if selected else "")))
     return rights
 
 
 def test_rbac_grants_what_is_asked_for_and_nothing_else(rig: Rig) -> None:
     rig.kube.settings(streamingLists=False)  # lists and watches are then two rights that are both used
-    rig.start()
+    rig.start(LEADER_ELECT="true")
     rig.wait_in_sync()
+    wait_until(lambda: {"create", "update"} <= {right[3] for right in asked(rig) if right[2] == "leases"}, 20, "the lease to be held")
     rig.daemon.stop()
     rig.kube.forbid("endpointslices")
     rig.start()
@@ -149,9 +169,11 @@ def test_manifests_fit_each_other() -> None:
     rbac, config = manifests("rbac.yaml"), of_kind(manifests("configmap.yaml"), "ConfigMap")
     deployment = of_kind(manifests("deployment.yaml"), "Deployment")
     account = of_kind(rbac, "ServiceAccount")["metadata"]
-    for kind, role in (("RoleBinding", "Role"), ("ClusterRoleBinding", "ClusterRole")):
-        binding = of_kind(rbac, kind)
-        assert binding["roleRef"]["kind"] == role and binding["roleRef"]["name"] == of_kind(rbac, role)["metadata"]["name"]
+    bindings = [document for document in rbac if document["kind"].endswith("Binding")]
+    roles = {(document["kind"], document["metadata"]["name"]) for document in rbac if document["kind"].endswith("Role")}
+    assert {(binding["roleRef"]["kind"], binding["roleRef"]["name"]) for binding in bindings} == roles
+    for binding in bindings:
+        assert binding["kind"] == binding["roleRef"]["kind"] + "Binding"
         assert binding["subjects"] == [{"kind": "ServiceAccount", "name": account["name"], "namespace": account["namespace"]}]
     pod = deployment["spec"]["template"]
     assert deployment["spec"]["selector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
@@ -163,7 +185,7 @@ def test_manifests_fit_each_other() -> None:
     assert container["ports"][0]["containerPort"] == 8080  # LISTEN_ADDRESS's default
     secret = pod["spec"]["volumes"][0]["secret"]["secretName"]
     assert f"create secret generic {secret} " in README
-    files = {env["name"]: env["value"] for env in container["env"]}
+    files = {env["name"]: env["value"] for env in container["env"] if env["name"].endswith("_FILE")}
     keys = set(re.findall(r"--from-literal=(\w+)=", README))
     mount = container["volumeMounts"][0]["mountPath"]
     assert set(files.values()) == {f"{mount}/{key}" for key in keys}
@@ -175,9 +197,27 @@ def test_settings_of_the_manifests_are_accepted(rig: Rig) -> None:
     config = of_kind(manifests("configmap.yaml"), "ConfigMap")["data"]
     container = of_kind(manifests("deployment.yaml"), "Deployment")["spec"]["template"]["spec"]["containers"][0]
     files = {}
+    plain = {env["name"]: env["value"] for env in container["env"] if not env["name"].endswith("_FILE")}
     for env in container["env"]:
+        if env["name"] in plain:
+            continue
         path = rig.home / env["name"]
         path.write_text("admin\n")
         files[env["name"]] = str(path)
-    done = subprocess.run([program(), "check-config"], env=clean_env(**config, **files), capture_output=True, text=True)
+    done = subprocess.run([program(), "check-config"], env=clean_env(**config, **plain, **files), capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
+
+
+def test_container_has_no_right_that_it_does_not_need() -> None:
+    """What test_nobody.py runs it with."""
+    pod = of_kind(manifests("deployment.yaml"), "Deployment")["spec"]["template"]["spec"]
+    user = 65532
+    assert pod["securityContext"] == {"runAsNonRoot": True, "runAsUser": user, "runAsGroup": user, "fsGroup": user,
+                                      "seccompProfile": {"type": "RuntimeDefault"}}
+    assert not {"hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace"} & set(pod)
+    for container in pod["containers"]:
+        assert container["securityContext"] == {"privileged": False, "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
+                                                "capabilities": {"drop": ["ALL"]}}
+        assert {"name": "SECCOMP", "value": "true"} in container["env"]
+        assert all(mount["readOnly"] for mount in container["volumeMounts"])
+    assert [volume["secret"]["defaultMode"] for volume in pod["volumes"]] == [0o440], "a volume that is no Secret, or one that all can read"
