@@ -55,6 +55,10 @@ static void log_lost(struct informer_log *l, const struct watch *w, uint64_t now
         log_debug(l->log, w->synced ? "still denied" : "still no list", OF(l), log_str("error", w->detail));
         return;
     }
+    if (str_eq(w->reason, "no_credentials")) { /* of a plugin, which is said once for all watches, where it fails */
+        log_debug(l->log, "waiting for credentials", OF(l), log_str("error", w->detail));
+        return;
+    }
     if (!log_limit_pass(&l->trouble, now_ms, key, &held_back))
         return;
     if (!str_eq(key, l->last_key))

@@ -140,6 +140,7 @@ def test_token_of_the_plugin(world: World) -> None:
     status, body = world.rig.daemon.get("/readyz?verbose")
     assert status == 200 and re.search(r"\[\+\]credentials by \S+/plug/plugin: there", body)
     log = world.rig.daemon.log()
+    assert "level=warn" not in log, "the first run is nothing to warn of"
     assert log.count(GIVEN) == 1 and "one" not in re.findall(r"\S+", log) and "credentials by" in log
     info = re.search(r"^KUBERNETES_EXEC_INFO=(.*)$", world.plugin.text("environment"), re.M)
     assert info and json.loads(info[1]) == {"kind": "ExecCredential", "apiVersion": V1, "spec": {"interactive": False}}

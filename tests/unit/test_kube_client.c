@@ -175,6 +175,88 @@ START_TEST(basic_auth_and_nothing_at_all)
 }
 END_TEST
 
+/* ---- a plugin; see test_exec_plugin.c for its ways ---- */
+
+static void use_plugin(const char *script)
+{
+    struct kube_exec *e = mem_alloc(sizeof(*e));
+    e->api_version = mem_strdup(KUBE_EXEC_V1);
+    e->command = mem_strdup("sh");
+    e->args = mem_array(3, sizeof(e->args[0]));
+    e->args[0] = mem_strdup("-c");
+    e->args[1] = mem_printf("cd %s; %s", directory, script);
+    e->env = mem_array(1, sizeof(e->env[0]));
+    access_to.exec = e;
+}
+
+static void on_credentials(void *arg)
+{
+    ++*(unsigned *)arg;
+    event_base_loopbreak(base);
+}
+
+static int start_fails(struct kube_client *c, const char *says)
+{
+    static const struct http_callbacks callbacks = {.on_done = on_done};
+    struct http_request_options options = {.method = "GET", .path = "/version"};
+    struct error err = {0};
+    ck_assert_ptr_null(kube_client_start(c, &options, &callbacks, NULL, &err));
+    ck_assert_int_eq(err.kind, ERROR_RETRY);
+    ck_assert_msg(strstr(err.message, says) != NULL, "%s", err.message);
+    ck_assert(kube_client_lacks_credentials(c));
+    return 0;
+}
+
+START_TEST(credentials_of_a_plugin)
+{
+    use_plugin("echo '{\"kind\":\"ExecCredential\",\"apiVersion\":\"" KUBE_EXEC_V1
+               "\",\"status\":{\"token\":\"'$(cat token)'\"}}'");
+    free(write_file("token", "one"));
+    struct kube_client *c = new_client();
+    unsigned first = 0, second = 0;
+    struct kube_client_listener listeners[2] = {{.on_credentials = on_credentials, .arg = &first},
+                                                {.on_credentials = on_credentials, .arg = &second}};
+    kube_client_on_credentials(c, &listeners[0]);
+    kube_client_on_credentials(c, &listeners[1]);
+    start_fails(c, "waiting for the credential plugin sh");
+    ck_assert_uint_eq(first, 0);
+    event_base_dispatch(base);
+    ck_assert_uint_eq(first, 1);
+    ck_assert_uint_eq(second, 1);
+    ck_assert(!kube_client_lacks_credentials(c));
+    ask(c);
+    ck_assert_str_eq(authorization, "Bearer one");
+    kube_client_forget_listener(&listeners[0]);
+    free(write_file("token", "two"));
+    kube_client_credentials_refused(c);
+    event_base_dispatch(base);
+    ck_assert_uint_eq(first, 1);
+    ck_assert_uint_eq(second, 2);
+    ask(c);
+    ck_assert_str_eq(authorization, "Bearer two");
+    struct buf body;
+    buf_init(&body, 0);
+    ck_assert(kube_client_ready(c, &body));
+    ck_assert_str_eq(buf_str(&body), "[+]credentials by sh: there\n");
+    buf_fini(&body);
+    kube_client_free(c);
+}
+END_TEST
+
+START_TEST(without_a_plugin_there_is_nothing_to_wait_for)
+{
+    access_to.unused_exec = mem_strdup("aws");
+    struct kube_client *c = new_client();
+    struct buf body;
+    buf_init(&body, 0);
+    ck_assert(kube_client_ready(c, &body));
+    ck_assert_str_eq(buf_str(&body), "");
+    ck_assert(!kube_client_lacks_credentials(c));
+    ck_assert_uint_eq(times_logged("the kubeconfig's plugin is not run: the credentials beside it come first"), 1);
+    kube_client_free(c);
+}
+END_TEST
+
 START_TEST(a_proxy_is_used_where_one_is_given)
 {
     access_to.proxy_url = access_to.server;
@@ -350,6 +432,8 @@ int main(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, a_token_given_as_a_value);
     tcase_add_test(t, basic_auth_and_nothing_at_all);
+    tcase_add_test(t, credentials_of_a_plugin);
+    tcase_add_test(t, without_a_plugin_there_is_nothing_to_wait_for);
     tcase_add_test(t, a_proxy_is_used_where_one_is_given);
     tcase_add_test(t, a_token_file_is_followed);
     tcase_add_test(t, a_refused_token_is_read_again_whatever_its_file_looks_like);
