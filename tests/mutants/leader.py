@@ -1,3 +1,77 @@
-from .mutant import Room
+"""Leader election: the rules, and the Lease that they read and write."""
 
-ROOMS: tuple[Room, ...] = ()
+from .mutant import Mutant, Room
+
+LEADER = "kube/leader.c"
+LEASE = "kube/lease.c"
+
+TWO_AT_ONCE = (
+    Mutant("a leader acts as long as its lease lasts, and longer", LEADER,
+           "return l->leading && now_ms < l->renewed_ms + LEADER_RENEW_DEADLINE_MS;", "return l->leading && now_ms < l->renewed_ms + 20000;"),
+    Mutant("a leader acts without end", LEADER, "return l->leading && now_ms < l->renewed_ms + LEADER_RENEW_DEADLINE_MS;", "return l->leading;"),
+    Mutant("a renewal counts from its answer", LEADER, "l->renewed_ms = l->sent_ms;", "l->renewed_ms = now_ms;"),
+    Mutant("a renewal counts from the begin of the try", LEADER, "l->renewed_ms = l->sent_ms;", "l->renewed_ms = l->round_ms;"),
+    Mutant("somebody else's lease is not waited for", LEADER, "now_ms < l->taken_until_ms || l->requests", "l->requests"),
+    Mutant("renewals of others are not seen", LEADER, "changed = first || l->missing || !lease_same_record(&l->lease, r)", "changed = first"),
+    Mutant("the duration in the record does not count", LEADER, "int32_t s = r->duration_s > 0 ? r->duration_s : LEADER_LEASE_S;", "int32_t s = LEADER_LEASE_S;"),
+    Mutant("a lease is waited for 9 s", LEADER, "taken_for(l, duration_ms(r), now_ms);", "taken_for(l, 9000, now_ms);"),
+    Mutant("a shorter duration frees sooner", LEADER, "if (now_ms + ms > l->taken_until_ms)", "if (true)"),
+    Mutant("an empty holder is always a release", LEADER, "if (given_up || (nobody && first))", "if (nobody)"),
+    Mutant("a Lease that was deleted is free at once", LEADER, "if (l->known && !l->missing && !leader_may_act(l, now_ms))", "if (false)"),
+    Mutant("another holder does not depose", LEADER, "    l->held = false;\n    return depose(l);", "    l->held = false;\n    return 0;"),
+    Mutant("what another one holds may still be cleaned up", LEADER, "    l->held = false;\n    return depose(l);", "    return depose(l);"),
+    Mutant("a late answer elects", LEADER, "if (!l->leading && now_ms < l->sent_ms + LEADER_RENEW_DEADLINE_MS)", "if (!l->leading)"),
+    Mutant("an answer that names another holder is a success", LEADER, "    if (!leader_is_ours(l))\n        return rest(l, 0, now_ms);", ""),
+    Mutant("the deadline deposes nobody", LEADER, "if (l->leading && !leader_may_act(l, now_ms))", "if (false)"),
+    Mutant("one that gave up goes on", LEADER, "    l->stopping = true;\n    l->leading = false;", "    l->stopping = true;"),
+    Mutant("cleaned up for longer than the lease", LEADER, "now_ms < l->renewed_ms + LEADER_CLEAN_UP_MS", "now_ms < l->renewed_ms + 16000"),
+    Mutant("writes go on top of any version", LEADER, "memcpy(next.version, l->lease.version, sizeof(next.version));", ""),
+    Mutant("a clock that stands still renews nothing", LEADER, "if (wall_us <= before[i] && before[i] - wall_us < 1000000u)", "if (false)"),
+    Mutant("what an earlier process wrote is written again", LEADER, "leader_is_ours(l) ? lease_parse_time(l->lease.renew_time) : 0", "0"),
+)
+
+HAND_OVER = (
+    Mutant("a release is not told from an empty holder", LEADER, "if (given_up || (nobody && first))", "if (nobody && first)"),
+    Mutant("a Lease that never had a holder is waited for", LEADER, "if (given_up || (nobody && first))", "if (given_up)"),
+    Mutant("a take-over comes a pause late", LEADER, "pause = l->taken_until_ms - now_ms;", ";"),
+    Mutant("a hint in the middle of a request is lost", LEADER, "l->again = l->state != LEADER_IDLE && l->state != LEADER_OVER;", ";"),
+    Mutant("hints are answered without a pause", LEADER, "uint64_t soon = l->round_ms + LEADER_SOON_MS;", "uint64_t soon = 0;"),
+    Mutant("what is under way is not given up", LEADER, "return maybe_ours ? 0 : LEADER_CANCEL | over(l);", "return LEADER_CANCEL | over(l);"),
+    Mutant("somebody else's Lease is given up", LEADER, "if (!leader_is_ours(l) || l->requests >= LEADER_MAX_REQUESTS)\n        return over(l);", ""),
+    Mutant("a Lease that is gone is given up", LEADER, "return l->known && !l->missing && str_eq", "return l->known && str_eq"),
+    Mutant("given up for 15 s", LEADER, "releasing ? 1 : LEADER_LEASE_S", "LEADER_LEASE_S"),
+)
+
+TRIES = (
+    Mutant("each renewal looks first", LEADER, "if (l->leading && leader_is_ours(l) && !l->stale)", "if (false)"),
+    Mutant("a failed write is trusted", LEADER, "    if (l->state != LEADER_READING)\n        l->stale = true;\n", ""),
+    Mutant("a failed renewal waits for the next try", LEADER, "if (was_update && retry_after_ms < 0)", "if (false)"),
+    Mutant("a server that asks for a pause is asked again at once", LEADER, "if (was_update && retry_after_ms < 0)", "if (was_update)"),
+    Mutant("a huge Retry-After is waited for", LEADER, "if (later > LEADER_MAX_RETRY_AFTER_MS)", "if (false)"),
+    Mutant("conflicts go on without a pause", LEADER, "    if (l->requests >= LEADER_MAX_REQUESTS)\n        return rest(l, 0, now_ms);\n", ""),
+    Mutant("reads go on without a pause", LEADER, "now_ms < l->taken_until_ms || l->requests >= LEADER_MAX_REQUESTS", "now_ms < l->taken_until_ms"),
+    Mutant("tries come whenever the timer does", LEADER, "l->state == LEADER_WAITING && now_ms >= l->due_ms ?", "l->state == LEADER_WAITING ?"),
+    Mutant("the deadline has no timer", LEADER, "return due == 0 || (deadline != 0 && deadline < due) ? deadline : due;", "return due;"),
+    Mutant("a late success waits for the next pause", LEADER, "l->again |= !l->leading;", ""),
+    Mutant("an emptied Lease of ours is not taken back", LEADER, "!(nobody && leader_may_act(l, now_ms))", "true"),
+)
+
+RECORD = (
+    Mutant("a renewal is a transition", LEADER, "if (!ours && !creating && next.transitions < INT32_MAX)", "if (!creating && next.transitions < INT32_MAX)"),
+    Mutant("a take-over is none", LEADER, "if (!ours && !creating && next.transitions < INT32_MAX)", "if (false)"),
+    Mutant("transitions overflow", LEADER, "!creating && next.transitions < INT32_MAX", "!creating"),
+    Mutant("each renewal is an acquisition", LEADER, "if (!ours || next.acquire_time[0] == '\\0')", "if (true)"),
+    Mutant("a take-over keeps the other's acquireTime", LEADER, "if (!ours || next.acquire_time[0] == '\\0')", "if (next.acquire_time[0] == '\\0')"),
+    Mutant("the label of somebody makes it another record", LEASE, "a->transitions == b->transitions;", "str_eq(a->version, b->version);"),
+    Mutant("unknown members of the spec are lost", LEASE, "if (!yyjson_mut_is_obj(spec))", "if (true)"),
+    Mutant("numbers of others lose digits", LEASE, "parse(read_json, len, YYJSON_READ_NUMBER_AS_RAW, err)", "parse(read_json, len, 0, err)"),
+    Mutant("any JSON is a Lease", LEASE, 'if (!yyjson_equals_str(yyjson_obj_get(root, "kind"), "Lease"))', "if (false)"),
+    Mutant("a huge duration wraps", LEASE, "if (yyjson_get_uint(value) > INT32_MAX)", "if (false)"),
+    Mutant("an event with a holder is a hint", LEASE, "&& l.holder[0] == '\\0');", ");"),
+    Mutant("the version that was read is written, not the one that is meant", LEASE, 'put_text(doc, metadata, "resourceVersion", l->version);', ""),
+)
+
+ROOMS = (
+    Room("leader", ("test_leader", "test_leader_random"), TWO_AT_ONCE + HAND_OVER + TRIES),
+    Room("lease", ("test_leader", "test_lease"), RECORD),
+)
