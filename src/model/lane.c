@@ -99,10 +99,17 @@ static enum runtime_admin *after_of(const struct chooser *c, const struct runtim
     return &c->after[row - c->in->runtime->servers];
 }
 
-/* Takes no new connections whatever its state is: backup servers only stand in, and without a weight there is no turn. */
-static bool never_serves(const struct backend_server *line, const struct runtime_server *row)
+static bool is_being_written(const struct chooser *c, const char *name)
 {
-    return line->backup || (row->weight >= 0 ? row->weight : line->weight) == 0;
+    return str_eq(c->in->being_written, name);
+}
+
+/* Cannot be counted on for new connections whatever its state is: backup servers only stand in, without a weight there is no
+ * turn, and what a write or a call under way will have done is not known. */
+static bool does_not_count(const struct chooser *c, const struct backend_server *line, const struct runtime_server *row)
+{
+    return line->backup || is_being_written(c, line->name) || str_eq(c->in->being_stopped, line->name) ||
+           (row->weight >= 0 ? row->weight : line->weight) == 0;
 }
 
 static void read_states(struct chooser *c)
@@ -114,7 +121,7 @@ static void read_states(struct chooser *c)
     for (size_t i = 0; i < c->in->actual->server_count; i++) {
         const struct backend_server *line = &c->in->actual->servers[i];
         const struct runtime_server *row = runtime_find(r, line->name);
-        if (row != NULL && never_serves(line, row))
+        if (row != NULL && does_not_count(c, line, row))
             *after_of(c, row) = RUNTIME_MAINT;
     }
 }
@@ -222,6 +229,8 @@ static void add_calls(struct chooser *c, bool back)
         const struct backend_server *line = c->lines.list[i];
         const struct runtime_server *row = runtime_find(c->in->runtime, line->name);
         struct lane_call call = {.name = line->name};
+        if (is_being_written(c, line->name))
+            continue;
         call.why = row != NULL ? call_for(c, line, row, &call.state) : NULL;
         if (call.why != NULL && brings_back(&call) == back)
             c->ret->calls[c->ret->call_count++] = call;

@@ -88,7 +88,10 @@ struct lane_input {
     const struct diff *diff; /* of those, with rules.runtime where `open` and the runtime is readable */
     const struct diff_rules *rules;
     const struct lane_memory *memory;
-    bool open; /* the running HAProxy is known, or not known not, to follow; false: transactions only */
+    /* Servers that are not counted on, each NULL where there is none. */
+    const char *being_written; /* by a write under way; nothing is told of it either */
+    const char *being_stopped; /* told to drain or maint by a call under way */
+    bool open;                 /* the running HAProxy is known, or not known not, to follow; false: transactions only */
     bool
         may_write; /* it may be written to and told things now (no pause, dry run, hold, refusal), whether or not diff has
                      * anything */

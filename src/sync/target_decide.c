@@ -263,6 +263,19 @@ static bool plan_may_write(const struct plan *p, const struct slot *s)
            p->verdict == PLAN_BRAKE;
 }
 
+/* It is read back just now: a call in between would make it look as if the write had not reached it. */
+static const char *being_written(const struct slot *s)
+{
+    const struct target *t = s->target;
+    return t->phase == TARGET_FAST && t->fast_slot == s ? t->lane.wanted.name : NULL;
+}
+
+static const char *being_stopped(const struct slot *s)
+{
+    const struct calls *q = &s->target->calls;
+    return q->busy && q->list[0].slot == s && q->list[0].state != RUNTIME_READY ? q->list[0].name : NULL;
+}
+
 void slot_choose(struct slot *s, const struct plan *p, struct lane_choice *ret)
 {
     if (!s->memory.looked && s->looked)
@@ -274,6 +287,8 @@ void slot_choose(struct slot *s, const struct plan *p, struct lane_choice *ret)
         .diff = &p->diff,
         .rules = &s->target->options.rules.diff,
         .memory = &s->memory,
+        .being_written = being_written(s),
+        .being_stopped = being_stopped(s),
         .open = slot_is_open(s),
         .may_write = plan_may_write(p, s),
     };

@@ -53,19 +53,10 @@ bool slot_is_told(const struct slot *s)
 
 /* ---- what is to be told ---- */
 
-/* What is being written is read back just now: a call in between would make it look as if the write had not reached it. */
-static bool is_being_written(const struct slot *s, const char *name)
-{
-    const struct target *t = s->target;
-    return t->phase == TARGET_FAST && t->fast_slot == s && str_eq(t->lane.wanted.name, name);
-}
-
 /* The latest word counts; what is under way is not sent twice. */
 static void add(struct slot *s, const struct lane_call *c)
 {
     struct calls *q = &s->target->calls;
-    if (is_being_written(s, c->name))
-        return;
     for (size_t i = q->count; i-- > 0;) {
         struct call *old = &q->list[i];
         if (old->slot != s || !str_eq(old->name, c->name))
@@ -101,6 +92,19 @@ static void forget_unchosen(const struct slot *s, const struct lane_choice *choi
             drop(q, i);
 }
 
+/* What waited already does not go before what brings a server back: it is chosen because of that. */
+static void put_back_first(struct calls *q)
+{
+    size_t next = q->busy ? 1 : 0;
+    for (size_t i = next; i < q->count; i++) {
+        if (q->list[i].state != RUNTIME_READY)
+            continue;
+        struct call c = q->list[i];
+        memmove(&q->list[next + 1], &q->list[next], (i - next) * sizeof(q->list[0]));
+        q->list[next++] = c;
+    }
+}
+
 static void add_all(struct slot *s, const struct lane_choice *choice)
 {
     struct target *t = s->target;
@@ -109,6 +113,7 @@ static void add_all(struct slot *s, const struct lane_choice *choice)
         return;
     for (size_t i = 0; i < choice->call_count; i++)
         add(s, &choice->calls[i]);
+    put_back_first(&t->calls);
     send_next(t);
 }
 

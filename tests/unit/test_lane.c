@@ -7,7 +7,7 @@
 
 #define HOUR_MS 3600000
 
-enum { CLOSED = 1, QUIET = 2, NO_PARKING = 4 };
+enum { CLOSED = 1, QUIET = 2, NO_PARKING = 4, WRITING = 8, STOPPING = 16 };
 
 struct lane_row {
     const char *rule;
@@ -18,7 +18,9 @@ struct lane_row {
     const char *calls;       /* "n1 drain: it drains" */
     const char *writes;      /* "n1 weight 1 -> 2"; "address first" behind one that stays in maintenance */
     const char *transaction; /* why; NULL: none */
-    unsigned with;           /* CLOSED: not open. QUIET: may not write. NO_PARKING: what is out is removed. */
+    unsigned
+        with; /* CLOSED: not open. QUIET: may not write. NO_PARKING: what is out is removed. WRITING, STOPPING: n2 is being
+ * written */
 };
 
 #define W ":80 check weight 100"
@@ -167,6 +169,13 @@ static const struct lane_row rows[] = {
      "n2 maintenance off\nn1 maintenance on (parked)", "server n3 is new", 0},
     {"not where it comes back later, at its address", N1 P2, "", "n2 10.0.0.9:80; n3 10.0.0.3:80", "", "",
      "n2 maintenance off, address 10.0.0.2 -> 10.0.0.9, address first", "server n3 is new", 0},
+    {"one that is being written is none, and is told nothing", N1 N2, "n2 maint", W1 " draining" W2, "n2 ours maint",
+     "", "", NULL, WRITING},
+    {"but another one is", N1 N2 N3, "n2 maint", W1 " draining" W2 W3, "n2 ours maint", "n1 drain: it drains", "", NULL,
+     WRITING},
+    {"nor is one that is being told to leave", N1 N2, "", W1 " draining" W2, "n2 ours maint", "", "", NULL, STOPPING},
+    {"it is told to come back when that is answered", N1 N2, "n2 maint", W1 " draining" W2, "n2 ours maint",
+     "n2 ready: it is wanted again\nn1 drain: it drains", "", NULL, STOPPING},
     {"where nothing is wished for, the last one goes", N1, "", "", "", "", "n1 maintenance on (parked)", NULL, 0},
     {"what runs against the file stays until the other is back", P1 P2, "n1 ready", W2 + 2, "", "",
      "n2 maintenance off", NULL, 0},
@@ -235,6 +244,8 @@ static void world_choose(struct world *w, unsigned with)
                                   .diff = &w->d,
                                   .rules = &w->rules,
                                   .memory = &w->memory,
+                                  .being_written = with & WRITING ? "n2" : NULL,
+                                  .being_stopped = with & STOPPING ? "n2" : NULL,
                                   .open = !(with & CLOSED),
                                   .may_write = !(with & QUIET)};
     lane_choose(&in, &w->choice);

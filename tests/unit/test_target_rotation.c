@@ -2,7 +2,7 @@
  * server in rotation; neither what is told, nor what is written, nor a reload. The world is target_world.h's. */
 #include "target_world.h"
 
-#define HISTORIES 80
+#define HISTORIES 200
 #define WISHES 60
 #define NODES 6
 
@@ -48,6 +48,17 @@ static void make_wish(char *set)
     }
 }
 
+/* Some of what is asked is answered, in any order, and something else happens before the rest is. */
+static void in_the_middle(void)
+{
+    for (unsigned k = roll(7); k > 0; k--) {
+        if (w.call.busy && (!w.busy || roll(2) == 0))
+            answer_call();
+        else if (w.busy)
+            answer();
+    }
+}
+
 static void setup(void)
 {
     world_make_lanes();
@@ -72,7 +83,10 @@ START_TEST(somebody_is_always_there)
         buf_clear(&w.trace);
         buf_printf(&w.trace, "file \"%s\", running \"%s\", wish \"%s\": ", w.have.of[0], w.running.of[0], set);
         wish(set, "MODIFIED slice");
-        pass(roll(4) == 0 ? roll(6000) : roll(400)); /* often before the reload */
+        if (roll(2) == 0)
+            in_the_middle();
+        else
+            pass(roll(4) == 0 ? roll(6000) : roll(400)); /* often before the reload */
     }
     pass(60000);
     ck_assert_msg(in_sync(), "%s", buf_str(&w.trace));
