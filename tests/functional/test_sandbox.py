@@ -40,7 +40,7 @@ def life(rig: Rig, script: str) -> None:
     token.write_text("first")
     password.write_text("adminpwd\n")
     kubeconfig = write_kubeconfig(rig.home / "config", f"https://kubernetes.test:{rig.kube.port}", ca=rig.kube.ca, token_file=token)
-    daemon = start_in(rig, script, SECCOMP="true", RESYNC_PERIOD="1s", KUBECONFIG=str(kubeconfig),
+    daemon = start_in(rig, script, SECCOMP="true", LEADER_ELECT="true", RESYNC_PERIOD="1s", KUBECONFIG=str(kubeconfig),
                       HAPROXY_DATAPLANE_URL=f"unix:{rig.home}/api.sock,http://dataplane.test:{rig.pairs[1].dataplane.port}",
                       HAPROXY_DATAPLANE_PASSWORD="", HAPROXY_DATAPLANE_PASSWORD_FILE=str(password))
     rig.wait_in_sync()
