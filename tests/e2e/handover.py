@@ -80,13 +80,15 @@ class Handover:
 
     def rounds(self) -> None:
         """Until each that runs has compared HAProxy with the wish some more times, and found it in step."""
+        # Versions that knew of one HAProxy only do not name it.
+        targets = [{"target": dataplane.url} for _, dataplane in self.sites] if len(self.sites) > 1 else [{}]
+        daemons = [self.daemons[name] for name in self.running()]
+        awaited = [(daemon, which, daemon.metrics().sum("reconciles_total", **which) + ROUNDS)
+                   for daemon in daemons for which in targets]
+        for daemon, which, times in awaited:
+            daemon.wait_metric("reconciles_total", times, timeout=120, **which)
         for name in self.running():
             daemon = self.daemons[name]
-            for _, dataplane in self.sites:
-                # Versions that knew of one HAProxy only do not name it.
-                which = {"target": dataplane.url} if len(self.sites) > 1 else {}
-                so_far = daemon.metrics().sum("reconciles_total", **which)
-                daemon.wait_metric("reconciles_total", so_far + ROUNDS, timeout=120, **which)
             assert daemon.metrics().sum("in_sync") == len(self.sites), f"{name} is not in step:\n{daemon.tail()}"
 
     def traces(self) -> list[Traces]:

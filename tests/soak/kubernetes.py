@@ -8,10 +8,10 @@ import pathlib
 import secrets
 from typing import Any
 
-from tests.chaos.stream import Admin, Cluster
+from tests.chaos.stream import Cluster
 from tests.harness import http, realparts
 from tests.harness.kube import KubeDouble, write_kubeconfig
-from tests.harness.realkube import RealKube
+from tests.harness.realkube import Client, RealKube
 
 Object = dict[str, Any]
 
@@ -50,6 +50,21 @@ class Kubernetes:
         pass
 
 
+class _Admin:
+    """The client of a real API server as a Cluster."""
+
+    def __init__(self, client: Client):
+        self.client = client
+
+    def put(self, *trees: Object) -> None:
+        for tree in trees:
+            self.client.put(tree)
+
+    def delete(self, *trees: Object) -> None:
+        for tree in trees:
+            self.client.delete(tree["kind"], tree["metadata"]["name"], tree["metadata"].get("namespace"))
+
+
 class Real(Kubernetes):
     name = f"kube-apiserver {realparts.KUBERNETES}, etcd {realparts.ETCD}"
 
@@ -78,7 +93,7 @@ class Real(Kubernetes):
 
     @property
     def cluster(self) -> Cluster:
-        return Admin(self.kube.admin)
+        return _Admin(self.kube.admin)
 
     def new_token(self) -> str:
         return self.kube.admin.service_account_token("soak", self.namespace)
