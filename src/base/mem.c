@@ -76,7 +76,7 @@ char *mem_join(const char *a, const char *b)
     size_t a_len = strlen(a), b_len = strlen(b);
     char *s = mem_alloc(a_len + b_len + 1);
     memcpy(s, a, a_len);
-    memcpy(s + a_len, b, b_len);
+    memcpy(s + a_len, b, b_len + 1);
     return s;
 }
 
@@ -90,13 +90,15 @@ void mem_wiping_free(void *p)
 
 void *mem_wiping_realloc(void *p, size_t bytes)
 {
-    size_t have = p != NULL ? malloc_usable_size(p) : 0;
-    if (p != NULL && bytes != 0 && bytes <= have)
-        return p;
-    void *moved = bytes != 0 || p == NULL ? malloc(bytes) : NULL;
+    if (p == NULL)
+        return malloc(bytes != 0 ? bytes : 1);
+    size_t have = malloc_usable_size(p);
+    if (bytes != 0 && bytes <= have)
+        return p; /* where it is; all of it is overwritten in the end */
+    void *moved = bytes != 0 ? malloc(bytes) : NULL;
     if (moved == NULL && bytes != 0)
         return NULL; /* the old one stays, as with realloc */
-    if (p != NULL && moved != NULL)
+    if (moved != NULL)
         memcpy(moved, p, have);
     mem_wiping_free(p);
     return moved;
