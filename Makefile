@@ -4,6 +4,7 @@
 # make e2e        real etcd, kube-apiserver, HAProxy (needs Go)    make check   layers, format, linters
 # make bench      figures (OTHER=path: another controller, too)    make fuzz    TIME=60 seconds for each target
 # make soak       TIME=30m of changes and troubles: memory, fds, latency over time, build/soak/soak.html
+# make chaos      every part x every fault under a seeded stream of changes  SEED= ONLY=part:fault KIND= ROUNDS= TIME=seconds
 # make mutants    breaks what decides in 200 ways: do the unit tests notice each?      K=WORD: some of them
 # make valgrind   unit tests under memcheck                        make coverage   build/coverage/index.html
 # make install    PREFIX=/usr/local DESTDIR=                       make clean
@@ -54,7 +55,7 @@ FUZZ := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 # One short line for each command; V=1 shows them whole, -s nothing.
 SAY = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $(1) $@;)
 
-.PHONY: all deps deps-test deps-check demo test unit replay pytest e2e check check-layers bench install uninstall clean
+.PHONY: all chaos deps deps-test deps-check demo test unit replay pytest e2e check check-layers bench install uninstall clean
 .SECONDARY:
 
 all: deps
@@ -132,6 +133,13 @@ bench:
 	@scripts/deps build test e2e
 	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/bench/mapping
 	@$(PYTHON) -m tests.bench
+
+# TIME: go on for so many seconds instead of playing each case ROUNDS times.
+chaos:
+	@scripts/deps build test chaos
+	@$(MAKE) --no-print-directory $B/haproxy-k8s-sync $B/san/haproxy-k8s-sync
+	@$(PYTHON) -m tests.chaos --build $B $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY)) $(if $(KIND),--kind $(KIND)) \
+		$(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(filter file,$(origin TIME)),,--time $(TIME))
 
 # 30 minutes unless TIME says otherwise, on the command line or in the environment.
 soak:

@@ -70,6 +70,9 @@ class Case:
         self.rng = rng_of(seed, fault, round_)
         self.schedule = schedule(self.rng, fault)
         self.cpu = 0.0
+        self.struck = False
+        self.blocked = False
+        """A real API server could not be written to: no more tries until the fault is over."""
 
     def run(self) -> Outcome:
         """Violations go to the timeline."""
@@ -132,13 +135,17 @@ class Case:
                     world.sampler.traffic_counts = False
                 cpu, cpu_began = _cpu(world), time.monotonic()
                 self.timeline.say("fault", fault.begin(world, self.rng))
+                self.struck = True
             else:
                 used, took = _cpu(world) - cpu, time.monotonic() - cpu_began
                 # A daemon that was started anew meanwhile has a clock of its own.
                 self.cpu = used / took if used >= 0 and took > 1 else 0.0
                 fault.end(world)
+                self.struck = world.stream.held = False  # type: ignore[union-attr]
                 self.timeline.say("fault", f"{fault.id} is over")
         assert world.stream
+        if self.blocked:
+            world.stream.write_again()
         self._tell(world.stream.settle)
 
     def _until(self, when: float) -> None:
@@ -168,7 +175,8 @@ class Case:
         # What is unwanted from here on is known before the cluster hears of it.
         sampler.unwanted(set(stream.wished()))
         stream.held = held
-        stream.flush()
+        if not stream.flush() and self.struck and self.world.real and not held:
+            self.blocked = stream.held = True
         if said:
             self.timeline.say("change", f"{said}; wished: {' '.join(stream.wished()) or 'nobody'}")
 

@@ -139,7 +139,7 @@ class World:
         self.to_etcd: Proxy | None = None
         if self.kind == "real":
             self.real = RealKube(self.home / "kube", realparts.kube_apiserver(), realparts.etcd())
-            self.cluster: Cluster = Admin(self.real.admin)
+            self.cluster: Cluster = Admin(self.real.admin, self.real.ca)
             self.to_kube = Proxy("127.0.0.1", self.real.port, f"{self.seed}:kube", http=False)
             self.etcd_port = self.real.etcd.port
             self.to_etcd = Proxy("127.0.0.1", self.etcd_port, f"{self.seed}:etcd", http=False)
