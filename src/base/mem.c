@@ -75,7 +75,7 @@ char *mem_join(const char *a, const char *b)
 {
     size_t a_len = strlen(a), b_len = strlen(b);
     char *s = mem_alloc(a_len + b_len + 1);
-    memcpy(s, a, a_len);
+    memcpy(s, a, a_len + 1);
     memcpy(s + a_len, b, b_len + 1);
     return s;
 }
