@@ -1,0 +1,305 @@
+"""The invariants of tests/chaos can fail: each is shown a breach made by hand, and the state beside it that is none."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from tests.chaos import invariants
+from tests.chaos.faults import FAULTS, NAMES, NOT_APPLICABLE, PARTS
+from tests.chaos.case import rng_of, schedule
+from tests.chaos.invariants import Ours, Server
+from tests.chaos.proxy import Mode, Proxy
+from tests.chaos.stream import Stream
+from tests.chaos.timeline import Timeline
+
+OURS = Ours("be", frozenset({"keep-1", "sorry"}))
+READY, MAINT, DRAIN = (Server(state, "127.0.0.2:80", 100, True) for state in ("ready", "maint", "drain"))
+FOREIGN = {("be", "keep-1"): MAINT, ("be", "sorry"): READY, ("other", "a"): READY}
+BASELINE = invariants.foreign_servers(FOREIGN, OURS)
+
+FILE = """\
+# _version=7
+global
+  maxconn 10
+backend be
+  # a comment
+  server keep-1 127.0.0.1:9 disabled
+  server sorry 127.0.0.1:9 backup
+  server n1 127.0.0.2:80 check weight 100
+  server n2 127.0.0.3:80 check weight 100 disabled
+backend other
+  server a 127.0.0.1:9
+"""
+FILE_BASELINE = invariants.foreign_text(FILE, OURS)
+
+
+def running(**states: Server) -> dict[tuple[str, str], Server]:
+    return {**FOREIGN, **{("be", name): state for name, state in states.items()}}
+
+
+def of_running(rows: dict[tuple[str, str], Server], *steady: str) -> list[str]:
+    return [invariant for invariant, _ in invariants.breaches_of_running(rows, OURS, steady, BASELINE)]
+
+
+def of_file(text: str, *steady: str) -> list[str]:
+    return [invariant for invariant, _ in invariants.breaches_of_file(text, OURS, steady, FILE_BASELINE)]
+
+
+# --- the running HAProxy
+
+
+def test_one_in_rotation_is_enough() -> None:
+    assert of_running(running(n1=READY, n2=MAINT)) == []
+
+
+@pytest.mark.parametrize("states", [{}, {"n1": MAINT}, {"n1": DRAIN, "n2": MAINT}, {"n1": Server("ready", "127.0.0.2:80", 0, True)}])
+def test_nobody_in_rotation_is_seen(states: dict[str, Server]) -> None:
+    assert of_running(running(**states)) == ["never empty"]
+
+
+def test_kept_and_backup_servers_are_nobody() -> None:
+    rows = {**running(n1=MAINT), ("be", "keep-1"): READY}
+    assert "never empty" in of_running(rows)
+
+
+@pytest.mark.parametrize("state", [MAINT, DRAIN])
+def test_a_steady_server_out_of_rotation_is_seen(state: Server) -> None:
+    assert of_running(running(n1=READY, n2=state), "n1", "n2") == ["steady"]
+
+
+def test_a_steady_server_that_is_gone_is_seen() -> None:
+    assert of_running(running(n1=READY), "n1", "n2") == ["steady"]
+
+
+@pytest.mark.parametrize("key, state", [(("other", "a"), MAINT), (("be", "keep-1"), READY), (("be", "sorry"), DRAIN),
+                                        (("other", "a"), Server("ready", "127.0.0.9:80", 100, True))])
+def test_a_changed_foreign_server_is_seen(key: tuple[str, str], state: Server) -> None:
+    assert of_running({**running(n1=READY), key: state}) == ["foreign"]
+
+
+# --- the file
+
+
+def test_our_lines_and_the_version_may_change() -> None:
+    text = FILE.replace("_version=7", "_version=8").replace("  server n2 127.0.0.3:80 check weight 100 disabled\n", "")
+    assert of_file(text, "n1") == []
+
+
+@pytest.mark.parametrize("old, new", [("# a comment", "# another"), ("maxconn 10", "maxconn 11"), ("127.0.0.1:9 backup", "127.0.0.1:8 backup"),
+                                      ("server keep-1", "server keep-2"), ("server a 127.0.0.1:9\n", "")])
+def test_changed_foreign_bytes_are_seen(old: str, new: str) -> None:
+    assert "foreign" in of_file(FILE.replace(old, new))
+
+
+def test_a_file_without_a_live_line_is_seen() -> None:
+    assert of_file(FILE.replace("n1 127.0.0.2:80 check weight 100", "n1 127.0.0.2:80 check weight 100 disabled")) == ["never empty"]
+    assert of_file(FILE, "n2") == ["steady"]
+
+
+def test_a_file_without_its_backend_is_seen() -> None:
+    assert "foreign" in of_file("global\n")
+
+
+# --- in step
+
+
+def test_in_step_compares_both_with_the_wish() -> None:
+    rows = running(n1=READY, n2=MAINT)
+    assert invariants.out_of_step({"n1": "127.0.0.2:80"}, rows, FILE, OURS) == ""
+    assert "HAProxy runs" in invariants.out_of_step({"n2": "127.0.0.2:80"}, rows, FILE, OURS)
+    assert "HAProxy runs" in invariants.out_of_step({"n1": "127.0.0.2:81"}, rows, FILE, OURS)
+    assert "the file has" in invariants.out_of_step({"n1": "127.0.0.2:80"}, rows, FILE.replace("server n1", "server n3"), OURS)
+
+
+def test_a_violation_is_told_once_a_case(tmp_path: pathlib.Path) -> None:
+    line = Timeline(tmp_path / "timeline.log")
+    for case in ("a", "a", "b"):
+        line.case = case
+        line.violate("steady", "n1", "running")
+    assert [v.case for v in line.violations] == ["a", "b"]
+    assert "VIOLATED" in (tmp_path / "timeline.log").read_text()
+
+
+# --- the matrix and the schedule
+
+
+def test_no_cell_of_the_matrix_is_left_out_silently() -> None:
+    for part in PARTS:
+        for name in NAMES:
+            assert (f"{part}:{name}" in FAULTS) != ((part, name) in NOT_APPLICABLE), f"{part} x {name}"
+    assert len(FAULTS) + len(NOT_APPLICABLE) == len(PARTS) * len(NAMES)
+
+
+def test_the_schedule_follows_from_seed_part_and_fault() -> None:
+    for fault in FAULTS.values():
+        assert schedule(rng_of("1", fault, 1), fault) == schedule(rng_of("1", fault, 1), fault)
+    one = FAULTS["daemon:kill"]
+    assert schedule(rng_of("1", one, 1), one) != schedule(rng_of("2", one, 1), one) != schedule(rng_of("1", one, 2), one)
+
+
+# --- the stream
+
+
+class Kept:
+    """A cluster in memory, which can be away."""
+
+    def __init__(self) -> None:
+        self.objects: dict[tuple[str, str], dict[str, object]] = {}
+        self.away = False
+
+    def put(self, *trees: dict[str, object]) -> None:
+        self._check()
+        self.objects.update({(t["kind"], t["metadata"]["name"]): t for t in trees})  # type: ignore[index,misc]
+
+    def delete(self, *trees: dict[str, object]) -> None:
+        self._check()
+        for tree in trees:
+            self.objects.pop((tree["kind"], tree["metadata"]["name"]), None)  # type: ignore[index,arg-type]
+
+    def _check(self) -> None:
+        if self.away:
+            raise ConnectionRefusedError
+
+
+def played(seed: int, away: range = range(0), floor: int = 1) -> tuple[list[str], Stream, Kept]:
+    cluster = Kept()
+    stream = Stream(seed, cluster, node_ports=(30001, 30002), floor=floor)
+    stream.begin()
+    said = []
+    for i in range(300):
+        cluster.away = i in away
+        said.append(stream.step())
+        assert len(stream.wished()) >= floor
+    assert stream.flush()
+    return said, stream, cluster
+
+
+def test_a_stream_does_the_same_for_the_same_seed_whether_it_can_write_or_not() -> None:
+    said, _, kept = played(1)
+    again, _, late = played(1, away=range(50, 200))
+    assert said == again and kept.objects == late.objects
+    assert played(2)[0] != said
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_a_stream_has_written_is_what_it_knows(seed: int) -> None:
+    _, stream, kept = played(seed, floor=0)
+    nodes = {name: tree for (kind, name), tree in kept.objects.items() if kind == "Node"}
+    assert nodes.keys() == stream.nodes.keys()
+    told = {tuple(e["addresses"]) for (kind, _), tree in kept.objects.items() if kind == "EndpointSlice"
+            for e in tree["endpoints"]}  # type: ignore[union-attr,index]
+    assert told == {(ip,) for ip in stream.pods}
+    stream.settle()
+    assert stream.wished()
+
+
+# --- the proxy
+
+
+@pytest.fixture
+def peer() -> Iterator[int]:
+    """An HTTP server of one answer."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def answer(sock: socket.socket) -> None:
+        with sock, contextlib.suppress(OSError):
+            while b"\r\n\r\n" in (sock.recv(4096) or b""):
+                sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789")
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
+
+    threading.Thread(target=serve, daemon=True).start()
+    yield listener.getsockname()[1]
+    listener.close()
+
+
+@pytest.fixture
+def proxy(peer: int) -> Iterator[Proxy]:
+    made = Proxy("127.0.0.1", peer, seed=1).start()
+    yield made
+    made.stop()
+
+
+def asked(proxy: Proxy, timeout: float = 0.5) -> bytes:
+    with socket.create_connection(("127.0.0.1", proxy.port), 2) as sock:
+        sock.settimeout(timeout)
+        sock.sendall(b"GET / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody")
+        got = b""
+        try:
+            while not got.endswith(b"0123456789"):
+                more = sock.recv(4096)
+                if not more:
+                    break
+                got += more
+        except TimeoutError:
+            got += b"<silence>"
+        return got
+
+
+def test_the_proxy_carries_what_it_gets(proxy: Proxy) -> None:
+    assert asked(proxy, 5).endswith(b"\r\n\r\n0123456789")
+
+
+@pytest.mark.parametrize("step", ["connect", "request", "body", "before-answer"])
+def test_the_proxy_resets_before_the_answer(proxy: Proxy, step: str) -> None:
+    proxy.set(Mode("reset", step=step))
+    with pytest.raises((ConnectionResetError, BrokenPipeError)):
+        asked(proxy, 5)
+    assert proxy.hits["reset"] == 1
+    proxy.calm()
+    assert asked(proxy, 5).endswith(b"0123456789")
+
+
+def test_the_proxy_resets_in_the_middle_of_an_answer(proxy: Proxy) -> None:
+    proxy.set(Mode("reset", step="mid-answer"))
+    with socket.create_connection(("127.0.0.1", proxy.port), 2) as sock, pytest.raises(ConnectionResetError):
+        sock.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        assert sock.recv(20)
+        while sock.recv(4096):
+            pass
+
+
+def test_the_proxy_swallows_and_stays_mute_until_it_forgets(proxy: Proxy) -> None:
+    with socket.create_connection(("127.0.0.1", proxy.port), 2) as sock:
+        proxy.set(Mode("half-open"))
+        sock.settimeout(0.3)
+        sock.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        with pytest.raises(TimeoutError):
+            sock.recv(10)
+        proxy.calm()
+        sock.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        with pytest.raises(TimeoutError):
+            sock.recv(10)
+        assert asked(proxy, 5).endswith(b"0123456789"), "a new connection is well"
+        proxy.forget()
+        sock.settimeout(5)
+        with pytest.raises(ConnectionResetError):
+            sock.recv(10)
+
+
+def test_the_proxy_answers_itself(proxy: Proxy) -> None:
+    proxy.set(Mode("status", status=429, retry_after=2))
+    assert b"HTTP/1.1 429" in asked(proxy) and b"Retry-After: 2" in asked(proxy)
+    proxy.set(Mode("slow"))
+    assert asked(proxy, 0.5) == b"H<silence>"
+    proxy.set(Mode("refuse"))
+    with pytest.raises(ConnectionRefusedError):
+        asked(proxy)
+
+
+def test_garbage_is_none_that_a_client_takes_for_the_answer(proxy: Proxy) -> None:
+    proxy.set(Mode("garbage"))
+    for _ in range(10):
+        try:
+            assert not asked(proxy, 2).endswith(b"0123456789")
+        except ConnectionResetError:
+            pass
