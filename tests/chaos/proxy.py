@@ -13,7 +13,7 @@
     status      HTTP answers of this status, the peer hears nothing
     refuse      nobody listens
 
-Modes other than slow, half-open and refuse hit each request with the chance given. http=False: bytes that cannot be read (TLS, gRPC);
+Modes other than slow, half-open and refuse hit the first request, and each further one with the chance given. http=False: bytes that cannot be read (TLS, gRPC);
 then a chunk stands for a request, and there are no statuses. The order of hits depends on the timing of real processes.
 """
 
@@ -83,6 +83,7 @@ class Proxy:
         self.mode = PASS
         self.hits: collections.Counter[str] = collections.Counter()
         """How often each kind of mode has hit."""
+        self._has_hit = False
         self._links: set[_Link] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.base_events.Server | None = None
@@ -105,7 +106,7 @@ class Proxy:
     def set(self, mode: Mode, cut: bool = False) -> None:
         """cut: connections that are there are reset, so that new ones meet the mode."""
         async def change() -> None:
-            self.mode = mode
+            self.mode, self._has_hit = mode, False
             if mode.kind == "refuse":
                 await self._refuse()
             else:
@@ -164,8 +165,9 @@ class Proxy:
     def _hit(self, kind: str, step: str = "") -> bool:
         """Whether this mode is on and takes this one."""
         mode = self.mode
-        if mode.kind != kind or mode.step != step or self.random.random() >= mode.chance:
+        if mode.kind != kind or mode.step != step or (self._has_hit and self.random.random() >= mode.chance):
             return False
+        self._has_hit = True
         self.hits[kind] += 1
         return True
 
