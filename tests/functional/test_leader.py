@@ -148,6 +148,26 @@ def test_a_leader_that_is_stopped_for_longer_than_its_lease_does_not_write_when_
     assert replicas.asked("a", stopped + 1) != []
 
 
+BEGIN = {"method": "POST", "path": r"/transactions\?version="}
+
+
+def test_a_leader_that_is_stopped_in_the_middle_of_a_transaction_does_not_go_on_with_it(replicas: Replicas) -> None:
+    rig = replicas.rig
+    rig.dataplane.fault({"action": "delay", **BEGIN, "seconds": 2, "times": 1})
+    rig.pods(2)
+    wait_until(lambda: replicas.asked("a")[-1:] and replicas.asked("a")[-1].startswith("POST ") and
+               "/transactions?version=" in replicas.asked("a")[-1], 20, "a transaction is begun")
+    replicas["a"].process.signal(signal.SIGSTOP)
+    stopped = time.time()
+    replicas["b"].wait_log("leading from now on", timeout=TAKEN_OVER)
+    rig.wait_servers(2)
+    replicas["a"].process.signal(signal.SIGCONT)
+    replicas.wait_stands_by("a")
+    rig.pods(2, 3)
+    rig.wait_servers(2, 3)
+    assert replicas.asked("a", stopped) == [], "it is the other one's by now"
+
+
 @pytest.mark.parametrize("loss", [{"hang": True}, {"status": 503}], ids=["hang", "503"])
 def test_a_leader_that_loses_the_api_stops_before_another_begins(replicas: Replicas, loss: dict[str, Any]) -> None:
     rig = replicas.rig
