@@ -7,7 +7,7 @@ void rawcfg_line_init(struct rawcfg_line *l)
 {
     l->count = 0;
     l->broken = false;
-    buf_init(&l->text, 0);
+    buf_init_secret(&l->text, 0); /* the whole of haproxy.cfg passes through it */
 }
 
 void rawcfg_line_fini(struct rawcfg_line *l)

@@ -326,7 +326,8 @@ struct http_request *http_start(struct http *http, const struct http_endpoint *e
     q->unix_socket = mem_strdup(endpoint->unix_socket);
     q->server_not_after_s = endpoint->server_not_after_s;
     snprintf(q->method, sizeof(q->method), "%s", options->method);
-    buf_init(&q->body, options->max_body_bytes != 0 ? options->max_body_bytes : DEFAULT_MAX_BODY_BYTES);
+    /* haproxy.cfg holds the passwords of its userlists, and some servers repeat a wrong one. */
+    buf_init_secret(&q->body, options->max_body_bytes != 0 ? options->max_body_bytes : DEFAULT_MAX_BODY_BYTES);
     LIST_INSERT_HEAD(&http->requests, q, entry);
     curl_easy_setopt(easy, CURLOPT_USERAGENT, http->user_agent);
     set_connection(q, endpoint, options);

@@ -17,7 +17,7 @@ from tests.harness.certificates import Authority, Pair
 from tests.harness.daemon import Daemon
 from tests.harness.process import wait_until
 
-from .rig import Rig
+from .rig import TEMPLATE, Rig
 from .wrapped import plain, root_only, start_in
 
 
@@ -36,6 +36,7 @@ class Secrets:
     """One generation of them all."""
 
     def __init__(self, name: str, key: Pair, variable: str = ""):
+        self.name = name
         self.variable = variable or f"Var-{name}-w4tersnake"
         self.token, self.password, self.kube = (f"{kind}-{name}-{word}" for kind, word in
                                                 (("Tok", "dr4gonfly"), ("Pass", "k1ngfisher"), ("Kube", "s4lamander")))
@@ -44,8 +45,12 @@ class Secrets:
     def forms(self) -> dict[str, bytes]:
         kinds = {"variable": login_forms("hermes", self.variable), "token": {"text": self.token.encode()},
                  "line": login_forms("iris", self.password), "kube token": {"text": self.kube.encode()},
-                 "client key": key_forms(self.key.key.read_text())}
+                 "client key": key_forms(self.key.key.read_text()), "haproxy.cfg": {"text": f"File-{self.name}-0ctopus".encode()}}
         return {f"{kind}, {form}": needle for kind, forms in kinds.items() for form, needle in forms.items()}
+
+
+# haproxy.cfg has passwords, too: the daemon reads all of it.
+CONFIG = TEMPLATE.replace("  user admin insecure-password adminpwd\n", "  user admin insecure-password adminpwd\n  user zeus insecure-password File-first-0ctopus\n")
 
 
 class World:
@@ -55,7 +60,7 @@ class World:
         self.home = home
         self.ca = Authority(home / "pki")
         server = self.ca.server()
-        self.rig = Rig(home, haproxies=3, tls=(server.certificate, server.key), ca=self.ca.certificate, client_ca=self.ca.certificate, token="unused")
+        self.rig = Rig(home, CONFIG, haproxies=3, tls=(server.certificate, server.key), ca=self.ca.certificate, client_ca=self.ca.certificate, token="unused")
         self.variables, self.by_token, self.by_line = (pair.dataplane for pair in self.rig.pairs)
         self.by_line.serve_tls(server, self.ca.certificate, self.ca.client("harness"))
         self.inline = self.ca.client("inline")
@@ -133,6 +138,8 @@ def test_secrets_are_nowhere_but_in_memory_and_there_only_the_current_ones(world
     world.serve(second)
     for dataplane in (world.variables, world.by_token, world.by_line):
         dataplane.restart()
+    for pair in rig.pairs:
+        pair.hand_edit(pair.dataplane.file().replace("File-first-", "File-second-"))
     rig.kube.tokens(**{second.kube: "admin"})
     rig.kube.disconnect(how="reset")
     rig.pods(1, 2, 3)
