@@ -9,7 +9,7 @@ floor, since what is kept for good is there at the quietest moment, too. A leak 
 the last above the first by more than the tolerance. Only fds, child processes and anonymous memory can fail so.
 
 A run that does not reach the twelfth minute looks at its last two thirds instead and says so; memory that finds its size looks
-like a leak there, so its tolerance is FORGIVING times as wide.
+like a leak there, so it may grow by FORGIVING times the tolerance.
 
 Beside that these fail: a daemon that ends by itself, that is not in step after the last change, or that leaves a transaction open.
 No time is asserted: latencies are told, those of the first third beside those of the last.
@@ -26,7 +26,7 @@ from .sampler import Sample
 WARM_UP_S = 600.0
 # So much must be left after the warm-up.
 AT_LEAST_S = 120.0
-FORGIVING = 16
+FORGIVING = 4
 # Medians of so many groups stand for all samples: the pairs of slopes grow with the square.
 POINTS = 400
 
@@ -67,6 +67,8 @@ class Trend:
     """Of the line, from the begin of the window to its end."""
     floors: tuple[float, ...]
     tolerance: float
+    limit: float
+    """Of the floors, before they count as a leak: the tolerance, or more in a run that did not reach the tenth minute."""
 
     @property
     def flat(self) -> bool:
@@ -75,7 +77,7 @@ class Trend:
     @property
     def leaks(self) -> bool:
         rising = len(self.floors) == 4 and all(b > a for a, b in zip(self.floors, self.floors[1:]))
-        return self.rule.fails and rising and self.floors[-1] - self.floors[0] > self.tolerance
+        return self.rule.fails and rising and self.floors[-1] - self.floors[0] > self.limit
 
 
 def window(end: float) -> Window:
@@ -106,14 +108,13 @@ def trend(rule: Rule, samples: Sequence[Sample], w: Window) -> Trend:
     points = [(one.at, float(getattr(one, rule.field))) for one in samples if w.begin <= one.at <= w.end]
     quarters = [quarter for quarter in parts(points, w.begin, w.end, 4) if quarter]
     if not quarters:
-        return Trend(rule, 0, 0, 0, 0, (), rule.tolerance)
+        return Trend(rule, 0, 0, 0, 0, (), rule.tolerance, rule.tolerance)
     first = statistics.median(quarters[0])
     tolerance = max(rule.tolerance, rule.share * first)
-    if not w.warm and rule.share:
-        tolerance *= FORGIVING
+    limit = tolerance if w.warm or not rule.share else rule.tolerance * FORGIVING
     by_second = slope(points)
     return Trend(rule, first, statistics.median(quarters[-1]), by_second * 3600, by_second * (w.end - w.begin),
-                 tuple(min(quarter) for quarter in quarters), tolerance)
+                 tuple(min(quarter) for quarter in quarters), tolerance, limit)
 
 
 def trends(samples: Sequence[Sample], w: Window) -> list[Trend]:
