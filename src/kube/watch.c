@@ -9,7 +9,8 @@
 #include "kube/watch_rules.h"
 
 #define BACKOFF_BASE_MS 800
-#define BACKOFF_CAP_MS 30000
+#define BACKOFF_CAP_MS 8000
+#define LASTING_MS 10000 /* a watch that lived this long ends an outage, even where nothing happened */
 #define BACKOFF_MIN_MS 50
 
 /* ---- requests ---- */
@@ -177,6 +178,8 @@ static unsigned end_request(struct watch *w, enum watch_trouble t, const struct 
     unsigned actions = w->state == WATCH_WATCHING ? WATCH_ENDED : WATCH_REPLACE_ABORT;
     if (e == NULL || e->type < WATCH_EVENT_PAGE)
         actions |= WATCH_CANCEL;
+    if (w->state == WATCH_WATCHING && w->answered_ms != 0 && now_ms >= w->answered_ms + LASTING_MS)
+        backoff_reset(&w->backoff);
     explain(w, t, e != NULL ? e->detail : NULL);
     if (e != NULL && e->type == WATCH_EVENT_ANSWER) {
         note_refusal(w, t == TROUBLE_FORBIDDEN || t == TROUBLE_NOT_FOUND ? e->status : 0, now_ms);

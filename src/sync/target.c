@@ -11,6 +11,17 @@
 #define REPEAT_LOG_MS 60000
 #define REPEAT_WITHHELD_MS 3600000
 #define REJECTED_PAUSE_MS 1000
+#define HARMLESS_PAUSE_MS 8000
+
+void target_pause(struct target *t, bool harmless, int64_t at_least_ms)
+{
+    uint64_t wait_ms = backoff_next_ms(&t->backoff);
+    if (harmless && wait_ms > HARMLESS_PAUSE_MS)
+        wait_ms = HARMLESS_PAUSE_MS;
+    if (at_least_ms > (int64_t)wait_ms)
+        wait_ms = (uint64_t)at_least_ms;
+    t->wait_until_ms = clock_mono_ms() + wait_ms;
+}
 
 void target_write_not_before(struct target *t, uint64_t when_ms)
 {

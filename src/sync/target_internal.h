@@ -197,6 +197,10 @@ void target_step(struct target *t);
  * that never rests does not set the pace. */
 bool target_renew_credentials(struct target *t);
 
+/* Nothing is sent for a while. harmless: what failed has written nothing for sure, so that trying again costs HAProxy nothing,
+ * and what is mended is soon noticed. */
+void target_pause(struct target *t, bool harmless, int64_t at_least_ms);
+
 /* Unless it waits for longer already. */
 void target_write_not_before(struct target *t, uint64_t when_ms);
 void slot_write_not_before(struct slot *s, uint64_t when_ms);

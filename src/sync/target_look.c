@@ -38,7 +38,7 @@ static void observe_failed(struct target *t, const struct error *err)
         err);
     if (err->kind == ERROR_AUTH && target_renew_credentials(t))
         return;
-    t->wait_until_ms = clock_mono_ms() + backoff_next_ms(&t->backoff);
+    target_pause(t, true, -1);
 }
 
 /* A failed reload that nobody told us of: a stranger's, or one before our start. After a hand edit, too, the API answers

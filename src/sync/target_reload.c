@@ -129,7 +129,7 @@ static void history_failed(struct target *t, const struct error *err)
     }
     if (may_pass && ++t->history_failures < HISTORY_FAILURES_MAX) {
         target_problem(t, "cannot read the list of reloads", err);
-        t->wait_until_ms = clock_mono_ms() + backoff_next_ms(&t->backoff);
+        target_pause(t, true, -1);
         return;
     }
     unconfirmed(t, err->message);

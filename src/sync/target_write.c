@@ -147,10 +147,7 @@ static void rejected(struct target *t, const struct error *err)
 
 static void wait_after(struct target *t, const struct write_failure *f, const char *what)
 {
-    uint64_t wait_ms = backoff_next_ms(&t->backoff);
-    if (f->retry_after_ms > (int64_t)wait_ms)
-        wait_ms = (uint64_t)f->retry_after_ms;
-    t->wait_until_ms = clock_mono_ms() + wait_ms;
+    target_pause(t, f->result != TXN_UNKNOWN, f->retry_after_ms);
     t->write_failing = true;
     target_problem(t, what, f->error);
 }

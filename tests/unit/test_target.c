@@ -242,7 +242,9 @@ START_TEST(each_ending_again_and_again)
     fault(always);
     wish("n2", "event");
     pass(10 * MINUTES_MS);
-    ck_assert_msg(count('B') <= 110, "%s: %u transactions in ten minutes", endings[_i].name, count('B'));
+    /* What was certainly not committed costs HAProxy nothing, so it is tried more often. */
+    unsigned most = str_eq(endings[_i].result, "unavailable") ? 220 : 110;
+    ck_assert_msg(count('B') <= most, "%s: %u transactions in ten minutes", endings[_i].name, count('B'));
     ck_assert_msg(count('B') >= 3, "%s: given up", endings[_i].name);
     ck_assert_msg(!in_sync(), "%s: in sync", endings[_i].name);
     mend();
@@ -268,10 +270,10 @@ START_TEST(reading_that_fails_backs_off)
         assert_ready(false, statuses[i / 4] == 401 ? "refused the credentials" : "cannot read HAProxy's configuration");
         buf_clear(&w.trace);
         pass(10 * MINUTES_MS);
-        ck_assert_uint_le(count('R'), 140); /* up to 15 s apart */
-        ck_assert_uint_ge(count('R'), 40);
+        ck_assert_uint_le(count('R'), 220); /* up to 8 s apart */
+        ck_assert_uint_ge(count('R'), 75);
         mend();
-        pass(15000);
+        pass(8000);
         assert_settled("n1");
         ck_assert(logged("trouble is over"));
     }

@@ -372,7 +372,7 @@ START_TEST(backoff_doubles_up_to_its_cap)
         }
     }
     for (int i = 0; i < 10; i++) {
-        uint64_t cap = i < 6 ? 800u << i : 30000;
+        uint64_t cap = i < 4 ? 800u << i : 8000;
         ck_assert_msg(longest[i] <= cap && longest[i] > cap / 2, "wait %d: at most %llu of %llu", i,
                       (unsigned long long)longest[i], (unsigned long long)cap);
     }
@@ -387,6 +387,22 @@ static void fail_five_times(void)
     }
     ck_assert_uint_eq(w.backoff.attempts, 5);
 }
+
+/* Of a resource that hardly ever changes, too, the next outage begins with short waits. */
+START_TEST(backoff_goes_back_after_a_watch_that_lasted)
+{
+    go_to(AT_OPENING_WATCH);
+    fail_five_times();
+    feed_head();
+    now += 9999;
+    feed_type(WATCH_EVENT_CLOSED);
+    ck_assert_uint_ge(w.backoff.attempts, 5);
+    feed_head();
+    now += 10000;
+    feed_type(WATCH_EVENT_LOST);
+    ck_assert_uint_le(w.backoff.attempts, 1);
+}
+END_TEST
 
 START_TEST(backoff_goes_back_after_news_only)
 {
@@ -1153,6 +1169,7 @@ int main(void)
     tcase_add_checked_fixture(t, NULL, tear_down);
     tcase_add_test(t, backoff_doubles_up_to_its_cap);
     tcase_add_test(t, backoff_goes_back_after_news_only);
+    tcase_add_test(t, backoff_goes_back_after_a_watch_that_lasted);
     tcase_add_test(t, backoff_does_not_go_back_after_a_list);
     tcase_add_test(t, a_bookmark_after_a_while_is_progress_even_where_nothing_moved);
     tcase_add_test(t, retry_after_is_honoured_in_both_forms);
