@@ -306,10 +306,7 @@ void exec_plugin_refused(struct exec_plugin *p)
 {
     if (!p->answered)
         return;
-    p->waited_for = true;
-    if (p->refused)
-        return;
-    p->refused = true;
+    p->waited_for = p->refused = true;
     run(p);
 }
 

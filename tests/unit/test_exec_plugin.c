@@ -34,8 +34,11 @@ static unsigned told;
 
 /* Each run adds a line to "runs"; it waits while there is a file "wait", then prints "answer" and "said", and exits with "status".
  * "two" comes of two at a time. */
-static char script[] = "cd \"$D\"; mkdir lock || touch two; echo run >>runs; while [ -e wait ]; do sleep 0.01; done; "
-                       "env >environment; cat answer; cat said >&2; status=$(cat status); rmdir lock; exit $status";
+static char script[] =
+    "cd \"$D\"; { [ -e lock ] && kill -0 \"$(cat lock)\" && touch two; } 2>/dev/null; echo $$ >lock; echo run >>runs; "
+    "while [ -e wait ]; do sleep 0.01; done; env >environment; cat answer; cat said >&2; status=$(cat status); rm "
+    "lock; "
+    "exit $status";
 static char shell[] = "sh", dash_c[] = "-c", version[] = V1, server[] = "https://10.0.0.1",
             *args[] = {dash_c, script, NULL};
 static char *env[3];
@@ -96,8 +99,8 @@ static void answer_with(const char *status)
     write_file("said", "");
 }
 
-/* Of a token that expires so many seconds from now; the format has no fractions. */
-static void answer_token(const char *token, int seconds)
+/* Of a token that expires so many seconds from now; the format has no fractions. When that is, in ms since the Unix epoch. */
+static uint64_t answer_token(const char *token, int seconds)
 {
     time_t at = (time_t)(clock_wall_ms() / 1000) + seconds;
     struct tm tm;
@@ -106,6 +109,7 @@ static void answer_token(const char *token, int seconds)
     strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
     cleanup(mem_free_ptr) char *status = mem_printf("\"token\":\"%s\",\"expirationTimestamp\":\"%s\"", token, text);
     answer_with(status);
+    return (uint64_t)at * 1000;
 }
 
 static void answer_fails(const char *said)
@@ -162,6 +166,12 @@ static const char *use(void)
     return copy;
 }
 
+/* It fails so, perhaps for the second time already: a slow machine may be past the pause. */
+static bool fails_saying(const char *says)
+{
+    return use() == NULL && strstr(err.message, says) != NULL;
+}
+
 static char *ready_line(bool good)
 {
     struct buf b;
@@ -214,7 +224,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    static const char *const names[] = {"log", "runs", "answer", "said", "status", "environment", "wait"};
+    static const char *const names[] = {"log", "runs", "answer", "said", "status", "environment", "wait", "lock"};
     exec_plugin_free(plugin);
     tls_files_free(tls);
     timer_fini(&tick);
@@ -226,8 +236,6 @@ static void tear_down(void)
         cleanup(mem_free_ptr) char *path = in_directory(names[i]);
         unlink(path);
     }
-    cleanup(mem_free_ptr) char *lock = in_directory("lock");
-    rmdir(lock);
     ck_assert_int_eq(rmdir(directory), 0);
     close(log_to_file.fd);
     free(env[0]);
@@ -303,16 +311,15 @@ END_TEST
 /* As gke-gcloud-auth-plugin and others: the same answer until it has expired. */
 START_TEST(one_that_keeps_its_answer_is_not_run_over_and_over)
 {
-    answer_token("one", 3);
+    uint64_t expires_ms = answer_token("one", 3);
     use();
     await(told > 0);
     await(runs() == 2);
-    for (int i = 0; i < 100; i++)
-        turn();
-    ck_assert_uint_eq(runs(), 2);
+    ck_assert_uint_lt(clock_wall_ms(), expires_ms);
+    await(runs() == 3);
+    ck_assert_uint_ge(clock_wall_ms(), expires_ms);
     answer_token("two", 600);
     await(str_eq(use(), "two"));
-    ck_assert_uint_eq(runs(), 3);
 }
 END_TEST
 
@@ -369,7 +376,7 @@ START_TEST(refused_ones_are_tried_again_when_it_fails)
     answer_fails("no luck");
     exec_plugin_refused(plugin);
     await(told == 2);
-    ck_assert_str_eq(use(), "one");
+    await(str_eq(use(), "one"));
     assert_ready(false, ": the server refuses them; the credential plugin sh: exit status 3; it says: no luck");
     answer_with("\"token\":\"two\"");
     await(str_eq(use(), "two"));
@@ -381,7 +388,7 @@ END_TEST
 START_TEST(refused_each_time_the_pauses_grow)
 {
     exec_plugin_free(plugin);
-    make_plugin(0, 200);
+    make_plugin(0, 600);
     answer_with("\"token\":\"one\"");
     use();
     await(told == 1);
@@ -392,7 +399,7 @@ START_TEST(refused_each_time_the_pauses_grow)
         await(told == n);
     }
     ck_assert_uint_eq(runs(), 4);
-    ck_assert_uint_ge(clock_mono_ms() - began_ms, 3 * 200);
+    ck_assert_uint_ge(clock_mono_ms() - began_ms, 3 * 600);
 }
 END_TEST
 
@@ -423,8 +430,7 @@ START_TEST(failures_are_said_and_it_is_run_again)
     write_file("status", failures[_i].status);
     ck_assert_ptr_null(use());
     await(told == 1);
-    ck_assert_ptr_null(use());
-    ck_assert_msg(strstr(err.message, failures[_i].says) != NULL, "%s", err.message);
+    await(fails_saying(failures[_i].says));
     ck_assert_msg(str_has_prefix(err.message, "the credential plugin sh"), "%s", err.message);
     ck_assert_msg(strstr(err.message, "; run again in ") != NULL, "%s", err.message);
     assert_ready(false, failures[_i].says);
@@ -435,6 +441,10 @@ START_TEST(failures_are_said_and_it_is_run_again)
     await(str_eq(use(), "one"));
     assert_ready(true, ": there\n");
     ck_assert_uint_eq(times_logged("no Kubernetes credentials from the plugin"), 1);
+    answer_fails("again"); /* the pauses begin anew, and it is said again */
+    exec_plugin_refused(plugin);
+    await(times_logged("no Kubernetes credentials from the plugin") == 2);
+    ck_assert_uint_eq(times_logged("again_in_ms=20 "), 2);
 }
 END_TEST
 
@@ -477,10 +487,7 @@ START_TEST(one_that_hangs_is_ended)
     answer_with("\"token\":\"one\"");
     ck_assert_ptr_null(use());
     await(told == 1);
-    ck_assert_ptr_null(use());
-    ck_assert_ptr_nonnull(strstr(err.message, "the credential plugin sh: no end after 0.15 s; run again in "));
-    cleanup(mem_free_ptr) char *lock = in_directory("lock");
-    rmdir(lock); /* it could not do so itself */
+    await(fails_saying("the credential plugin sh: no end after 0.15 s; run again in "));
     exec_plugin_free(plugin);
     plugin = NULL;
     while (waitpid(-1, NULL, WNOHANG) > 0)
@@ -560,7 +567,7 @@ START_TEST(client_certificates)
     exec_plugin_refused(plugin);
     await(told == 2);
     assert_ready(false, "key");
-    ck_assert_str_eq(use(), "(certificate)"); /* nothing of an answer that is of no use */
+    await(str_eq(use(), "(certificate)")); /* nothing of an answer that is of no use */
     ck_assert_str_eq(tls_files_current(tls)->key_pem, key_pem);
     answer_pair(other_cert, other_pem, "\"token\":\"t\",");
     await(str_eq(use(), "t"));
