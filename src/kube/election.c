@@ -209,7 +209,7 @@ static void on_lease(struct election *e, const struct buf *body)
 static void on_refusal(struct election *e, const struct http_response *r)
 {
     cleanup(kube_event_fini) struct kube_event status = {0};
-    struct error err;
+    struct error err = {0};
     kube_decode_status(buf_str(r->body), r->body->len, &status);
     int64_t retry_after_ms = http_response_retry_after_ms(r);
     if (retry_after_ms < 0 && status.retry_after_seconds >= 0)

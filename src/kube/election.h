@@ -26,8 +26,8 @@ struct election_options {
     const char *identity; /* of this replica: no other has it, ever */
 };
 
+/* From the loop, never from inside a call of ours. Any function below may be called from them, except election_free. */
 struct election_callbacks {
-    /* From the loop, never from inside a call of ours. */
     void (*elected)(void *arg); /* from now on it may act */
     void (*deposed)(
         void *arg); /* it may not any more: the lease could not be renewed in time, or somebody else has it */
@@ -48,11 +48,12 @@ void election_poke(struct election *e);
  * from when it was sent, is younger than the renew deadline (10 s). False before `elected` and after `deposed`. */
 bool election_may_act(const struct election *e);
 
-/* As that, for taking back what was begun (an open transaction): as long as nobody else can have the lease (15 s). */
+/* As that, for taking back what was begun (an open transaction): as long as nobody else can have the lease (15 s, less one
+ * for what is under way). */
 bool election_may_clean_up(const struct election *e);
 
 /* The last step of a clean stop, after the last write: gives the Lease up (empty holder, 1 s), where it is ours; then, and at the latest after
- * 1 s, calls done once (perhaps at once). No other callback comes after this call. */
+ * 1 s, calls done once (perhaps at once), from where election_free may be called. No other callback comes after this call. */
 void election_release(struct election *e, void (*done)(void *arg), void *arg);
 
 const char *election_holder(const struct election *e);  /* as last seen; "" where nobody has it; NULL: not known yet */
