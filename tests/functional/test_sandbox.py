@@ -92,14 +92,13 @@ def test_no_call_is_refused_on_the_way(two: Rig) -> None:
 
 
 def test_process_is_closed_to_others_with_and_without_the_filter(rig: Rig) -> None:
-    """No core dump, and /proc/PID is root's; what it tells of itself is told all the same."""
+    """What it tells of itself is told all the same. (test_nobody.py sees that /proc/PID is root's.)"""
     rig.start()
     rig.wait_in_sync()
     proc = pathlib.Path(f"/proc/{rig.daemon.pid}")
     limits = (proc / "limits").read_text()
     assert re.search(r"^Max core file size +0 +0 ", limits, re.M), limits
     assert re.search(r"^NoNewPrivs:\s+1$", (proc / "status").read_text(), re.M)
-    assert (proc / "environ").stat().st_uid == 0
     assert rig.daemon.metrics().sum("process_open_fds") > 3
 
 
@@ -120,7 +119,6 @@ def test_plugin_and_filter_do_not_go_together(tmp_path: pathlib.Path, command: l
     assert "get-token" in done.stderr and "SECCOMP=false" in done.stderr
 
 
-@root_only
 def test_kernel_that_takes_no_filter(tmp_path: pathlib.Path) -> None:
     """Played by a filter that refuses seccomp(2), as a container's own profile may."""
     program = ("import ctypes, os, sys; s = ctypes.CDLL('libseccomp.so.2'); s.seccomp_init.restype = ctypes.c_void_p; "

@@ -18,7 +18,7 @@ from tests.harness.daemon import Daemon
 from tests.harness.process import wait_until
 
 from .rig import TEMPLATE, Rig
-from .wrapped import plain, root_only, start_in
+from .wrapped import plain, sees_memory, start_in
 
 
 def key_forms(pem: str) -> dict[str, bytes]:
@@ -125,7 +125,7 @@ def all_gone(daemon: Daemon, needles: dict[str, bytes]) -> None:
     wait_until(gone, 20, "what was replaced to be nowhere in memory", interval=0.5)
 
 
-@root_only
+@sees_memory
 @pytest.mark.parametrize("by", ["variable", "file"])
 def test_secrets_are_nowhere_but_in_memory_and_there_only_the_current_ones(world: World, by: str) -> None:
     rig, first = world.rig, world.first
@@ -153,7 +153,7 @@ def test_secrets_are_nowhere_but_in_memory_and_there_only_the_current_ones(world
     assert "PRIVATE KEY" not in text
 
 
-@root_only
+@sees_memory
 def test_watches_that_go_on_keep_one_copy_of_the_token_they_began_with_and_not_for_longer(world: World) -> None:
     """libcurl keeps the text of a request over TLS in the buffer that it was sent from, until the request ends: nobody but libcurl can
     reach that. It is the only place."""

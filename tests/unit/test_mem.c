@@ -38,6 +38,16 @@ START_TEST(plain_free_is_seen_by_this_test)
 }
 END_TEST
 
+START_TEST(wipe_and_free_of_a_text)
+{
+    char *p = mem_strdup(SECRET);
+    uintptr_t at = (uintptr_t)p;
+    mem_wipe_free(p);
+    ck_assert(is_blank_at(at, sizeof(SECRET)));
+    mem_wipe_free(NULL);
+}
+END_TEST
+
 START_TEST(wiping_free)
 {
     char *p = secret_block();
@@ -118,6 +128,7 @@ int main(void)
         puts("SKIPPED: looking at what was freed, which valgrind takes for a defect");
     else {
         tcase_add_test(t, plain_free_is_seen_by_this_test);
+        tcase_add_test(t, wipe_and_free_of_a_text);
         tcase_add_test(t, wiping_free);
         tcase_add_test(t, wiping_realloc);
         tcase_add_test(t, buffer_of_a_secret);
