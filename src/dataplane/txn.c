@@ -12,6 +12,8 @@
 /* A clean-up deletes at most so many; what is left waits for the next one. */
 #define DEAD_MAX 256
 #define HELD_MAX 32
+#define REFUSAL_MAX 4096
+#define ID_TELLING 8 /* a shorter one could be a part of anything; the API's are UUIDs */
 
 void txn_init(struct txn *t)
 {
@@ -76,6 +78,7 @@ void txn_fini(struct txn *t)
     free_ids(&t->held, &t->held_count);
     free(t->id);
     free(t->reload_id);
+    free(t->refusal);
     buf_fini(&t->path);
     txn_init(t);
 }
@@ -202,7 +205,9 @@ static struct txn_action begun(struct txn *t, const struct dataplane_answer *a)
     if (t->abort_wanted)
         return stop(t);
     struct txn_action next = fail(t, a, txn_is_success(a) ? why.message : NULL);
-    return t->result == TXN_LIMIT && !t->cleaned ? list(t) : next;
+    if (a->status == 500 && a->body_len > 0)
+        t->refusal = mem_strndup(a->body, a->body_len < REFUSAL_MAX ? a->body_len : REFUSAL_MAX);
+    return (t->result == TXN_LIMIT && !t->cleaned) || t->refusal != NULL ? list(t) : next;
 }
 
 static struct txn_action changed(struct txn *t, const struct dataplane_answer *a)
@@ -286,6 +291,18 @@ static void collect_dead(struct txn *t, const struct codec_transaction *all, siz
             add_id(&t->dead, &t->dead_count, DEAD_MAX, mem_strdup(all[i].id));
 }
 
+/* A begin whose file cannot be written (a full disk) is refused with 500, and yet leaves a transaction in progress that no commit
+ * of anybody ends; after 20 of them none can be begun any more. The API names that file, and the id is a part of its name. */
+static void collect_refused(struct txn *t, const struct codec_transaction *all, size_t count)
+{
+    free_ids(&t->dead, &t->dead_count);
+    t->next_dead = t->freed = 0;
+    for (size_t i = 0; i < count; i++)
+        if (str_eq(all[i].status, "in_progress") && strlen(all[i].id) >= ID_TELLING &&
+            strstr(t->refusal, all[i].id) != NULL)
+            add_id(&t->dead, &t->dead_count, DEAD_MAX, mem_strdup(all[i].id));
+}
+
 static struct txn_action listed(struct txn *t, const struct dataplane_answer *a)
 {
     struct codec_transaction *all = NULL;
@@ -297,8 +314,11 @@ static struct txn_action listed(struct txn *t, const struct dataplane_answer *a)
     if (!txn_is_success(a) || codec_read_transactions(a->body, a->body_len, &all, &count, &why) != 0)
         return t->cleanup_only ? fail(t, a, txn_is_success(a) ? why.message : NULL)
                                : done(t); /* done: the 429 stands */
-    collect_dead(t, all, count);
-    if (t->dead_count == 0 && !t->cleanup_only)
+    if (t->refusal != NULL)
+        collect_refused(t, all, count);
+    else
+        collect_dead(t, all, count);
+    if (t->refusal == NULL && t->dead_count == 0 && !t->cleanup_only)
         describe_strangers(t, all, count);
     codec_transactions_free(all, count);
     if (t->dead_count > 0)
@@ -332,8 +352,12 @@ static struct txn_action dead_deleted(struct txn *t, const struct dataplane_answ
     bool hopeless = !freed && (a->error != NULL || a->status == 401 || a->status == 403);
     if (t->abort_wanted)
         return stop(t);
+    if (!freed && t->refusal != NULL)
+        add_id(&t->held, &t->held_count, HELD_MAX, mem_strdup(t->dead[t->next_dead]));
     if (!hopeless && ++t->next_dead < t->dead_count)
         return next_dead(t);
+    if (t->refusal != NULL)
+        return done(t);
     if (!t->cleanup_only)
         return t->freed > 0 ? begin(t) : done(t);
     if (!hopeless && t->freed > 0) {
@@ -349,6 +373,7 @@ static void reset(struct txn *t)
     free_ids(&t->dead, &t->dead_count);
     hold(t);
     free(t->reload_id);
+    free(t->refusal);
     struct txn fresh = {.version = -1,
                         .retry_after_ms = -1,
                         .held = t->held,

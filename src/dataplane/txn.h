@@ -34,8 +34,8 @@ enum txn_state {
     TXN_BEGIN,
     TXN_CHANGE,
     TXN_COMMIT,
-    TXN_DELETE,      /* giving ours up */
-    TXN_LIST,        /* after a 429, or at start: looking for failed and outdated ones */
+    TXN_DELETE, /* giving ours up */
+    TXN_LIST, /* after a 429, or at start: looking for failed and outdated ones; after a refused begin: for that one */
     TXN_DELETE_DEAD, /* deleting one of those */
     TXN_DONE,
 };
@@ -75,6 +75,7 @@ struct txn {
     char **held; /* ours from earlier runs that could not be deleted; the next clean-up tries again */
     size_t held_count;
     enum txn_state failed_in; /* the state whose answer decided the result */
+    char *refusal;            /* what the API said to our begin, with a 500; NULL: nothing */
     bool cleaned;             /* the 429 clean-up was done once */
     bool abort_wanted;
     bool cleanup_only;

@@ -243,7 +243,9 @@ START_TEST(each_ending_again_and_again)
     wish("n2", "event");
     pass(10 * MINUTES_MS);
     /* What was certainly not committed costs HAProxy nothing, so it is tried more often. */
-    unsigned most = str_eq(endings[_i].result, "unavailable") ? 220 : 110;
+    bool harmless = str_eq(endings[_i].result, "unavailable") || str_eq(endings[_i].result, "unauthorized") ||
+                    str_eq(endings[_i].result, "limit");
+    unsigned most = harmless ? 220 : 110;
     ck_assert_msg(count('B') <= most, "%s: %u transactions in ten minutes", endings[_i].name, count('B'));
     ck_assert_msg(count('B') >= 3, "%s: given up", endings[_i].name);
     ck_assert_msg(!in_sync(), "%s: in sync", endings[_i].name);

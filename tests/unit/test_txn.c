@@ -204,6 +204,63 @@ START_TEST(a_commit_is_known_by_its_version_or_its_body)
 }
 END_TEST
 
+/* ---- a begin that is refused, and yet begun ---- */
+
+static const char with_it[] =
+    "[{\"id\":\"aaaa-bbbb\",\"status\":\"in_progress\"},{\"id\":\"cfg\",\"status\":\"in_progress\"},"
+    "{\"id\":\"cccc-dddd\",\"status\":\"in_progress\"},{\"id\":\"eeee-ffff\",\"status\":\"failed\"}]";
+
+/* Script, list, what is sent. The result is that of the begin in any case. */
+static const struct {
+    const char *script, *list, *trace;
+    size_t held;
+} refusals[] = {
+    {"full 200 204", with_it, "BLX", 0},
+    {"full 200 404", with_it, "BLX", 0},
+    {"full 200 500", with_it, "BLX", 1},
+    {"full 200 lost", with_it, "BLX", 1},
+    {"full 200", "[]", "BL", 0},
+    {"full 200", "[{\"id\":\"cccc-dddd\",\"status\":\"in_progress\"}]", "BL", 0},
+    {"full 200", "[{\"id\":\"aaaa-bbbb\",\"status\":\"failed\"}]", "BL", 0},
+    {"full 500", with_it, "BL", 0},
+    {"full html", with_it, "BL", 0},
+    {"full lost", with_it, "BL", 0},
+};
+
+START_TEST(what_a_refused_begin_leaves_is_deleted)
+{
+    char trace[LONGEST] = "";
+    struct txn t;
+    txn_init(&t);
+    play(&t, txn_start(&t, 7, make_steps(1), 1), refusals[_i].script, refusals[_i].list, trace);
+    ck_assert_str_eq(trace, refusals[_i].trace);
+    ck_assert_int_eq(t.result, TXN_UNAVAILABLE);
+    ck_assert_uint_eq(t.held_count, refusals[_i].held);
+    ck_assert_msg(strstr(t.error.message, "no space left") != NULL, "%s", t.error.message);
+    ck_assert_int_eq(t.failed_in, TXN_BEGIN);
+    trace[0] = '\0';
+    play(&t, txn_start(&t, 7, make_steps(1), 1), "201 202 202", with_it, trace);
+    ck_assert_str_eq(trace, "BCK");
+    ck_assert_int_eq(t.result, TXN_COMMITTED);
+    txn_fini(&t);
+}
+END_TEST
+
+START_TEST(a_stop_while_that_is_looked_for)
+{
+    static const struct {
+        const char *script, *trace;
+    } stops[] = {{"!full", "B"}, {"full !200", "BL"}, {"full 200 !204", "BLX"}};
+    char trace[LONGEST] = "";
+    struct txn t;
+    txn_init(&t);
+    play(&t, txn_start(&t, 7, make_steps(1), 1), stops[_i].script, with_it, trace);
+    ck_assert_str_eq(trace, stops[_i].trace);
+    ck_assert_int_eq(t.result, TXN_ABORTED);
+    txn_fini(&t);
+}
+END_TEST
+
 /* ---- 429 ---- */
 
 START_TEST(strangers_are_named_and_left_alone)
@@ -414,6 +471,8 @@ int main(void)
     tcase_add_test(t, an_empty_commit_has_no_change);
     tcase_add_test(t, a_commit_is_known_by_its_version_or_its_body);
     tcase_add_test(t, strangers_are_named_and_left_alone);
+    tcase_add_loop_test(t, what_a_refused_begin_leaves_is_deleted, 0, array_len(refusals));
+    tcase_add_loop_test(t, a_stop_while_that_is_looked_for, 0, 3);
     tcase_add_test(t, ours_that_stayed_behind_are_deleted_at_the_next_429);
     tcase_add_test(t, what_is_dead_twice_is_deleted_once);
     tcase_add_test(t, what_was_deleted_later_is_forgotten);

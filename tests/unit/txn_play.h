@@ -57,7 +57,7 @@ static inline void fill_body(struct reply *r, char request, const char *list)
 }
 
 /* "202", "409", "400v0" (version 0), "429r3" (Retry-After 3 s), "lost", "refused", "nocred", "html" (a 200 of something
- * else); "!" in front: the abort comes while it is awaited. */
+ * else), "full" (a 500 that names a file of transaction aaaa-bbbb); "!" in front: the abort comes while it is awaited. */
 static inline void make_reply(struct reply *r, const char *word, char request, const char *list)
 {
     *r = (struct reply){.a = {.body = "", .version = 7, .retry_after_ms = -1, .progress = HTTP_ANSWERED}};
@@ -71,7 +71,12 @@ static inline void make_reply(struct reply *r, const char *word, char request, c
         r->a.error = &r->error;
         return;
     }
-    if (str_eq(word, "html")) {
+    if (str_eq(word, "full")) {
+        r->a.status = 500;
+        r->a.body =
+            "{\"code\":500,\"message\":\"write /tmp/haproxy/haproxy.cfg.aaaa-bbbb3141: no space left on device\"}";
+        snprintf(r->a.excerpt, sizeof(r->a.excerpt), "no space left on device");
+    } else if (str_eq(word, "html")) {
         r->a.status = 200;
         r->a.version = -1;
         r->a.body = "<html>please log in</html>";
