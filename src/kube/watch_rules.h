@@ -8,27 +8,27 @@
 #include "kube/watch.h"
 
 enum watch_trouble {
-    TROUBLE_UNREACHABLE,  /* ended before an answer began */
+    TROUBLE_UNREACHABLE,    /* ended before an answer began */
     TROUBLE_NO_CREDENTIALS, /* nothing was sent: the credential plugin has not given any yet */
-    TROUBLE_NO_ANSWER,    /* hanging before headers */
-    TROUBLE_NOT_JSON,     /* 200 with another content type */
-    TROUBLE_CLOSED,       /* the server ended the stream, as it may */
-    TROUBLE_LOST,         /* the connection broke in the middle */
-    TROUBLE_SILENT,       /* half-open, or stuck in the middle of a list */
-    TROUBLE_MUTE,         /* answered, and then not one byte: half-open again, or our version is from a lost future */
-    TROUBLE_OVERDUE,      /* alive, but past the time that we asked for */
-    TROUBLE_GARBLED,      /* cannot be split or decoded; truncated */
-    TROUBLE_EXPIRED,      /* 410, both forms */
-    TROUBLE_TOO_LARGE,    /* 504 with the cause ResourceVersionTooLarge: the server went back in time */
-    TROUBLE_THROTTLED,    /* 429, both forms */
-    TROUBLE_UNAUTHORIZED, /* 401 */
-    TROUBLE_FORBIDDEN,    /* 403 */
-    TROUBLE_NOT_FOUND,    /* 404 */
-    TROUBLE_BAD_REQUEST,  /* 400, 422: how a server refuses streaming lists, or our version */
-    TROUBLE_SERVER_ERROR, /* 500 */
-    TROUBLE_OTHER_ANSWER, /* 3xx (never followed), 502, 503, ... */
-    TROUBLE_STREAM_500,   /* in the stream: also how a server over an old etcd refuses streaming lists */
-    TROUBLE_STREAM_OTHER, /* in the stream */
+    TROUBLE_NO_ANSWER,      /* hanging before headers */
+    TROUBLE_NOT_JSON,       /* 200 with another content type */
+    TROUBLE_CLOSED,         /* the server ended the stream, as it may */
+    TROUBLE_LOST,           /* the connection broke in the middle */
+    TROUBLE_SILENT,         /* half-open, or stuck in the middle of a list */
+    TROUBLE_MUTE,           /* answered, and then not one byte: half-open again, or our version is from a lost future */
+    TROUBLE_OVERDUE,        /* alive, but past the time that we asked for */
+    TROUBLE_GARBLED,        /* cannot be split or decoded; truncated */
+    TROUBLE_EXPIRED,        /* 410, both forms */
+    TROUBLE_TOO_LARGE,      /* 504 with the cause ResourceVersionTooLarge: the server went back in time */
+    TROUBLE_THROTTLED,      /* 429, both forms */
+    TROUBLE_UNAUTHORIZED,   /* 401 */
+    TROUBLE_FORBIDDEN,      /* 403 */
+    TROUBLE_NOT_FOUND,      /* 404 */
+    TROUBLE_BAD_REQUEST,    /* 400, 422: how a server refuses streaming lists, or our version */
+    TROUBLE_SERVER_ERROR,   /* 500 */
+    TROUBLE_OTHER_ANSWER,   /* 3xx (never followed), 502, 503, ... */
+    TROUBLE_STREAM_500,     /* in the stream: also how a server over an old etcd refuses streaming lists */
+    TROUBLE_STREAM_OTHER,   /* in the stream */
     WATCH_TROUBLES
 };
 
