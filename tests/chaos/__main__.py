@@ -138,6 +138,7 @@ class Run:
         planned = self.plan()
         print(f"chaos: seed {' and '.join(self.seeds)}, {sum(len(job['cases']) for job in planned)} cases in {len(planned)} worlds "
               "side by side", flush=True)
+        began = time.monotonic()
         until = time.time() + self.options.time if self.options.time else 0
         started = [self._start(job, until) for job in planned]
         try:
@@ -148,6 +149,7 @@ class Run:
                     process.send_signal(signal.SIGINT)
             for process in started:
                 process.communicate(timeout=60)
+        print(f"played in {time.monotonic() - began:.0f} s")
         return self._report()
 
     def _start(self, job: dict[str, Any], until: float) -> subprocess.Popen[str]:

@@ -210,7 +210,9 @@ class Case:
             line.violate("no spin", f"the daemon used {self.cpu:.0%} of a core while it was struck", "cpu")
         try:
             left = world.open_transactions()
-            if left:
+            if left and not self.fault.may_leave_transactions:
+                line.violate("no leak", f"transactions are open, though we were told of each: {left}", "transactions")
+            elif left:
                 self._make_it_commit()
                 if still := world.open_transactions():
                     line.violate("no leak", f"transactions are open: {still}", "transactions")

@@ -32,7 +32,13 @@ class Fault:
     """How often it has struck so far; None: it strikes by being done."""
     needs: Callable[[], str] = lambda: ""
     """"" or why this machine cannot do it."""
-    unit: str = ""
+
+    @property
+    def may_leave_transactions(self) -> bool:
+        """Who begins one and dies, or never hears its id, leaves it to the next commit of anybody; else it has to be ended by us."""
+        if self.part == "daemon":
+            return self.name in ("kill", "memory", "dns", "fds")
+        return self.part in ("dataplane", "network") and self.name not in (*STATUSES, "reset-connect", "reset-request", "reset-body", "dns")
 
     @property
     def id(self) -> str:
@@ -148,18 +154,24 @@ def _ways_of(part: str, readable: tuple[str, ...], kinds: tuple[str, ...]) -> li
     """readable: kinds of world whose bytes on this way are plain HTTP."""
     found = [_on_way(part, "slow", kinds, lambda rng: Mode("slow"), cut=False),
              _on_way(part, "half-open", kinds, lambda rng: Mode("half-open"), cut=False)]
-    found += [_on_way(part, name, kinds, lambda rng, step=step: Mode("reset", step, chance=rng.choice((0.3, 0.6, 1.0))))
+    found += [_on_way(part, name, kinds, lambda rng, step=step: _some(rng, Mode("reset", step), part))
               for name, step in zip(RESETS, STEPS)]
     if readable:
-        found.append(_on_way(part, "garbage", readable, lambda rng: Mode("garbage", chance=rng.choice((0.3, 0.6, 1.0)))))
-        found += [_on_way(part, name, readable, lambda rng, name=name: _status(name, rng)) for name in STATUSES]
+        found.append(_on_way(part, "garbage", readable, lambda rng: _some(rng, Mode("garbage"), part)))
+        found += [_on_way(part, name, readable, lambda rng, name=name: _some(rng, _status(name, rng), part)) for name in STATUSES]
     return found
 
 
 def _status(name: str, rng: random.Random) -> Mode:
     status = rng.choice((500, 502, 503, 504)) if name == "5xx" else int(name)
     after = rng.choice((0, 1, 2)) if status in (429, 503) else 0
-    return Mode("status", status=status, chance=rng.choice((0.3, 0.6, 1.0)), retry_after=after)
+    return Mode("status", status=status, retry_after=after)
+
+
+def _some(rng: random.Random, mode: Mode, part: str) -> Mode:
+    """Hits all requests or some; of the Data Plane API's, often nothing but writes."""
+    writes = part == "dataplane" and mode.step != "connect" and rng.random() < 0.5
+    return dataclasses.replace(mode, chance=rng.choice((0.2, 0.4, 0.7, 1.0)), writes=writes)
 
 
 # --- the daemon's own pages: clients that misbehave

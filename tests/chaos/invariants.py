@@ -7,7 +7,9 @@ steady        A server that was in rotation when all was in step, and that Kuber
               rotation all the while. No allowance is needed: what is unwanted for a moment is not looked at again until the
               next time that all is in step.
 foreign       The file outside our server lines keeps its bytes; so does the admin state and the place of every server that is
-              not ours. The baseline is taken after the first commit, as the Data Plane API sorts sections with that.
+              not ours. The baseline is taken before the daemon starts, after a commit of our own, as the Data Plane API sorts sections with that.
+no leak       Once all is in step again: no transaction of ours is open (but those whose begin was never answered, which the next commit
+              ends: that is tried), files, threads and children are as at first, memory is bounded, the daemon's end is clean.
 traffic       A connection through HAProxy is answered by one of the places behind the backend, not by nobody and not by the
               backup. Not looked at while HAProxy itself is struck.
 """

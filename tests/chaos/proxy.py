@@ -47,9 +47,12 @@ class Mode:
     status: int = 0
     chance: float = 1.0
     retry_after: int = 0
+    writes: bool = False
+    """Hits no GET: what is begun can go wrong only where reading goes well."""
 
     def __str__(self) -> str:
-        words = [self.kind, self.step, str(self.status or ""), f"chance {self.chance:g}" if self.chance < 1 else ""]
+        words = [self.kind, self.step, str(self.status or ""), f"chance {self.chance:g}" if self.chance < 1 else "",
+                 "of writes" if self.writes else ""]
         return " ".join(word for word in words if word)
 
 
@@ -162,10 +165,12 @@ class Proxy:
         for link in list(self._links):
             link.reset()
 
-    def _hit(self, kind: str, step: str = "") -> bool:
+    def _hit(self, kind: str, step: str = "", head: bytes = b"") -> bool:
         """Whether this mode is on and takes this one."""
         mode = self.mode
         if mode.kind != kind or mode.step != step or (self._has_hit and self.random.random() >= mode.chance):
+            return False
+        if mode.writes and (head[:4] == b"GET " or not head):
             return False
         self._has_hit = True
         self.hits[kind] += 1
@@ -251,22 +256,22 @@ class Proxy:
     async def _send_on(self, link: _Link, first: bytes, second: bytes) -> None:
         assert link.peer
         for step, part in (("request", first[:20]), ("body", first + second[:len(second) // 2])):
-            if self._hit("reset", step):
+            if self._hit("reset", step, first):
                 link.peer.write(part)
                 await link.peer.drain()
                 raise ConnectionResetError(step)
         for step in ("before-answer", "mid-answer"):
-            if self._hit("reset", step):
+            if self._hit("reset", step, first):
                 link.at_answer = step
         link.peer.write(first + second)
         await link.peer.drain()
 
     async def _answered_here(self, link: _Link, head: bytes) -> bool:
-        if self._hit("status"):
+        if self._hit("status", head=head):
             link.client.write(_status_answer(self.mode))
             await link.client.drain()
             return True
-        if self._hit("garbage"):
+        if self._hit("garbage", head=head):
             link.client.write(_garbage(self.random))
             await link.client.drain()
             raise ConnectionResetError("garbage")

@@ -47,7 +47,7 @@ class Sampler:
         self.blind = 0
         self.connections = 0
         self.judging = False
-        """False until the baseline is there."""
+        """False until all is in step for the first time."""
         self.traffic_counts = False
         """False while HAProxy is struck itself."""
         self._steady: set[str] = set()
@@ -75,7 +75,6 @@ class Sampler:
     def take_baseline(self) -> None:
         self._file_baseline = invariants.foreign_text(self.haproxy.config.read_text(), self.ours)
         self._running_baseline = invariants.foreign_servers(read_running(self.haproxy.socket), self.ours)
-        self.judging = True
 
     def checkpoint(self, wished: set[str]) -> None:
         """All is in step: from here on these are to stay, until unwanted()."""

@@ -65,7 +65,7 @@ backend be
   balance roundrobin
   option tcp-check
   default-server inter 2s rise 1 fall 3
-  server keep-1 127.0.0.1:9 disabled
+  server keep-1 127.0.0.1:9 weight 0
   server sorry 127.0.0.1:{sorry} backup
 
 backend other
@@ -198,6 +198,7 @@ class World:
         self.haproxy.start()
         self._ends.callback(self.dataplane.stop)
         self.dataplane.start()
+        self._take_baseline()
         if self.real:
             self._ends.callback(self.real.stop)
             self._start_etcd()
@@ -212,8 +213,14 @@ class World:
         self._ends.callback(self.daemon.kill)
         self.daemon.start()
         self.wait_in_step(30)
-        self.sampler.take_baseline()
+        self.sampler.judging = True
         self._ends.enter_context(_stopping(self.sampler))
+
+    def _take_baseline(self) -> None:
+        """After a first commit of our own, with which the Data Plane API sorts the file, and before the daemon is there."""
+        dataplane = self.dataplane
+        dataplane.follow(dataplane.commit(dataplane.begin()).headers["Reload-ID"])
+        self.sampler.take_baseline()
 
     def stop(self) -> None:
         for part in self.parts.values():
