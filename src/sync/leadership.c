@@ -167,15 +167,17 @@ bool leadership_ready(const struct leadership *l, struct buf *body)
     if (l->election == NULL)
         return true;
     const char *problem = election_problem(l->election), *holder = election_holder(l->election);
+    bool leading = election_may_act(l->election);
     if (problem != NULL)
-        buf_printf(body, "[-]leader election: %s\n", problem);
+        buf_printf(body, "[%c]leader election: %s%s\n", leading ? '+' : '-', leading ? "leading still, but " : "",
+                   problem);
     else if (!l->started)
         buf_add(body, "[+]leader election: no candidate before the caches are synced\n");
-    else if (election_may_act(l->election))
+    else if (leading)
         buf_printf(body, "[+]leader election: leading by lease %s\n", l->lease);
     else if (str_empty(holder))
         buf_printf(body, "[+]leader election: nobody holds lease %s yet\n", l->lease);
     else
         buf_printf(body, "[+]leader election: standing by for %s\n", holder);
-    return problem == NULL;
+    return problem == NULL || leading;
 }

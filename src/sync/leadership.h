@@ -50,7 +50,8 @@ bool leadership_may_take_back(void *l);
 /* After the last write: lets the next one lead at once; done is called once, perhaps at once. */
 void leadership_release(struct leadership *l, void (*done)(void *arg), void *arg);
 
-/* Adds a line where there is an election; false where the Lease cannot be had, so that nobody may be leading. */
+/* Adds a line where there is an election; false where this replica does not lead and the Lease cannot be read or
+ * written, so that perhaps nobody leads. */
 bool leadership_ready(const struct leadership *l, struct buf *body);
 
 #endif
