@@ -31,7 +31,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    static const char *const names[] = {"first", "second", "ca.crt", "token"};
+    static const char *const names[] = {"first", "second", "ca.crt", "token", "namespace"};
     for (size_t i = 0; i < array_len(names); i++) {
         char name[128];
         snprintf(name, sizeof(name), "%s/%s", dir, names[i]);
@@ -546,6 +546,32 @@ START_TEST(from_inside_a_pod)
 }
 END_TEST
 
+/* Nothing but a default comes of it, so that no namespace is no error. */
+START_TEST(the_namespace_of_a_pod)
+{
+    static const struct {
+        const char *text, *namespace; /* NULL: no such file; none */
+    } rows[] = {
+        {NULL, NULL},  {"ingress", "ingress"}, {"ingress\n", "ingress"}, {"ingress\r\n", "ingress"},
+        {"", NULL},    {"\n", NULL},           {"In/gress", NULL},       {"two\nlines", "two"},
+        {"-no", NULL},
+    };
+    static const char *const files[] = {"ca.crt", "token"};
+    cleanup(mem_free_ptr) char *path = mem_printf("%s/namespace", dir);
+    for (size_t i = 0; i < array_len(files); i++) {
+        cleanup(mem_free_ptr) char *file = mem_printf("%s/%s", dir, files[i]);
+        write_file(file, "x");
+    }
+    for (size_t i = 0; i < array_len(rows); i++) {
+        cleanup(kube_access_fini) struct kube_access a;
+        if (rows[i].text != NULL)
+            write_file(path, rows[i].text);
+        ck_assert_int_eq(in_cluster("10.96.0.1", "443", &a, NULL), 0);
+        ck_assert_pstr_eq(a.namespace, rows[i].namespace);
+    }
+}
+END_TEST
+
 START_TEST(not_inside_a_pod)
 {
     static const struct {
@@ -600,6 +626,7 @@ static Suite *suite(void)
     tcase_add_test(t, a_huge_file_is_refused);
     tcase_add_test(t, too_many_files);
     tcase_add_test(t, from_inside_a_pod);
+    tcase_add_test(t, the_namespace_of_a_pod);
     tcase_add_test(t, not_inside_a_pod);
     suite_add_tcase(s, t);
     return s;
