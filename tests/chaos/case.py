@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 from tests.harness import objects
 
-from .faults import Fault
+from .faults import IN_TRANSACTION, Fault
+from .sampler import MOST_OPEN
 from .stream import Stream
 from .timeline import Timeline
 from .world import DRAIN_S, NAMESPACE, SERVICE, World
@@ -70,7 +71,7 @@ class Case:
         self.rng = rng_of(seed, fault, round_)
         self.schedule = schedule(self.rng, fault)
         self.cpu = 0.0
-        self.struck = False
+        self.struck = self.added = False
         self.blocked = False
         """A real API server could not be written to: no more tries until the fault is over."""
 
@@ -136,12 +137,15 @@ class Case:
                 cpu, cpu_began = _cpu(world), time.monotonic()
                 self.timeline.say("fault", fault.begin(world, self.rng))
                 self.struck = True
+                # Only here every end of a transaction is heard.
+                world.sampler.most_open = MOST_OPEN if world.to_dataplane.mode.only == IN_TRANSACTION else 0
             else:
                 used, took = _cpu(world) - cpu, time.monotonic() - cpu_began
                 # A daemon that was started anew meanwhile has a clock of its own.
                 self.cpu = used / took if used >= 0 and took > 1 else 0.0
                 fault.end(world)
                 self.struck = world.stream.held = False  # type: ignore[union-attr]
+                world.sampler.most_open = 0
                 self.timeline.say("fault", f"{fault.id} is over")
         assert world.stream
         if self.blocked:
@@ -162,6 +166,10 @@ class Case:
         assert stream
         wished = stream.wished()
         tries = self.rng.choice((1, 4, 8))
+        if self.struck and self.fault.part in ("dataplane", "network") and not self.added:
+            # A server that was never there takes a transaction, without which nothing of one could be struck.
+            self.added = True
+            self._tell(lambda: stream.step("node_new"))
         for _ in range(tries):
             self._tell(stream.step)
             if stream.wished() != wished:

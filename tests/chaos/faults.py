@@ -38,7 +38,9 @@ class Fault:
         """Who begins one and dies, or never hears its id, leaves it to the next commit of anybody; else it has to be ended by us."""
         if self.part == "daemon":
             return self.name in ("kill", "memory", "dns", "fds")
-        return self.part in ("dataplane", "network") and self.name not in (*STATUSES, "reset-connect", "reset-request", "reset-body", "dns")
+        # A 410 to a commit says that the transaction is gone; that is believed.
+        told = {*STATUSES, "reset-connect", "reset-request", "reset-body", "dns"} - {"410"}
+        return self.part in ("dataplane", "network") and self.name not in told
 
     @property
     def id(self) -> str:
@@ -51,6 +53,10 @@ STATUSES = ("401", "403", "409", "410", "429", "5xx")
 NAMES = ("kill", "stop", "stop-long", "restart", "disk-full", "slow", "half-open", "half-open-mute", *RESETS, "garbage", *STATUSES,
          "clock-forward", "clock-back", "dns", "fds", "memory")
 
+# Requests to the Data Plane API.
+WRITES = "^(PUT|POST|DELETE) "
+# All but the DELETE that ends one.
+IN_TRANSACTION = "^(PUT|POST|GET) [^ ]*(transaction_id=|/transactions/)"
 # A kind of world for what any of the quick ones can do.
 ANY = ("double", "real", "clock")
 
@@ -170,8 +176,8 @@ def _status(name: str, rng: random.Random) -> Mode:
 
 def _some(rng: random.Random, mode: Mode, part: str) -> Mode:
     """Hits all requests or some; of the Data Plane API's, often nothing but writes."""
-    writes = part == "dataplane" and mode.step != "connect" and rng.random() < 0.5
-    return dataclasses.replace(mode, chance=rng.choice((0.2, 0.4, 0.7, 1.0)), writes=writes)
+    only = rng.choice(("", WRITES, IN_TRANSACTION)) if part == "dataplane" and mode.step != "connect" else ""
+    return dataclasses.replace(mode, chance=rng.choice((0.2, 0.4, 0.7, 1.0)), only=only)
 
 
 # --- the daemon's own pages: clients that misbehave
@@ -339,7 +345,7 @@ FAULTS: dict[str, Fault] = {fault.id: fault for fault in _all()}
 _GO = "a static Go binary: libfaketime does not reach it, and nothing of its wall clock reaches the daemon but timestamps it never reads"
 _CLIENT = "nobody sends it requests that are answered by an API: it is the client"
 _UNIX = "is reached by the Data Plane API alone, through a unix socket beside it; that API's own faults are in its row"
-_GRPC = "the API server speaks gRPC to it: bytes that mean nothing are resets to it; what clients see of etcd's errors is kube-apiserver 5xx"
+_GRPC = "it is spoken gRPC to: bytes that mean nothing are resets there; what clients see of etcd's errors is kube-apiserver x 5xx"
 _WIRE = "the network is no process and has no disk, clock or memory"
 
 # (part, fault) -> why not.
@@ -352,9 +358,9 @@ NOT_APPLICABLE: dict[tuple[str, str], str] = {
     ("kube-apiserver", "disk-full"): "it keeps nothing on a disk; etcd does",
     **{(part, name): _GO for part in ("kube-apiserver", "etcd") for name in ("clock-forward", "clock-back")},
     **{("etcd", name): _GRPC for name in ("garbage", *STATUSES)},
-    ("etcd", "half-open-mute"): "gRPC's keepalive between the API server and etcd is Kubernetes' own matter; half-open shows what we see of it",
+    ("etcd", "half-open-mute"): "gRPC's keepalive between the API server and etcd is Kubernetes' own; half-open shows what we see of it",
     ("etcd", "stop-long"): "the daemon has no timer towards etcd; the API server's own would need its clock",
-    **{("dataplane", name): "of its wall clock the daemon sees the date in a reload's id, an opaque string; and the double's timed waits in "
-       "Python end for good under libfaketime, the real one is a static Go binary" for name in ("clock-forward", "clock-back")},
+    **{("dataplane", name): "of its wall clock the daemon sees the date in a reload's id, an opaque string; the real one is a static Go "
+       "binary, and under libfaketime the double's reload does not end" for name in ("clock-forward", "clock-back")},
     ("etcd", "dns"): "is reached by address, and by the API server alone",
 }

@@ -13,8 +13,8 @@
     status      HTTP answers of this status, the peer hears nothing
     refuse      nobody listens
 
-Modes other than slow, half-open and refuse hit the first request, and each further one with the chance given. http=False: bytes that cannot be read (TLS, gRPC);
-then a chunk stands for a request, and there are no statuses. The order of hits depends on the timing of real processes.
+Modes other than slow, half-open and refuse hit the first request, and each further one with the chance given. http=False: bytes that
+cannot be read (TLS, gRPC); then a chunk stands for a request, and there are no statuses. The order of hits depends on the timing of real processes.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ class Mode:
     status: int = 0
     chance: float = 1.0
     retry_after: int = 0
-    writes: bool = False
-    """Hits no GET: what is begun can go wrong only where reading goes well."""
+    only: str = ""
+    """A pattern that the request's first line has to have: what is begun goes wrong only where reading goes well."""
 
     def __str__(self) -> str:
         words = [self.kind, self.step, str(self.status or ""), f"chance {self.chance:g}" if self.chance < 1 else "",
-                 "of writes" if self.writes else ""]
+                 f"of {self.only}" if self.only else ""]
         return " ".join(word for word in words if word)
 
 
@@ -168,9 +168,9 @@ class Proxy:
     def _hit(self, kind: str, step: str = "", head: bytes = b"") -> bool:
         """Whether this mode is on and takes this one."""
         mode = self.mode
-        if mode.kind != kind or mode.step != step or (self._has_hit and self.random.random() >= mode.chance):
+        if mode.kind != kind or mode.step != step or (mode.only and not re.search(mode.only.encode(), head[:200])):
             return False
-        if mode.writes and (head[:4] == b"GET " or not head):
+        if self._has_hit and self.random.random() >= mode.chance:
             return False
         self._has_hit = True
         self.hits[kind] += 1

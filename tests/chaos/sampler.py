@@ -17,6 +17,8 @@ from .timeline import Timeline
 
 EVERY = 0.05
 TRAFFIC_EVERY = 0.1
+# The daemon works at one at a time; one more is there while the next begins before an answer to its end was heard.
+MOST_OPEN = 2
 
 
 class Unreadable(Exception):
@@ -41,8 +43,8 @@ def read_running(path: pathlib.Path, timeout: float = 1.0) -> Running:
 
 
 class Sampler:
-    def __init__(self, haproxy: HAProxy, ours: Ours, timeline: Timeline):
-        self.haproxy, self.ours, self.timeline = haproxy, ours, timeline
+    def __init__(self, haproxy: HAProxy, transactions: pathlib.Path, ours: Ours, timeline: Timeline):
+        self.haproxy, self.transactions, self.ours, self.timeline = haproxy, transactions, ours, timeline
         self.looks = 0
         self.blind = 0
         self.connections = 0
@@ -50,6 +52,8 @@ class Sampler:
         """False until all is in step for the first time."""
         self.traffic_counts = False
         """False while HAProxy is struck itself."""
+        self.most_open = 0
+        """How many transactions may be open at once; 0: any number."""
         self._steady: set[str] = set()
         self._file_baseline = ""
         self._running_baseline: dict[tuple[str, str], tuple[str, str, int]] = {}
@@ -92,6 +96,7 @@ class Sampler:
         while not self._over.wait(EVERY):
             if not self.judging:
                 continue
+            self._look_at_transactions()
             # Nothing becomes unwanted between a look and its judgement.
             with self._lock:
                 self._look_at_running()
@@ -124,6 +129,17 @@ class Sampler:
         self._file_seen = seen
         for invariant, what in invariants.breaches_of_file(text, self.ours, self._steady, self._file_baseline):
             self.timeline.violate(invariant, what, "file")
+
+    def _look_at_transactions(self) -> None:
+        """Files of the Data Plane API: asking it would go through what it is struck by."""
+        if not self.most_open:
+            return
+        try:
+            found = [entry.name for entry in os.scandir(self.transactions) if entry.is_file() and not entry.name.startswith(".")]
+        except OSError:
+            return
+        if len(found) > self.most_open:
+            self.timeline.violate("no leak", f"{len(found)} transactions are open at once: {found}", "open at once")
 
     def _connect_on(self) -> None:
         while not self._over.wait(TRAFFIC_EVERY):

@@ -147,13 +147,15 @@ class Stream:
         self._write_slices(*{pod.slice for pod in self.pods.values()})
         self.flush()
 
-    def step(self) -> str:
-        """One change, written or kept for later; what it was."""
+    def step(self, prefer: str = "") -> str:
+        """One change, written or kept for later; what it was. prefer: a kind of step (_STEPS), taken if it can be now."""
         self.steps += 1
         names = [name for name, weight in _STEPS.items() for _ in range(weight)]
         while True:
             before = self._snapshot()
-            said = getattr(self, f"_do_{self.random.choice(names)}")()
+            chosen = prefer or self.random.choice(names)
+            prefer = ""
+            said = getattr(self, f"_do_{chosen}")()
             if said and len(self.wished()) >= self.floor:
                 break
             self._back_to(before)

@@ -100,7 +100,7 @@ class World:
         if kind == "fast":
             (home / "daemon.clock").write_text(f"+0 x{FAST}\n")
         self.parts = self._parts()
-        self.sampler = Sampler(self.haproxy, OURS, self.timeline)
+        self.sampler = Sampler(self.haproxy, self.dataplane.state, OURS, self.timeline)
         self.stream: Stream | None = None
         self.may_die: set[str] = set()
         """Parts whose death by themselves is nobody's failure now."""
@@ -112,7 +112,8 @@ class World:
     def _disks(self) -> dict[str, disk.Disk]:
         if disk.possible():
             return {}
-        wanted = {"haproxy": (self.home / "haproxy", 4), "dataplane": (self.home / "dataplane" / "tx", 4), "daemon": (self.home / "daemon", 64)}
+        wanted = {"haproxy": (self.home / "haproxy", 4), "dataplane": (self.home / "dataplane" / "tx", 4),
+                  "daemon": (self.home / "daemon", 64)}
         if self.kind == "real":
             wanted["etcd"] = (self.home / "kube" / "etcd", 250)
         made = {name: disk.Disk(folder, size) for name, (folder, size) in wanted.items()}
