@@ -44,12 +44,28 @@ static BIO *reader(const char *pem)
     return BIO_new_mem_buf(pem, -1);
 }
 
+/* Without this OpenSSL would ask for a passphrase at the terminal, or of standard input, and wait. */
+static int no_passphrase(char *buf, int size, int writing, void *arg)
+{
+    (void)buf;
+    (void)size;
+    (void)writing;
+    (void)arg;
+    return -1;
+}
+
+/* The next one; NULL: none that can be read. */
+static X509 *read_certificate(BIO *in)
+{
+    return PEM_read_bio_X509(in, NULL, no_passphrase, NULL);
+}
+
 int pem_check_certificates(const char *pem, struct error *err)
 {
     cleanup(bio_free_ptr) BIO *in = reader(pem);
     unsigned count = 0;
     for (;; count++) {
-        cleanup(x509_free_ptr) X509 *x = PEM_read_bio_X509(in, NULL, NULL, NULL);
+        cleanup(x509_free_ptr) X509 *x = read_certificate(in);
         if (x == NULL)
             break;
     }
@@ -60,16 +76,6 @@ int pem_check_certificates(const char *pem, struct error *err)
         status = error_set(err, ERROR_FATAL, "no PEM certificate in it (\"-----BEGIN CERTIFICATE-----\")");
     ERR_clear_error();
     return status;
-}
-
-/* Without this OpenSSL would ask for a passphrase on the terminal. */
-static int no_passphrase(char *buf, int size, int writing, void *arg)
-{
-    (void)buf;
-    (void)size;
-    (void)writing;
-    (void)arg;
-    return -1;
 }
 
 /* What libcurl will do with them: this knows what else OpenSSL does not like, such as a short key or an old signature. */
@@ -84,7 +90,7 @@ static int check_use(X509 *x, EVP_PKEY *key, struct error *err)
 int pem_check_key(const char *key_pem, const char *cert_pem, struct error *err)
 {
     cleanup(bio_free_ptr) BIO *cert_in = reader(cert_pem), *key_in = reader(key_pem);
-    cleanup(x509_free_ptr) X509 *x = PEM_read_bio_X509(cert_in, NULL, NULL, NULL);
+    cleanup(x509_free_ptr) X509 *x = read_certificate(cert_in);
     cleanup(key_free_ptr) EVP_PKEY *key = PEM_read_bio_PrivateKey(key_in, NULL, no_passphrase, NULL);
     int status = 0;
     if (key == NULL)
@@ -112,7 +118,7 @@ int64_t pem_not_after_s(const char *pem, bool of_all)
     cleanup(bio_free_ptr) BIO *in = reader(pem);
     int64_t soonest = INT64_MAX;
     do {
-        cleanup(x509_free_ptr) X509 *x = PEM_read_bio_X509(in, NULL, NULL, NULL);
+        cleanup(x509_free_ptr) X509 *x = read_certificate(in);
         if (x == NULL)
             break;
         int64_t end = pem_certificate_not_after_s(x);

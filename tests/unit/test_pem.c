@@ -2,6 +2,7 @@
 
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "certs.h"
 
@@ -74,6 +75,24 @@ START_TEST(keys)
 }
 END_TEST
 
+/* Of a certificate that says it is encrypted OpenSSL asks the passphrase at the terminal, or of standard input: a daemon that
+ * waits there is dead. */
+START_TEST(nobody_is_asked_for_a_passphrase)
+{
+    static const char begin[] = "-----BEGIN CERTIFICATE-----\n";
+    cleanup(mem_free_ptr) char *locked =
+        mem_printf("%sProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00112233445566778899AABBCCDDEEFF\n\n%s", begin,
+                   cert + strlen(begin));
+    int ends[2];
+    ck_assert_int_eq(pipe(ends), 0); /* nothing will ever come */
+    ck_assert_int_eq(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
+    setsid();
+    assert_bad_certificates(locked, "certificate 1 cannot be read");
+    assert_bad_key(key_pem, locked, "does not belong");
+    ck_assert(pem_not_after_s(locked, true) == INT64_MAX);
+}
+END_TEST
+
 START_TEST(a_key_that_is_too_short_for_today)
 {
     struct error err = {0};
@@ -114,6 +133,7 @@ int main(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, certificates);
     tcase_add_test(t, keys);
+    tcase_add_test(t, nobody_is_asked_for_a_passphrase);
     tcase_add_test(t, a_key_that_is_too_short_for_today);
     tcase_add_test(t, when_they_end);
     suite_add_tcase(s, t);
