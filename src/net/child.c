@@ -40,9 +40,11 @@ struct child {
     void *arg;
 };
 
-static void kill_group(const struct child *c)
+/* It may have left its group. Its number is not given to anybody else before it is reaped. */
+static void kill_all(const struct child *c)
 {
     (void)kill(-c->pid, SIGKILL);
+    (void)kill(c->pid, SIGKILL);
 }
 
 /* ---- its outputs ---- */
@@ -61,7 +63,7 @@ static void kill_for(struct child *c, enum child_outcome why)
 {
     if (c->outcome == CHILD_EXITED)
         c->outcome = why;
-    kill_group(c);
+    kill_all(c);
 }
 
 static void collect(struct child *c, struct output *o, const char *bytes, size_t len)
@@ -154,7 +156,7 @@ static bool is_over(const struct child *c)
 static int reap(const struct child *c)
 {
     int status = 0;
-    kill_group(c);
+    kill_all(c);
     waitpid(c->pid, &status, WNOHANG);
     while (waitpid(-c->pid, NULL, WNOHANG) > 0)
         continue;
@@ -200,7 +202,7 @@ void child_cancel(struct child *c)
 {
     if (c == NULL)
         return;
-    kill_group(c);
+    kill_all(c);
     uint64_t until = clock_mono_ms() + CANCEL_MS;
     for (uint64_t now; !is_over(c) && (now = clock_mono_ms()) < until;) {
         struct pollfd p = {.fd = c->pidfd, .events = POLLIN};

@@ -224,6 +224,19 @@ START_TEST(at_its_deadline_it_is_killed_with_all_its_kin)
 }
 END_TEST
 
+START_TEST(a_program_that_leaves_its_group_is_killed_too)
+{
+    struct child_options o = usual;
+    o.timeout_ms = 1000;
+    run("exec /usr/bin/python3 -c 'import os, time\nos.setpgid(0, os.getpgid(os.getppid()))\nprint(1, flush=True)\n"
+        "time.sleep(1000)'",
+        &o);
+    ck_assert_int_eq(seen.outcome, CHILD_OVERDUE);
+    ck_assert_str_eq(seen.out, "1\n");
+    none_is_left();
+}
+END_TEST
+
 /* Its answer is whole when it ends, whoever still holds the pipe. */
 START_TEST(what_it_leaves_running_is_not_waited_for)
 {
@@ -487,6 +500,7 @@ static TCase *cases(const char *name, bool asked)
     tcase_add_test(t, the_cap_is_a_cap);
     tcase_add_test(t, of_what_it_said_the_end_is_kept);
     tcase_add_test(t, at_its_deadline_it_is_killed_with_all_its_kin);
+    tcase_add_test(t, a_program_that_leaves_its_group_is_killed_too);
     tcase_add_test(t, what_it_leaves_running_is_not_waited_for);
     tcase_add_test(t, what_it_did_not_wait_for_is_reaped);
     tcase_add_test(t, its_last_words_are_heard);
