@@ -403,7 +403,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .expected = YES_NO,
             .help = "Whether several replicas of this daemon agree by a Lease on one that acts, while the others keep "
                     "their caches warm and wait. Needs the rights on leases in deploy/rbac.yaml. Without it, only one "
-                    "may run.",
+                    "may run. A DRY_RUN is no candidate.",
             .example = "true",
             .parse = value_leader_elect,
         },

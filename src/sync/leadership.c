@@ -93,7 +93,8 @@ struct leadership *leadership_new(struct event_base *base, const struct leadersh
     l->callbacks = *callbacks;
     l->arg = arg;
     set_leading(l, false);
-    if (!options->config->leader_elect)
+    /* A dry run beside others must not keep the Lease from one that writes, and standing by it would have nothing to show. */
+    if (!options->config->leader_elect || options->config->dry_run)
         return l;
     static const struct election_callbacks told = {.elected = on_elected, .deposed = on_deposed, .holder = on_holder};
     const char *namespace = lease_namespace(options);

@@ -1,6 +1,6 @@
 /*
- * Whether this replica is the one that acts: always, or while it holds a Lease (LEADER_ELECT). What a standby does is
- * everything but touching HAProxy, so that it can begin at once.
+ * Whether this replica is the one that acts: always, or while it holds a Lease (LEADER_ELECT; not with DRY_RUN, which writes
+ * nothing anywhere). What a standby does is everything but touching HAProxy, so that it can begin at once.
  *
  * A leader that loses the Lease steps down: it takes back the transaction in hand while nobody else can be leader yet, and
  * its memory of HAProxy goes; the next leader reads everything anew, as after a start.

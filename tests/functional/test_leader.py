@@ -230,6 +230,18 @@ def test_labels_and_other_members_of_the_lease_stay(replicas: Replicas) -> None:
     assert tree["spec"]["leaseTransitions"] == 0 and "not leading any more" not in replicas["a"].log()
 
 
+def test_a_dry_run_is_no_candidate(rig: Rig) -> None:
+    """Beside others with the same settings: it must not keep the Lease from one that writes, and standing by it would show nothing."""
+    rig.pods(2)
+    rig.start(LEADER_ELECT="true", DRY_RUN="true")
+    rig.daemon.wait_log('msg="nothing is written; this would be"')
+    assert rig.daemon.log().count("LEADER_ELECT=true is of no effect with DRY_RUN=true") == 1
+    assert "leader election" not in rig.daemon.get("/readyz")[1]
+    with pytest.raises(Exception, match="404"):
+        rig.kube.control("GET", LEASE)
+    assert [r for r in rig.dataplane.requests() if r["method"] != "GET"] == []
+
+
 def test_a_replica_that_may_not_see_the_lease_says_so_and_does_nothing(rig: Rig) -> None:
     rig.kube.forbid("leases")
     rig.pods(2)

@@ -336,6 +336,10 @@ START_TEST(warnings_do_not_refuse)
     ck_assert_int_eq(p.rc, 0);
     ck_assert_uint_eq(p.report.count, 1);
     assert_says(&p, "PARK_NODES=true is of no effect with PARK_TTL=0");
+    cleanup(parsed_fini) struct parsed r = parse(LOGIN, "LEADER_ELECT=true", "DRY_RUN=true");
+    ck_assert_int_eq(r.rc, 0);
+    ck_assert_uint_eq(r.report.count, 1);
+    assert_says(&r, "LEADER_ELECT=true is of no effect with DRY_RUN=true");
     cleanup(parsed_fini) struct parsed q = parse(LOGIN, "PARK_NODES=true", "PARK_TTL=x");
     ck_assert_uint_eq(q.report.count, 1); /* nothing beside the error */
 }
