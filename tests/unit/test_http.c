@@ -350,7 +350,7 @@ START_TEST(silence_ends_by_the_total_timeout)
 {
     peer.answer = NULL;
     struct http_endpoint endpoint = {.base_url = peer.url};
-    struct http_request_options options = {.method = "GET", .path = "/", .total_timeout_ms = 100};
+    struct http_request_options options = {.method = "GET", .path = "/", .total_timeout_ms = 400};
     run(&endpoint, &options, &collect);
     ck_assert(seen.failed);
     ck_assert_int_eq(seen.error.kind, ERROR_RETRY);
