@@ -143,6 +143,9 @@ class Run:
         started = [self._start(job, until) for job in planned]
         try:
             self._listen(started)
+        except KeyboardInterrupt:
+            print("ended from outside")
+            self.broken.append({"lane": "", "case": "the run", "text": "it was ended from outside"})
         finally:
             for process in started:
                 if process.poll() is None:

@@ -134,6 +134,7 @@ class Case:
                 world.may_die = set(fault.may_die)
                 if fault.strikes_haproxy:
                     world.sampler.traffic_counts = False
+                    world.sampler.checkpoint(set())
                 cpu, cpu_began = _cpu(world), time.monotonic()
                 self.timeline.say("fault", fault.begin(world, self.rng))
                 self.struck = True

@@ -222,6 +222,8 @@ def _clients(what: str) -> tuple[Begin, End]:
 def _few_fds(part: str) -> Begin:
     def begin(world: World, rng: random.Random) -> str:
         said = world.parts[part].limit(resource.RLIMIT_NOFILE, parts.open_files)
+        if part == "kube-apiserver" and world.stream:
+            world.stream.held = True  # it takes nobody's changes either
         # So that it needs new ones.
         world.to_kube.cut()
         world.to_dataplane.cut()

@@ -5,7 +5,8 @@ never empty   HAProxy and its file have a server in rotation, once they had one:
               the daemon's doing and says nothing. The very first sync is not looked at.
 steady        A server that was in rotation when all was in step, and that Kubernetes has wanted at every moment since, stays in
               rotation all the while. No allowance is needed: what is unwanted for a moment is not looked at again until the
-              next time that all is in step.
+              next time that all is in step. Not where HAProxy itself is struck: when a reload fails, since HAProxy is dead, the Data
+              Plane API puts the last file back that was loaded, without what was changed since by the fast lane.
 foreign       The file outside our server lines keeps its bytes; so does the admin state and the place of every server that is
               not ours. The baseline is taken before the daemon starts, after a commit of our own, as the Data Plane API sorts sections with that.
 no leak       Once all is in step again: no transaction of ours is open (but those whose begin was never answered, which the next commit

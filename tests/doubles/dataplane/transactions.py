@@ -60,7 +60,11 @@ class Transactions:
             raise mismatch(current.version, version)
         tid = str(uuid.uuid4())
         self.open[tid] = current.copy()
-        self.save(tid)
+        try:
+            self.save(tid)
+        except OSError as e:
+            # The name of the temporary file, in which the id is followed by digits; the transaction is there all the same.
+            raise ApiError(500, f"write {self.dir}/.{self.prefix}{tid}4294967295: {str(e.strerror).lower()}") from e
         return tid
 
     def save(self, tid: str) -> None:
