@@ -310,6 +310,18 @@ static void on_lead(void *arg)
     timer_set_sooner(&c->coalesce, 0);
 }
 
+static void on_released(void *arg)
+{
+    struct controller *c = arg;
+    event_base_loopbreak(c->base);
+}
+
+static void on_targets_stopped(void *arg)
+{
+    struct controller *c = arg;
+    leadership_release(c->leadership, on_released, c);
+}
+
 /* They ended, or had their time. */
 static void on_stepped_down(void *arg)
 {
@@ -319,7 +331,9 @@ static void on_stepped_down(void *arg)
     c->targets = NULL;
     c->stepping_down = false;
     telemetry_forget_targets(&c->telemetry);
-    if (leadership_may_write(c->leadership))
+    if (c->stopping)
+        on_targets_stopped(c);
+    else if (leadership_may_write(c->leadership))
         on_lead(c);
 }
 
@@ -484,18 +498,6 @@ void controller_compare(struct controller *c)
         targets_compare(c->targets);
 }
 
-static void on_released(void *arg)
-{
-    struct controller *c = arg;
-    event_base_loopbreak(c->base);
-}
-
-static void on_targets_stopped(void *arg)
-{
-    struct controller *c = arg;
-    leadership_release(c->leadership, on_released, c);
-}
-
 void controller_stop(struct controller *c)
 {
     if (c->stopping)
@@ -504,8 +506,9 @@ void controller_stop(struct controller *c)
     log_info(c->log, "stopping; HAProxy stays as it is");
     timer_set(&c->deadline, STOP_DEADLINE_MS);
     sources_stop(c->sources);
-    timer_cancel(&c->stepped_down);
-    if (c->targets != NULL && !c->stepping_down)
+    if (c->stepping_down)
+        return; /* they are ending, and may have a transaction to take back: on_stepped_down goes on */
+    if (c->targets != NULL)
         targets_stop(c->targets, on_targets_stopped, c);
     else
         on_targets_stopped(c);

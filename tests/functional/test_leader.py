@@ -99,7 +99,7 @@ def test_one_writes_and_the_other_stands_by(replicas: Replicas) -> None:
     assert replicas.asked("b", reads=True) == []
     spec = first["spec"]
     assert spec["holderIdentity"] in replicas["a"].log() and spec["leaseDurationSeconds"] == 15 and spec["leaseTransitions"] == 0
-    assert f"standing by for {spec['holderIdentity']}" in replicas["b"].get("/readyz")[1]
+    assert f"standing by for {spec['holderIdentity']}, which holds lease {NAMESPACE}/haproxy-k8s-sync" in replicas["b"].get("/readyz")[1]
     wait_until(lambda: replicas.lease()["spec"]["renewTime"] > spec["renewTime"], 20, "the Lease is renewed")
     assert replicas.lease()["spec"]["acquireTime"] == spec["acquireTime"]
     for resource in ("nodes", "endpointslices"):
@@ -184,6 +184,23 @@ def test_a_leader_that_loses_the_api_stops_before_another_begins(replicas: Repli
     assert replicas["a"].log().count("cannot be read or written") <= 3, "said again and again"
     rig.kube.control("DELETE", f"/faults/{id_}")
     replicas.wait_stands_by("a")
+
+
+def test_a_leader_that_is_told_to_stop_while_it_steps_down_takes_its_transaction_back_first(replicas: Replicas) -> None:
+    rig = replicas.rig
+    id_ = rig.kube.fault(resource="leases", token="token-a", times=0, hang=True)
+    replicas["a"].wait_log("cannot be read or written", timeout=TAKEN_OVER)  # some 4 s before it has to step down
+    rig.dataplane.fault({"action": "delay", "method": "POST", "path": "/servers.transaction_id=", "seconds": 6, "times": 1})
+    rig.pods(1, 2)
+    replicas["a"].wait_log("not leading any more", timeout=TAKEN_OVER)
+    assert rig.dataplane.get("/transactions").json(), "there is nothing to be taken back"
+    replicas["a"].stop()
+    assert not rig.dataplane.get("/transactions").json()
+    assert replicas.asked("a")[-1].startswith("DELETE ")
+    rig.kube.control("DELETE", f"/faults/{id_}")
+    rig.dataplane.clear_faults()
+    replicas.wait_leads("b", TAKEN_OVER)
+    rig.wait_servers(1, 2)
 
 
 def test_a_death_is_waited_out(replicas: Replicas) -> None:
