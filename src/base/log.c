@@ -157,22 +157,32 @@ static uint32_t hash(uint32_t h, const char *s, size_t len)
     return h;
 }
 
-static bool pass(struct log_limit *l, uint64_t now_ms, uint32_t h, unsigned *ret_held_back)
+/* Of the keys of late; the one that is due first makes room for a new one. */
+static bool pass(struct log_limit *l, size_t keys, uint64_t now_ms, uint32_t h, unsigned *ret_held_back)
 {
-    if (h == l->key_hash && now_ms < l->next_ms) {
+    size_t at = 0;
+    for (size_t i = 0; i < keys; i++) {
+        if (l->keys[i].hash == h) {
+            at = i;
+            break;
+        }
+        if (l->keys[i].next_ms < l->keys[at].next_ms)
+            at = i;
+    }
+    if (l->keys[at].hash == h && now_ms < l->keys[at].next_ms) {
         l->held_back++;
         return false;
     }
     *ret_held_back = l->held_back;
     l->held_back = 0;
-    l->key_hash = h;
-    l->next_ms = now_ms + l->period_ms;
+    l->keys[at].hash = h;
+    l->keys[at].next_ms = now_ms + l->period_ms;
     return true;
 }
 
 bool log_limit_pass(struct log_limit *l, uint64_t now_ms, const char *key, unsigned *ret_held_back)
 {
-    return pass(l, now_ms, hash(HASH_START, key, strlen(key)), ret_held_back);
+    return pass(l, 1, now_ms, hash(HASH_START, key, strlen(key)), ret_held_back);
 }
 
 bool log_limit_pass_message(struct log_limit *l, uint64_t now_ms, const char *message, unsigned *ret_held_back)
@@ -185,11 +195,12 @@ bool log_limit_pass_message(struct log_limit *l, uint64_t now_ms, const char *me
         word += len;
         word += strspn(word, " ");
     }
-    return pass(l, now_ms, h, ret_held_back);
+    return pass(l, LOG_LIMIT_KEYS, now_ms, h, ret_held_back);
 }
 
 void log_limit_reset(struct log_limit *l)
 {
-    l->next_ms = 0;
+    for (size_t i = 0; i < LOG_LIMIT_KEYS; i++)
+        l->keys[i].next_ms = 0;
     l->held_back = 0;
 }

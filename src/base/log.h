@@ -55,20 +55,25 @@ void log_write(const struct log *log, enum log_level level, const char *msg, con
 int log_level_parse(const char *s, enum log_level *ret) must_check;
 int log_format_parse(const char *s, enum log_format *ret) must_check;
 
+#define LOG_LIMIT_KEYS 4
+
 /*
  * Rate limit for one kind of repeated line: the first passes, then one each period, which gets the number of those held
- * back in between. A different `key` (say, the message) passes at once.
+ * back in between. A `key` that differs from the last one passes at once.
  */
 struct log_limit {
     uint64_t period_ms;
-    uint64_t next_ms;
     unsigned held_back;
-    uint32_t key_hash;
+    struct {
+        uint64_t next_ms;
+        uint32_t hash;
+    } keys[LOG_LIMIT_KEYS];
 };
 
 bool log_limit_pass(struct log_limit *l, uint64_t now_ms, const char *key, unsigned *ret_held_back);
 
-/* The same, for a key that is a message: words with a digit (times, ids, line numbers) do not make it a different one. */
+/* For a key that is a message. Words with a digit (times, ids, line numbers) do not make it a different one, and one that takes turns
+ * with others passes once in a period, too: the same trouble often has several faces. */
 bool log_limit_pass_message(struct log_limit *l, uint64_t now_ms, const char *message, unsigned *ret_held_back);
 
 /* The trouble is over: the next line of this kind passes at once again. */

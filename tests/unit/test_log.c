@@ -136,6 +136,33 @@ START_TEST(limit_of_messages_looks_at_their_words)
 }
 END_TEST
 
+START_TEST(limit_of_messages_that_take_turns)
+{
+    static const char *const faces[] = {"reset", "broken pipe", "unknown ca", "timeout"};
+    unsigned held = 0, passed = 0;
+    struct log_limit l = {.period_ms = 1000};
+    for (uint64_t t = 0; t < 1000; t += 10)
+        passed += log_limit_pass_message(&l, 5000 + t, faces[t / 10 % array_len(faces)], &held);
+    ck_assert_uint_eq(passed, array_len(faces));
+    ck_assert(log_limit_pass_message(&l, 6000, "reset", &held) && held == 96);
+    ck_assert(log_limit_pass_message(&l, 6001, "a fifth", &held) && held == 0);
+    ck_assert(!log_limit_pass_message(&l, 6002, "reset", &held));
+    log_limit_reset(&l);
+    ck_assert(log_limit_pass_message(&l, 6003, "reset", &held) && held == 0);
+    ck_assert(log_limit_pass_message(&l, 6004, "a fifth", &held) && held == 0);
+}
+END_TEST
+
+/* What is told whenever it changes has to be told when it changes back. */
+START_TEST(limit_of_what_changes_back)
+{
+    unsigned held;
+    struct log_limit l = {.period_ms = 1000};
+    ck_assert(log_limit_pass(&l, 1, "a", &held) && log_limit_pass(&l, 2, "b", &held));
+    ck_assert(log_limit_pass(&l, 3, "a", &held));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("log");
@@ -149,6 +176,8 @@ int main(void)
     tcase_add_test(t, names_are_parsed);
     tcase_add_test(t, limit_holds_back_and_counts);
     tcase_add_test(t, limit_of_messages_looks_at_their_words);
+    tcase_add_test(t, limit_of_messages_that_take_turns);
+    tcase_add_test(t, limit_of_what_changes_back);
     suite_add_tcase(suite, t);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
