@@ -148,6 +148,14 @@ static enum http_progress progress_of(struct http_request *q, CURLcode code)
     return pretransfer > 0 ? HTTP_SENT : HTTP_NOT_SENT;
 }
 
+/* A proxy's URL may hold a password, and libcurl shows the whole of one that it cannot use. */
+static const char *text_of(const struct http_request *q, CURLcode code)
+{
+    if (q->error_text[0] == '\0')
+        return curl_easy_strerror(code);
+    return str_has_prefix(q->error_text, "Unsupported proxy") ? "the URL of the proxy cannot be used" : q->error_text;
+}
+
 /* libcurl names neither the reason nor, for a unix socket, the place. */
 static void explain_no_connection(struct http_request *q, const char *text, struct error *err)
 {
@@ -162,13 +170,13 @@ static void explain_no_connection(struct http_request *q, const char *text, stru
         error_set(err, ERROR_RETRY, "%s %s: cannot connect to unix socket %s: %s", q->method, q->url, q->unix_socket,
                   why);
     else
-        error_set(err, ERROR_RETRY, "%s %s: %s%s%s%s", q->method, q->url, text, os_error != 0 ? " (" : "",
-                  os_error != 0 ? why : "", os_error != 0 ? ")" : "");
+        error_set(err, ERROR_RETRY, "%s %s: %s%s%s%s%s", q->method, q->url, text, os_error != 0 ? " (" : "",
+                  os_error != 0 ? why : "", os_error != 0 ? ")" : "", q->proxy_hint);
 }
 
 static void explain(struct http_request *q, CURLcode code, struct error *err)
 {
-    const char *text = q->error_text[0] != '\0' ? q->error_text : curl_easy_strerror(code);
+    const char *text = text_of(q, code);
     if (q->over_cap)
         error_set(err, ERROR_INVALID, "%s %s: the answer is larger than %zu bytes", q->method, q->url,
                   q->body.max_bytes);
@@ -183,7 +191,7 @@ static void explain(struct http_request *q, CURLcode code, struct error *err)
     else if (code == CURLE_COULDNT_CONNECT)
         explain_no_connection(q, text, err);
     else
-        error_set(err, ERROR_RETRY, "%s %s: %s%s", q->method, q->url, text, http_tls_hint(q, code));
+        error_set(err, ERROR_RETRY, "%s %s: %s%s%s", q->method, q->url, text, http_tls_hint(q, code), q->proxy_hint);
 }
 
 void http_request_finished(struct http_request *q, CURLcode code)
@@ -261,6 +269,36 @@ static void set_method(struct http_request *q, const struct http_request_options
         curl_easy_setopt(q->easy, CURLOPT_CUSTOMREQUEST, o->method);
 }
 
+/* libcurl names the proxy's address in place of the server's, and does not say that it is one; whether no_proxy excepts this server
+ * it does not tell either. */
+static const char *hint_of_variables(const char *url)
+{
+    static const struct {
+        const char *scheme, *name, *hint;
+    } variables[] = {{"https:", "https_proxy", " (https_proxy names a proxy)"},
+                     {"https:", "HTTPS_PROXY", " (HTTPS_PROXY names a proxy)"},
+                     {"http:", "http_proxy", " (http_proxy names a proxy)"},
+                     {"http", "all_proxy", " (all_proxy names a proxy)"},
+                     {"http", "ALL_PROXY", " (ALL_PROXY names a proxy)"}};
+    for (size_t i = 0; i < array_len(variables); i++) {
+        if (str_has_prefix(url, variables[i].scheme) && !str_empty(getenv(variables[i].name)))
+            return variables[i].hint;
+    }
+    return "";
+}
+
+static void set_proxy(struct http_request *q, const struct http_endpoint *e)
+{
+    if (e->proxy_url != NULL) {
+        curl_easy_setopt(q->easy, CURLOPT_PROXY, e->proxy_url);
+        q->proxy_hint = " (proxy-url names a proxy)";
+    } else if (!q->http->proxy_variables || e->unix_socket != NULL) {
+        curl_easy_setopt(q->easy, CURLOPT_PROXY, ""); /* unset, libcurl goes by the variables */
+    } else {
+        q->proxy_hint = hint_of_variables(q->url);
+    }
+}
+
 static void set_connection(struct http_request *q, const struct http_endpoint *e, const struct http_request_options *o)
 {
     CURL *easy = q->easy;
@@ -269,10 +307,7 @@ static void set_connection(struct http_request *q, const struct http_endpoint *e
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-    if (e->proxy_url != NULL)
-        curl_easy_setopt(easy, CURLOPT_PROXY, e->proxy_url);
-    else if (!q->http->proxy_variables || e->unix_socket != NULL)
-        curl_easy_setopt(easy, CURLOPT_PROXY, ""); /* unset, libcurl goes by the variables */
+    set_proxy(q, e);
     if (e->unix_socket != NULL)
         curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, e->unix_socket);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);
@@ -321,6 +356,7 @@ struct http_request *http_start(struct http *http, const struct http_endpoint *e
     q->arg = arg;
     q->may_send = options->may_send;
     q->may_send_arg = options->may_send_arg;
+    q->proxy_hint = "";
     q->started_us = clock_mono_us();
     q->url = mem_printf("%s%s", endpoint->base_url, options->path);
     q->unix_socket = mem_strdup(endpoint->unix_socket);

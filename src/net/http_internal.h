@@ -29,7 +29,8 @@ struct http_request {
     char *url;
     char *unix_socket; /* NULL: none */
     char *send_body;
-    char *key_pem; /* libcurl keeps no copy: it would not wipe that */
+    const char *proxy_hint; /* to put behind the reason: who asks for a proxy; "" where nobody does */
+    char *key_pem;          /* libcurl keeps no copy: it would not wipe that */
     int64_t *server_not_after_s;
     struct curl_slist *headers, *connect_to;
     struct buf body;

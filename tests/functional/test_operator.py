@@ -15,7 +15,7 @@ import pytest
 
 from tests.harness import objects
 from tests.harness.daemon import clean_env
-from tests.harness.process import wait_until
+from tests.harness.process import free_port, wait_until
 
 from .rig import NAMESPACE, PORT, SERVICE, Rig, program
 
@@ -76,6 +76,22 @@ def test_nobody_at_the_url_says_why(rig: Rig) -> None:
     rig.dataplane.start()
     rig.wait_in_sync(30)
     rig.daemon.wait_log("trouble is over")
+
+
+def test_dead_proxy_is_told_from_the_server(rig: Rig) -> None:
+    port = free_port()
+    rig.start(PROXY_FROM_ENVIRONMENT="true", http_proxy=f"http://127.0.0.1:{port}", HTTPS_PROXY="http://other.invalid:1")
+    body = rig.daemon.wait_not_ready(r"\[-\]target .*Connection refused")
+    for line in re.findall(r"^\[-\].*$", body, re.M):
+        assert f"port {port} " in line and line.endswith("(http_proxy names a proxy)")
+
+
+@pytest.mark.parametrize("url", ["nonsense://me:{}@127.0.0.1:3128", "http://me:{}@127.0.0.1:99999", "me:{}@"])
+def test_password_in_a_proxy_url_that_cannot_be_used_is_not_shown(rig: Rig, url: str) -> None:
+    rig.start(PROXY_FROM_ENVIRONMENT="true", http_proxy=url.format(PASSWORD))
+    body = rig.daemon.wait_not_ready(r"\[-\]target .*the URL of the proxy cannot be used \(http_proxy names a proxy\)")
+    rig.daemon.wait_log("gave no complete list yet.*the URL of the proxy cannot be used")
+    assert PASSWORD not in rig.daemon.log() + body
 
 
 def test_https_to_a_http_port_says_so(rig: Rig) -> None:
