@@ -179,6 +179,6 @@ bool leadership_ready(const struct leadership *l, struct buf *body)
     else if (str_empty(holder))
         buf_printf(body, "[+]leader election: nobody holds lease %s yet\n", l->lease);
     else
-        buf_printf(body, "[+]leader election: standing by for %s\n", holder);
+        buf_printf(body, "[+]leader election: standing by for %s, which holds lease %s\n", holder, l->lease);
     return problem == NULL || leading;
 }
