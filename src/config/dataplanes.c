@@ -202,7 +202,7 @@ int value_dataplane_url(const char *value, struct config *c, struct buf *note)
     return -1;
 }
 
-static bool any_https(const struct config *c)
+bool dataplanes_any_https(const struct config *c)
 {
     for (size_t i = 0; i < c->dataplane_count; i++)
         if (str_has_prefix(c->dataplanes[i].url, "https://"))
@@ -221,7 +221,7 @@ void dataplanes_check_tls(const struct config *c, struct config_report *report)
     if (c->dataplane_insecure && (c->dataplane_ca_file != NULL || c->dataplane_server_name != NULL))
         report_warning(report, "HAPROXY_DATAPLANE_INSECURE=true: nothing is verified, so %s is of no effect",
                        c->dataplane_ca_file != NULL ? "HAPROXY_DATAPLANE_CA_FILE" : "HAPROXY_DATAPLANE_SERVER_NAME");
-    if (any && c->dataplane_count > 0 && !any_https(c))
+    if (any && c->dataplane_count > 0 && !dataplanes_any_https(c))
         report_warning(report, "the TLS settings (HAPROXY_DATAPLANE_CA_FILE and so on) are of no effect: there is no "
                                "https URL in HAPROXY_DATAPLANE_URL");
 }

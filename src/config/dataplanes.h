@@ -17,6 +17,8 @@ int dataplane_url_check(const char *text, char **ret_url, char **ret_socket, str
 /* Whether two checked forms are of the same place: names of hosts are the same in any case. */
 bool dataplane_url_same(const char *a, const char *b);
 
+bool dataplanes_any_https(const struct config *c);
+
 /* Reports which of the TLS settings do not go together, or have no effect. */
 void dataplanes_check_tls(const struct config *c, struct config_report *report);
 

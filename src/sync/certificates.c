@@ -3,18 +3,11 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "config/config.h"
+#include "config/dataplanes.h"
 #include "kube/client.h"
 #include "net/tls_files.h"
 #include "sync/clients.h"
 #include "sync/telemetry.h"
-
-static bool any_https(const struct config *c)
-{
-    for (size_t i = 0; i < c->dataplane_count; i++)
-        if (str_has_prefix(c->dataplanes[i].url, "https://"))
-            return true;
-    return false;
-}
 
 int certificates_of_dataplanes(const struct config *c, const struct log *log, struct tls_files **ret, struct error *err)
 {
@@ -27,7 +20,7 @@ int certificates_of_dataplanes(const struct config *c, const struct log *log, st
         .insecure = c->dataplane_insecure,
     };
     *ret = NULL;
-    if (!any_https(c))
+    if (!dataplanes_any_https(c))
         return 0;
     *ret = tls_files_new(&options, err);
     if (*ret == NULL)
