@@ -106,7 +106,8 @@ static int read_variable(const struct kubeconfig_object *o, const struct yaml_no
     if (name->text[0] == '\0' || strchr(name->text, '=') != NULL)
         return kubeconfig_fail(o, "env", err, "the variable in line %zu: its name is empty or holds a '='",
                                element->line);
-    *ret = mem_printf("%s=%s", name->text, yaml_node_is_null(value) ? "" : value->text);
+    cleanup(mem_free_ptr) char *start = mem_join(name->text, "=");
+    *ret = mem_join(start, yaml_node_is_null(value) ? "" : value->text); /* it may be a password */
     return 0;
 }
 
@@ -137,9 +138,9 @@ static int read_extension(const struct kubeconfig_object *cluster, struct kube_e
         if (yaml_node_is_null(extension))
             continue;
         struct buf json;
-        buf_init(&json, 0);
+        buf_init_secret(&json, 0);
         yaml_json_add(extension, &json);
-        free(e->cluster_config);
+        mem_wipe_free(e->cluster_config);
         e->cluster_config = buf_take(&json);
     }
     return 0;
