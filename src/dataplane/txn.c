@@ -313,7 +313,7 @@ static struct txn_action listed(struct txn *t, const struct dataplane_answer *a)
         return stop(t);
     if (!txn_is_success(a) || codec_read_transactions(a->body, a->body_len, &all, &count, &why) != 0)
         return t->cleanup_only ? fail(t, a, txn_is_success(a) ? why.message : NULL)
-                               : done(t); /* done: the 429 stands */
+                               : done(t); /* done: what refused us stands */
     if (t->refusal != NULL)
         collect_refused(t, all, count);
     else
