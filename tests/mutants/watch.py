@@ -81,7 +81,9 @@ EVENTS = (
            "        w->proven = true;\n    return end_request(w, TROUBLE_CLOSED", "        ;\n    return end_request(w, TROUBLE_CLOSED"),
     Mutant("a watch that lived long and is lost is not proven", WATCH,
            "        w->proven = true;\n    return end_request(w, TROUBLE_LOST", "        ;\n    return end_request(w, TROUBLE_LOST"),
-    Mutant("no connection is taken for a lost one", WATCH, "end_request(w, TROUBLE_UNREACHABLE, e", "end_request(w, TROUBLE_LOST, e"),
+    Mutant("no connection is taken for a lost one", WATCH, "TROUBLE_NO_CREDENTIALS : TROUBLE_UNREACHABLE, e", "TROUBLE_NO_CREDENTIALS : TROUBLE_LOST, e"),
+    Mutant("credentials that are not there yet are a server that is not", WATCH,
+           "e->status == 401 ? TROUBLE_NO_CREDENTIALS : TROUBLE_UNREACHABLE", "TROUBLE_UNREACHABLE"),
     Mutant("a cache that is emptied while it watches is not listed", WATCH,
            "            [WATCH_EVENT_FORGET] = on_forget,\n            [WATCH_EVENT_OBJECT]", "            [WATCH_EVENT_OBJECT]"),
 )

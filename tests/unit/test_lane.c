@@ -173,6 +173,8 @@ static const struct lane_row rows[] = {
      "", "", NULL, WRITING},
     {"but another one is", N1 N2 N3, "n2 maint", W1 " draining" W2 W3, "n2 ours maint", "n1 drain: it drains", "", NULL,
      WRITING},
+    {"nor is one that still takes connections while it is written", N1 N2, "", W1 " draining" W2, "", "", "", NULL,
+     WRITING},
     {"nor is one that is being told to leave", N1 N2, "", W1 " draining" W2, "n2 ours maint", "", "", NULL, STOPPING},
     {"it is told to come back when that is answered", N1 N2, "n2 maint", W1 " draining" W2, "n2 ours maint",
      "n2 ready: it is wanted again\nn1 drain: it drains", "", NULL, STOPPING},
