@@ -50,9 +50,10 @@ mutants: deps-test
 
 # Where each kind of trouble comes by at least once; all of them take too long under memcheck.
 VALGRIND_TESTS ?= backend bad_answers endings services tls trust watch_faults
-# By name (T=desired_random) or not at all: the random ones take minutes each; memcheck itself dies of an execve that fails, and
-# starts programs too slowly for their deadlines (child, exec_plugin); it has files of its own open (metrics).
-T ?= $(filter-out %_random child exec_plugin metrics,$(UNIT:$B/unit/test_%=%))
+# By name (T=desired_random) or not at all: the random ones take minutes each; memcheck dies of an execve that fails and of
+# clone (child, sandbox), starts programs too slowly for their deadlines (exec_plugin), and has file descriptors of its own, which
+# are counted or meant to run out (metrics, server_fds).
+T ?= $(filter-out %_random child exec_plugin metrics sandbox server_fds,$(UNIT:$B/unit/test_%=%))
 
 $B/valgrind/test_%: $B/valgrind/obj/tests/unit/test_%.o $B/valgrind/libsrc.a
 	$(call SAY,LD)$(CC) $(PLAIN) -o $@ $^ $(PKG_LIBS) $$(pkg-config --libs check)
