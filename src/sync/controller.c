@@ -53,6 +53,7 @@ struct controller {
     struct sources *sources;
     struct leadership *leadership;
     struct targets *targets; /* NULL: another replica leads */
+    bool leading;            /* as was told last */
     bool stepping_down;      /* they are ending */
 
     struct timer coalesce, drain, heartbeat, deadline, stepped_down;
@@ -295,6 +296,7 @@ static void make_targets(struct controller *c)
 static void on_lead(void *arg)
 {
     struct controller *c = arg;
+    c->leading = true;
     if (c->stopping || c->stepping_down)
         return; /* on_stepped_down goes on */
     make_targets(c);
@@ -333,7 +335,7 @@ static void on_stepped_down(void *arg)
     telemetry_forget_targets(&c->telemetry);
     if (c->stopping)
         on_targets_stopped(c);
-    else if (leadership_may_write(c->leadership))
+    else if (c->leading)
         on_lead(c);
 }
 
@@ -347,6 +349,7 @@ static void on_targets_ended(void *arg)
 static void on_step_down(void *arg)
 {
     struct controller *c = arg;
+    c->leading = false;
     if (c->stopping || c->targets == NULL || c->stepping_down)
         return;
     c->stepping_down = true;
