@@ -12,6 +12,7 @@ from tests.harness import realparts
 from tests.harness.daemon import Daemon
 from tests.harness.haproxy import AUTH, DataPlane, DoubleDataPlane, HAProxy, RealDataPlane
 from tests.harness.lines import in_rotation, server_lines
+from tests.harness.process import wait_until
 
 from .kubernetes import Kubernetes, kubernetes
 from .relay import Relays
@@ -122,15 +123,23 @@ class Stage:
     def hang_up(self) -> None:
         os.kill(self.daemon.pid, signal.SIGHUP)
 
-    def reload_haproxy(self) -> None:
-        """Somebody else does."""
-        if self.haproxy.can_reload_by_socket:
+    def _reload_by_socket(self) -> bool:
+        """A master that is just being reloaded by the API has nobody at its socket for a moment."""
+        try:
             with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as s:
                 s.settimeout(10)
                 s.connect(str(self.haproxy.master_socket))
                 s.sendall(b"reload\n")
                 while s.recv(65536):
                     pass
+        except OSError:
+            return False
+        return True
+
+    def reload_haproxy(self) -> None:
+        """Somebody else does."""
+        if self.haproxy.can_reload_by_socket:
+            wait_until(self._reload_by_socket, 20, "HAProxy's master to be reloaded by its socket")
         else:
             os.kill(int(self.haproxy.pid_file.read_text().split()[0]), signal.SIGUSR2)
 
