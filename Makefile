@@ -55,11 +55,14 @@ FUZZ := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 # One short line for each command; V=1 shows them whole, -s nothing.
 SAY = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $(1) $@;)
 
-.PHONY: all chaos deps deps-test deps-check demo test unit replay pytest e2e check check-layers bench install uninstall clean
+.PHONY: all help chaos deps deps-test deps-check demo test unit replay pytest e2e check check-layers bench install uninstall clean
 .SECONDARY:
 
 all: deps
 	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync
+
+help:
+	@sed -n '/^#/!q; s/^# //p' $(firstword $(MAKEFILE_LIST))
 
 deps:
 	@scripts/deps build
