@@ -212,10 +212,17 @@ class Run:
             print(f"\nchaos: FAILED, {len(self.outcomes)} cases played; logs: {self.logs}/SEED/LANE. To replay, a few times where it is a "
                   "matter of milliseconds:")
             for case in bad:
-                print(f"  make chaos SEED={self.seed_of[case]} ONLY={case}" if case in self.seed_of else f"  ({case})")
+                print(f"  {self._replay(case)}" if case in self.seed_of else f"  ({case})")
             return 1
         print(f"chaos: seed {' and '.join(self.seeds)}, {len(self.outcomes)} cases held")
         return 0
+
+    def _replay(self, case: str) -> str:
+        """The command that plays it with the same schedule: a later round comes after those before it."""
+        failed = [o for o in self.outcomes if o["case"] == case and not o["ok"]]
+        kind = f" KIND={failed[0]['kind']}" if failed else ""
+        rounds = f" ROUNDS={failed[0]['round']}" if failed and failed[0]["round"] > 1 else ""
+        return f"make chaos SEED={self.seed_of[case]} ONLY={case}{kind}{rounds}"
 
     def _matrix(self) -> None:
         """Every part x every fault: run and how it went, or why not."""
