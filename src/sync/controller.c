@@ -1,12 +1,11 @@
 #include "sync/controller.h"
 
 #include <event2/event.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "config/config.h"
 #include "net/timer.h"
 #include "serve/server.h"
@@ -18,6 +17,7 @@
 #include "sync/sources.h"
 #include "sync/targets.h"
 #include "sync/telemetry.h"
+#include "sync/wisher.h"
 
 /* After a change was taken up the next one is no sooner than this many times the CPU time that it cost: a dying node does not
  * wait, and a storm of events does not eat the machine. */
@@ -26,20 +26,6 @@
 #define HEARTBEAT_MS 1000 /* how often the loop proves that it turns */
 #define HEARTBEAT_DEAD_MS 30000
 #define STOP_DEADLINE_MS 4000
-#define SKIPS_IN_A_LINE 10
-#define REPEAT_LOG_MS 60000
-#define REPEAT_NOTE_MS 86400000 /* a setting that has no effect is no trouble */
-
-/* One backend on its way from the caches to the target. */
-struct wisher {
-    const struct mapping *mapping;
-    struct desired last;  /* what the target was told */
-    char *last_announced; /* with that; NULL: nothing yet */
-    bool dirty;           /* something changed since */
-    uint64_t event_us;    /* the oldest change that waits */
-    char *cause;          /* of the newest; NULL: time alone */
-    struct log_limit skip_limit, wait_limit, note_limit;
-};
 
 struct controller {
     struct event_base *base;
@@ -65,71 +51,11 @@ struct controller {
 
 /* ---- from a change to a wish ---- */
 
-static void log_skips(struct controller *c, struct wisher *w, const struct desired *wish)
-{
-    /* Endpoints that are just not ready are everyday life; what is left out for another reason is worth a line. */
-    cleanup(buf_fini) struct buf text;
-    size_t count = 0;
-    unsigned held_back;
-    buf_init(&text, 0);
-    for (size_t i = 0; i < wish->skip_count; i++)
-        if (!wish->skips[i].ordinary && count++ < SKIPS_IN_A_LINE)
-            buf_printf(&text, "%s%s: %s", count > 1 ? "; " : "", wish->skips[i].subject, wish->skips[i].reason);
-    if (count > 0 && log_limit_pass(&w->skip_limit, clock_mono_ms(), buf_str(&text), &held_back))
-        log_warn(c->log, "left out", log_str("backend", w->mapping->backend), log_int("count", count),
-                 log_str("what", buf_str(&text)));
-}
-
-/* Said again once a minute for as long as it lasts. */
-static void log_wait(struct controller *c, struct wisher *w, const struct desired *wish)
-{
-    unsigned held_back;
-    if (wish->state != DESIRED_UNDECIDED || !log_limit_pass(&w->wait_limit, clock_mono_ms(), wish->problem, &held_back))
-        return;
-    log_error(c->log, "cannot decide which servers HAProxy should have; nothing is written",
-              log_str("backend", w->mapping->backend), log_str("why", wish->problem));
-}
-
-static void log_note(struct controller *c, struct wisher *w, const struct desired *wish)
-{
-    unsigned held_back;
-    if (wish->note != NULL && log_limit_pass(&w->note_limit, clock_mono_ms(), wish->note, &held_back))
-        log_warn(c->log, "a setting has no effect", log_str("backend", w->mapping->backend),
-                 log_str("what", wish->note));
-}
-
-static void set_cause(struct wisher *w, const char *cause)
-{
-    free(w->cause);
-    w->cause = mem_strdup(cause);
-}
-
-/* Names of the servers that are out with notice. It may come after they went: no server differs then, but the brake, which
- * holds them, has to let them go. */
-static char *announced_names(const struct desired *wish)
-{
-    struct buf b;
-    buf_init(&b, 0);
-    for (size_t i = 0; i < wish->skip_count; i++)
-        if (wish->skips[i].announced && wish->skips[i].server != NULL)
-            buf_printf(&b, "%s ", wish->skips[i].server);
-    return buf_take(&b);
-}
-
 /* Tells the target, unless it was told just that. */
 static bool tell(struct controller *c, size_t which, struct desired *wish, uint64_t event_us)
 {
     struct wisher *w = &c->wishers[which];
-    cleanup(mem_free_ptr) char *announced = announced_names(wish);
-    if (desired_eq(wish, &w->last) && str_eq(announced, w->last_announced)) {
-        w->last.due_ms = wish->due_ms;
-        return false;
-    }
-    desired_fini(&w->last);
-    desired_copy(&w->last, wish);
-    free(w->last_announced);
-    w->last_announced = mem_strdup(announced);
-    if (c->targets == NULL || c->stepping_down)
+    if (!wisher_take(w, wish) || c->targets == NULL || c->stepping_down)
         return false;
     targets_wish(c->targets, which, wish, w->cause != NULL ? w->cause : "a drain ended", event_us);
     return true;
@@ -142,14 +68,12 @@ static bool compute(struct controller *c, size_t which, uint64_t *due_ms)
     struct desired wish;
     w->dirty = false;
     mapping_compute(w->mapping, c->sources, c->taken_up_ms, &wish);
-    log_skips(c, w, &wish);
-    log_wait(c, w, &wish);
-    log_note(c, w, &wish);
+    wisher_log(w, &wish, c->log);
     if (wish.due_ms != 0 && (*due_ms == 0 || wish.due_ms < *due_ms))
         *due_ms = wish.due_ms;
     bool told = tell(c, which, &wish, w->event_us);
     w->event_us = 0;
-    set_cause(w, NULL);
+    wisher_set_cause(w, NULL);
     desired_fini(&wish);
     return told;
 }
@@ -208,7 +132,7 @@ static void on_change(void *arg, size_t service, const char *cause, uint64_t rec
         if (!concerned)
             continue;
         w->dirty = true;
-        set_cause(w, cause);
+        wisher_set_cause(w, cause);
         if (w->event_us == 0)
             w->event_us = received_us;
     }
@@ -254,7 +178,7 @@ static void beat(void *arg)
     c->beat_ms = clock_mono_ms();
     timer_set(&c->heartbeat, HEARTBEAT_MS);
     for (size_t i = 0; !c->stopping && i < c->mappings.count; i++)
-        log_wait(c, &c->wishers[i], &c->wishers[i].last);
+        wisher_log_wait(&c->wishers[i], c->log);
 }
 
 static void on_scrape(void *arg)
@@ -303,11 +227,10 @@ static void on_lead(void *arg)
     targets_start(c->targets);
     for (size_t i = 0; i < c->mappings.count; i++) {
         struct wisher *w = &c->wishers[i];
-        free(w->last_announced);
-        w->last_announced = NULL;
+        wisher_forget_told(w);
         w->dirty = true;
         if (w->cause == NULL)
-            set_cause(w, "this replica leads now");
+            wisher_set_cause(w, "this replica leads now");
     }
     timer_set_sooner(&c->coalesce, 0);
 }
@@ -393,13 +316,8 @@ static void make_wishers(struct controller *c)
 {
     mappings_init(&c->mappings, c->config);
     c->wishers = mem_array(c->mappings.count, sizeof(c->wishers[0]));
-    for (size_t i = 0; i < c->mappings.count; i++) {
-        struct wisher *w = &c->wishers[i];
-        w->mapping = &c->mappings.list[i];
-        desired_init(&w->last);
-        w->skip_limit.period_ms = w->wait_limit.period_ms = REPEAT_LOG_MS;
-        w->note_limit.period_ms = REPEAT_NOTE_MS;
-    }
+    for (size_t i = 0; i < c->mappings.count; i++)
+        wisher_init(&c->wishers[i], &c->mappings.list[i]);
 }
 
 static int make_server(struct controller *c, struct error *err)
@@ -449,13 +367,6 @@ struct controller *controller_new(struct event_base *base, struct config *config
         return NULL;
     }
     return c;
-}
-
-static void wisher_fini(struct wisher *w)
-{
-    desired_fini(&w->last);
-    free(w->last_announced);
-    free(w->cause);
 }
 
 void controller_free(struct controller *c)
