@@ -13,6 +13,7 @@
 #define DEAD_MAX 256
 #define HELD_MAX 32
 #define REFUSAL_MAX 4096
+#define NOTED_MAX 65536
 #define ID_TELLING 8 /* a shorter one could be a part of anything; the API's are UUIDs */
 
 void txn_init(struct txn *t)
@@ -79,6 +80,7 @@ void txn_fini(struct txn *t)
     free(t->id);
     free(t->reload_id);
     free(t->refusal);
+    free(t->noted);
     buf_fini(&t->path);
     txn_init(t);
 }
@@ -280,26 +282,28 @@ static void describe_strangers(struct txn *t, const struct codec_transaction *al
     t->error.http_status = before.http_status;
 }
 
+/* A write whose file cannot be written (a full disk) is refused with 500, and yet leaves a transaction in progress that no commit
+ * of anybody ends; after 20 of them none can be begun any more. The API names that file, and the id is a part of its name. */
+static void hold_named(struct txn *t, const char *refusal, const struct codec_transaction *all, size_t count)
+{
+    for (size_t i = 0; refusal != NULL && i < count; i++)
+        if (str_eq(all[i].status, "in_progress") && strlen(all[i].id) >= ID_TELLING &&
+            strstr(refusal, all[i].id) != NULL)
+            add_id(&t->held, &t->held_count, HELD_MAX, mem_strdup(all[i].id));
+}
+
 static void collect_dead(struct txn *t, const struct codec_transaction *all, size_t count)
 {
     free_ids(&t->dead, &t->dead_count);
     t->next_dead = t->freed = 0;
+    hold_named(t, t->refusal, all, count);
+    hold_named(t, t->noted, all, count);
+    free(t->noted);
+    t->noted = NULL;
     for (size_t i = 0; i < t->held_count; i++)
         add_id(&t->dead, &t->dead_count, DEAD_MAX, mem_strdup(t->held[i]));
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; t->refusal == NULL && i < count; i++)
         if (str_eq(all[i].status, "failed") || str_eq(all[i].status, "outdated"))
-            add_id(&t->dead, &t->dead_count, DEAD_MAX, mem_strdup(all[i].id));
-}
-
-/* A begin whose file cannot be written (a full disk) is refused with 500, and yet leaves a transaction in progress that no commit
- * of anybody ends; after 20 of them none can be begun any more. The API names that file, and the id is a part of its name. */
-static void collect_refused(struct txn *t, const struct codec_transaction *all, size_t count)
-{
-    free_ids(&t->dead, &t->dead_count);
-    t->next_dead = t->freed = 0;
-    for (size_t i = 0; i < count; i++)
-        if (str_eq(all[i].status, "in_progress") && strlen(all[i].id) >= ID_TELLING &&
-            strstr(t->refusal, all[i].id) != NULL)
             add_id(&t->dead, &t->dead_count, DEAD_MAX, mem_strdup(all[i].id));
 }
 
@@ -314,10 +318,7 @@ static struct txn_action listed(struct txn *t, const struct dataplane_answer *a)
     if (!txn_is_success(a) || codec_read_transactions(a->body, a->body_len, &all, &count, &why) != 0)
         return t->cleanup_only ? fail(t, a, txn_is_success(a) ? why.message : NULL)
                                : done(t); /* done: what refused us stands */
-    if (t->refusal != NULL)
-        collect_refused(t, all, count);
-    else
-        collect_dead(t, all, count);
+    collect_dead(t, all, count);
     if (t->refusal == NULL && t->dead_count == 0 && !t->cleanup_only)
         describe_strangers(t, all, count);
     codec_transactions_free(all, count);
@@ -352,8 +353,6 @@ static struct txn_action dead_deleted(struct txn *t, const struct dataplane_answ
     bool hopeless = !freed && (a->error != NULL || a->status == 401 || a->status == 403);
     if (t->abort_wanted)
         return stop(t);
-    if (!freed && t->refusal != NULL)
-        add_id(&t->held, &t->held_count, HELD_MAX, mem_strdup(t->dead[t->next_dead]));
     if (!hopeless && ++t->next_dead < t->dead_count)
         return next_dead(t);
     if (t->refusal != NULL)
@@ -378,6 +377,7 @@ static void reset(struct txn *t)
                         .retry_after_ms = -1,
                         .held = t->held,
                         .held_count = t->held_count,
+                        .noted = t->noted,
                         .result = TXN_ABORTED,
                         .path = t->path};
     *t = fresh;
@@ -397,6 +397,15 @@ struct txn_action txn_start_cleanup(struct txn *t)
     reset(t);
     t->cleanup_only = true;
     return list(t);
+}
+
+void txn_note_refusal(struct txn *t, const char *message)
+{
+    char *both = mem_printf("%s\n%.*s", t->noted != NULL ? t->noted : "", REFUSAL_MAX, message);
+    free(t->noted);
+    t->noted = strlen(both) <= NOTED_MAX ? both : NULL;
+    if (t->noted == NULL)
+        free(both);
 }
 
 struct txn_action txn_answer(struct txn *t, const struct dataplane_answer *a)

@@ -74,6 +74,7 @@ struct txn {
     size_t next_dead, freed;
     char **held; /* ours from earlier runs that could not be deleted; the next clean-up tries again */
     size_t held_count;
+    char *noted;              /* txn_note_refusal; NULL: nothing */
     enum txn_state failed_in; /* the state whose answer decided the result */
     char *refusal;            /* what the API said to our begin, with a 500; NULL: nothing */
     bool cleaned;             /* the 429 clean-up was done once */
@@ -94,6 +95,9 @@ void txn_fini(struct txn *t);
 struct txn_action txn_start(struct txn *t, int64_t version, struct txn_step *steps, size_t count);
 /* Deletes what earlier runs left failed or outdated; unknown ones in progress may be somebody's. */
 struct txn_action txn_start_cleanup(struct txn *t);
+/* What the API said to a write without a transaction that it answered with 500: the next clean-up deletes the one in progress
+ * that this names, as a begin that is refused so does by itself. */
+void txn_note_refusal(struct txn *t, const char *message);
 /* The answer to the last TXN_SEND. The number of requests of a run is bounded whatever the answers are. */
 struct txn_action txn_answer(struct txn *t, const struct dataplane_answer *a);
 /* SIGTERM: before the commit is sent the next action deletes it; after, its answer is awaited. Takes effect at the next

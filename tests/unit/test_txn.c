@@ -246,6 +246,25 @@ START_TEST(what_a_refused_begin_leaves_is_deleted)
 }
 END_TEST
 
+START_TEST(what_a_refused_write_leaves_is_deleted_by_the_next_clean_up)
+{
+    char trace[LONGEST] = "";
+    struct txn t;
+    txn_init(&t);
+    txn_note_refusal(&t, "HTTP 500: write /x/haproxy.cfg.aaaa-bbbb99: no space left on device");
+    txn_note_refusal(&t, "HTTP 500: write /x/haproxy.cfg.cccc-dddd7: no space left on device");
+    play(&t, txn_start(&t, 7, make_steps(1), 1), "201 202 202", with_it, trace); /* outlives what comes between */
+    play(&t, txn_start_cleanup(&t), "200 204 500 204", with_it, trace);
+    ck_assert_str_eq(trace, "LXXX"); /* the two, and the failed one */
+    ck_assert_uint_eq(t.held_count, 1);
+    trace[0] = '\0';
+    play(&t, txn_start_cleanup(&t), "200 204 204", with_it, trace);
+    ck_assert_str_eq(trace, "LXX");
+    ck_assert_uint_eq(t.held_count, 0);
+    txn_fini(&t);
+}
+END_TEST
+
 START_TEST(a_stop_while_that_is_looked_for)
 {
     static const struct {
@@ -472,6 +491,7 @@ int main(void)
     tcase_add_test(t, a_commit_is_known_by_its_version_or_its_body);
     tcase_add_test(t, strangers_are_named_and_left_alone);
     tcase_add_loop_test(t, what_a_refused_begin_leaves_is_deleted, 0, array_len(refusals));
+    tcase_add_test(t, what_a_refused_write_leaves_is_deleted_by_the_next_clean_up);
     tcase_add_loop_test(t, a_stop_while_that_is_looked_for, 0, 3);
     tcase_add_test(t, ours_that_stayed_behind_are_deleted_at_the_next_429);
     tcase_add_test(t, what_is_dead_twice_is_deleted_once);
