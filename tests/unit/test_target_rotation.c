@@ -2,7 +2,7 @@
  * server in rotation; neither what is told, nor what is written, nor a reload. The world is target_world.h's. */
 #include "target_world.h"
 
-#define HISTORIES 200
+#define HISTORIES 120
 #define WISHES 60
 #define NODES 6
 
