@@ -35,6 +35,7 @@ if [ -e hang ]; then
     echo "$!" >>children
     while [ -e hang ]; do sleep 0.05; done
 fi
+cd -P reply || exit 98
 cat answer
 cat said >&2
 exit "$(cat status)"
@@ -46,6 +47,7 @@ class Plugin:
         home.mkdir()
         self.home = home
         self.path = home / "plugin"
+        self.replies = 0
         self.install()
 
     def install(self) -> None:
@@ -58,8 +60,14 @@ class Plugin:
         os.replace(fresh, self.home / name)
 
     def prints(self, answer: str, status: int = 0, said: str = "") -> None:
+        """From the next run on; all at once, for one may come just now."""
+        self.replies += 1
+        fresh, link = self.home / f"reply-{self.replies}", self.home / "reply.new"
+        fresh.mkdir()
         for name, text in (("said", said), ("status", str(status)), ("answer", answer)):
-            self._put(name, text)
+            (fresh / name).write_text(text)
+        link.symlink_to(fresh)
+        os.replace(link, self.home / "reply")
 
     def gives(self, token: str = "", pair: Pair | None = None, seconds: float = 0, version: str = V1) -> None:
         """Credentials that are good for so many seconds; 0: it does not say."""
@@ -180,9 +188,10 @@ def test_nothing_of_ours_reaches_a_plugin_that_runs_beside_watches(world: World)
     world.plugin.gives("one", seconds=4)
     world.start()
     world.works(1, 2)
-    wait_until(lambda: world.plugin.runs == 2, 30, "the second run")
+    # Both to their end: the second may not have read yet what it answers, the third not have written all that it sees.
+    wait_until(lambda: world.plugin.runs >= 2 and not world.plugin.alive(), 30, "the second run")
     world.plugin.gives("one", seconds=600)
-    wait_until(lambda: world.plugin.runs == 3 and "/fd" in world.plugin.text("fds"), 30, "the third run")
+    wait_until(lambda: world.plugin.runs >= 3 and not world.plugin.alive(), 30, "the third run")
     # 0, 1, 2, and what ls reads.
     names = re.findall(r" (\d+) -> (\S+)", world.plugin.text("fds"))
     assert sorted(int(fd) for fd, _ in names) == [0, 1, 2, 3], names
@@ -288,8 +297,9 @@ def test_broken_plugin_is_named_and_run_again(world: World, how: str) -> None:
     world.rig.kube.tokens(one="admin")
     world.plugin.prints(answer, status, said)
     world.start()
-    body = world.rig.daemon.wait_not_ready(re.escape(message))
-    assert re.search(r"no credentials yet: the credential plugin \S+/plug/plugin: .*; run again in \d+ s", body), body
+    # Between two runs, that is; during one it says that it waits for it.
+    named = rf"the credential plugin \S+/plug/plugin: .*{re.escape(message)}"
+    world.rig.daemon.wait_not_ready(rf"no credentials yet: {named}.*; run again in \d+ s")
     world.rig.daemon.wait_log(f"level=warn .*{FAILED}.*in_use=none")
     world.plugin.gives("one")
     world.rig.daemon.wait_ready(40)
