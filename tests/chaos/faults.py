@@ -1,4 +1,4 @@
-"""Every part x every fault: how it is done, or why it makes no sense. Nothing is left out silently: see matrix.py."""
+"""Every part x every fault: how it is done, or why it makes no sense. Nothing is left out silently."""
 
 from __future__ import annotations
 
