@@ -92,7 +92,8 @@ int config_parse(char *const *env, struct config *ret, struct config_report *rep
     if (report->error_count == 0 && c.park_nodes && c.park_ttl_ms == 0)
         report_warning(report, "PARK_NODES=true is of no effect with PARK_TTL=0, which parks nothing");
     if (report->error_count == 0 && c.leader_elect && c.dry_run)
-        report_warning(report, "LEADER_ELECT=true is of no effect with DRY_RUN=true: the Lease is for those that write");
+        report_warning(report,
+                       "LEADER_ELECT=true is of no effect with DRY_RUN=true: the Lease is for those that write");
     dataplanes_check_tls(&c, report);
     unknown_report(env, report);
     if (report->error_count > 0) {
