@@ -45,7 +45,7 @@ def test_beside_what_the_daemon_did(rig: Rig) -> None:
 def test_what_comes_next_needs_no_reload(rig: Rig) -> None:
     in_three_states(rig)
     assert rig.daemon
-    rig.daemon.stop()
+    rig.daemon.kill()  # a clean end would put n2 into maintenance
     rig.kube.put(objects.slice_("web-1", SERVICE, [objects.endpoint("10.244.1.7", "n1", objects.TERMINATING),
                                                    objects.endpoint("10.244.3.7", "n3")], namespace=NAMESPACE))
     run = look(rig, "plan")
@@ -66,12 +66,19 @@ def test_what_comes_next_needs_no_reload(rig: Rig) -> None:
 
 
 def test_a_state_set_by_hand(rig: Rig) -> None:
-    rig.dataplane.put("/runtime/backends/be/servers/n1", {"admin_state": "drain"})
+    rig.dataplane.put("/runtime/backends/be/servers/n1", {"admin_state": "maint"})
     run = look(rig, "plan")
     assert run.status == 0, "it is left alone"
-    assert run.said("= n1 .*drain by hand .*! set by hand in the running HAProxy: n1 is in drain; left alone until taken back")
-    assert look(rig, "plan", "-o", "json").backend()["by_hand"] == [{"server": "n1", "state": "drain"}]
-    assert look(rig, "explain", "n1").said("node n1: live .*set to drain by hand in the running HAProxy")
+    assert run.said("= n1 .*maint by hand .*! set by hand in the running HAProxy: n1 is in maint; left alone until taken back")
+    assert look(rig, "plan", "-o", "json").backend()["by_hand"] == [{"server": "n1", "state": "maint"}]
+    assert look(rig, "explain", "n1").said("node n1: live .*set to maint by hand in the running HAProxy")
+
+
+def test_a_drain_of_the_only_one_that_could_serve(rig: Rig) -> None:
+    """What a start would do: whose drain that is nobody knows, and nothing else is ready."""
+    rig.dataplane.put("/runtime/backends/be/servers/n1", {"admin_state": "drain"})
+    run = look(rig, "plan")
+    assert run.status == 2 and run.said("~ n1 .*1 change: 1 to be ready; without a reload"), run.out
 
 
 def test_haproxy_runs_something_else_than_its_file(rig: Rig) -> None:
