@@ -16,6 +16,7 @@
 #define TIMEOUT_S 240 /* asked of the server, plus some */
 #define TIMEOUT_JITTER_S 60
 #define GRACE_S 30
+#define LASTING_MS 10000
 #define DENIED_MS 60000 /* a right that is missing comes with an edit by hand */
 
 struct lease_watch {
@@ -27,6 +28,7 @@ struct lease_watch {
 
     struct timer timer; /* starts the next request */
     struct backoff backoff;
+    uint64_t started_ms; /* the request under way */
     struct http_request *request;
     struct frame frame;
     bool wanted;
@@ -38,7 +40,6 @@ static int on_frame(void *arg, char *json, size_t len, struct error *err)
 {
     struct lease_watch *w = arg;
     (void)err;
-    backoff_reset(&w->backoff);
     if (lease_event_is_free(json, len))
         w->free_now(w->arg);
     return 0;
@@ -77,6 +78,8 @@ static void on_done(void *arg, const struct http_response *r, const struct error
     if (r->status == 401)
         kube_client_credentials_refused(w->client);
     say_end(w, r->status, err);
+    if (clock_mono_ms() - w->started_ms >= LASTING_MS)
+        backoff_reset(&w->backoff);
     timer_set(&w->timer, w->denied ? DENIED_MS : backoff_next_ms(&w->backoff));
 }
 
@@ -90,10 +93,12 @@ static void on_timer(void *arg)
     frame_fini(&w->frame);
     frame_init(&w->frame, FRAME_WATCH, LEASE_MAX_BYTES);
     w->good = false;
+    w->started_ms = clock_mono_ms();
     cleanup(mem_free_ptr) char *name = str_url_encode(w->name);
     cleanup(mem_free_ptr) char *path =
-        mem_printf("%s?watch=true&fieldSelector=metadata.name%%3D%s&allowWatchBookmarks=true&timeoutSeconds=%u",
-                   w->collection, name, timeout_s);
+        /* Version 0, whatever the cache has, and no bookmarks: else a server over etcd 3.4 ends the watch at once, with an error. */
+        mem_printf("%s?watch=true&fieldSelector=metadata.name%%3D%s&resourceVersion=0&timeoutSeconds=%u", w->collection,
+                   name, timeout_s);
     struct http_request_options options = {
         .method = "GET", .path = path, .own_connection = true, .total_timeout_ms = (timeout_s + GRACE_S) * 1000u};
     struct error err;

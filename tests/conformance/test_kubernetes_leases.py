@@ -149,26 +149,32 @@ def test_what_a_lease_may_say(target: Target, spec: Object) -> None:
     assert answer.json()["spec"] == {key: value for key, value in spec.items() if value is not None}
 
 
-def test_watched_by_its_name_without_a_version(target: Target) -> None:
+def test_watched_by_its_name_from_any_version(target: Target) -> None:
+    """Neither without a version nor with bookmarks: over etcd 3.4 that ends at once, "RequestWatchProgress is disabled"."""
     made = make(target)
-    with target.client.watch(leases(target), fieldSelector="metadata.name=l", allowWatchBookmarks="true") as watch:
-        first = watch.event()
-        assert (first["type"], first["object"]["spec"]["holderIdentity"]) == ("ADDED", "a")
+    query = {"fieldSelector": "metadata.name=l", "resourceVersion": "0"}
+    with target.client.watch(leases(target), **query) as watch:
+        def news() -> Object:
+            """The double and newer servers may send a bookmark all the same."""
+            while (event := watch.event())["type"] == "BOOKMARK":
+                pass
+            return event
+
+        first = news()
+        assert first["type"] == "ADDED", first
+        assert first["object"]["spec"]["holderIdentity"] == "a"
         assert first["object"]["kind"] == "Lease"
         make(target, name="other")
         free = put(target, renewed(made, holderIdentity="", leaseDurationSeconds=1)).json()
         target.client.delete(made)
-        events: list[Object] = []
-        while len(events) < 2:
-            event = watch.event()
-            events += [event] if event["type"] != "BOOKMARK" else []
+        events = [news(), news()]
     assert [event["type"] for event in events] == ["MODIFIED", "DELETED"]
     assert events[0]["object"] == free
     assert {event["object"]["metadata"]["name"] for event in events} == {"l"}
 
 
 def test_watched_before_it_is_made(target: Target) -> None:
-    with target.client.watch(leases(target), fieldSelector="metadata.name=l") as watch:
+    with target.client.watch(leases(target), fieldSelector="metadata.name=l", resourceVersion="0") as watch:
         make(target)
         assert watch.until("l")["type"] == "ADDED"
 
