@@ -132,6 +132,35 @@ static bool is_replaced(const struct config *c, enum config_field_id id)
     return single && c->ingress_services != NULL;
 }
 
+/* As string_value, of those of config/values_access.c. */
+static const char *access_value(const struct config *c, enum config_field_id id)
+{
+    switch (id) {
+    case CONFIG_DATAPLANE_CA_FILE:
+        return or_else(c->dataplane_ca_file, "");
+    case CONFIG_DATAPLANE_CERT_FILE:
+        return or_else(c->dataplane_cert_file, "");
+    case CONFIG_DATAPLANE_KEY_FILE:
+        return or_else(c->dataplane_key_file, "");
+    case CONFIG_DATAPLANE_SERVER_NAME:
+        return or_else(c->dataplane_server_name, "");
+    case CONFIG_DATAPLANE_INSECURE:
+        return true_false(c->dataplane_insecure);
+    case CONFIG_LEADER_ELECT:
+        return true_false(c->leader_elect);
+    case CONFIG_LEASE_NAME:
+        return c->lease_name;
+    case CONFIG_LEASE_NAMESPACE:
+        return or_else(c->lease_namespace, "");
+    case CONFIG_PROXY_FROM_ENVIRONMENT:
+        return true_false(c->proxy_from_environment);
+    case CONFIG_SECCOMP:
+        return true_false(c->seccomp);
+    default:
+        return NULL;
+    }
+}
+
 /* The value where it is a string; "" where unset; NULL where it is something else. */
 static const char *string_value(const struct config *c, enum config_field_id id)
 {
@@ -156,16 +185,6 @@ static const char *string_value(const struct config *c, enum config_field_id id)
         return secret_shown(&c->dataplane_token, true);
     case CONFIG_DATAPLANE_CREDENTIALS_FILE:
         return or_else(c->dataplane_credentials_file, "");
-    case CONFIG_DATAPLANE_CA_FILE:
-        return or_else(c->dataplane_ca_file, "");
-    case CONFIG_DATAPLANE_CERT_FILE:
-        return or_else(c->dataplane_cert_file, "");
-    case CONFIG_DATAPLANE_KEY_FILE:
-        return or_else(c->dataplane_key_file, "");
-    case CONFIG_DATAPLANE_SERVER_NAME:
-        return or_else(c->dataplane_server_name, "");
-    case CONFIG_DATAPLANE_INSECURE:
-        return true_false(c->dataplane_insecure);
     case CONFIG_BACKEND_NAME:
         return c->backend_name;
     case CONFIG_SEND_PROXY_V2:
@@ -186,16 +205,6 @@ static const char *string_value(const struct config *c, enum config_field_id id)
         return true_false(c->allow_empty);
     case CONFIG_DRY_RUN:
         return true_false(c->dry_run);
-    case CONFIG_LEADER_ELECT:
-        return true_false(c->leader_elect);
-    case CONFIG_LEASE_NAME:
-        return c->lease_name;
-    case CONFIG_LEASE_NAMESPACE:
-        return or_else(c->lease_namespace, "");
-    case CONFIG_PROXY_FROM_ENVIRONMENT:
-        return true_false(c->proxy_from_environment);
-    case CONFIG_SECCOMP:
-        return true_false(c->seccomp);
     case CONFIG_KUBECONFIG:
         return or_else(c->kubeconfig, "");
     case CONFIG_LOG_FORMAT:
@@ -203,7 +212,7 @@ static const char *string_value(const struct config *c, enum config_field_id id)
     case CONFIG_LOG_LEVEL:
         return level_name(c->log_level);
     default:
-        return NULL;
+        return access_value(c, id);
     }
 }
 
