@@ -19,8 +19,9 @@ T = TypeVar("T")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-# Below the range that the kernel hands to outgoing connections (32768 up), so that none of those takes one meanwhile.
-_PORTS = range(15000, 32000)
+# Below those of Services (harness/backends.py: 30000 up), which have a series of their own, and so below the range that the kernel
+# hands to outgoing connections (32768 up): none of those takes one meanwhile.
+_PORTS = range(15000, 30000)
 
 
 def free_port(host: str = "127.0.0.1") -> int:
