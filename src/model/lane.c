@@ -104,12 +104,19 @@ static bool is_being_written(const struct chooser *c, const char *name)
     return str_eq(c->in->being_written, name);
 }
 
+/* A call of ours to stop it got no answer, and no look has shown since what came of it: an API that hung may carry it out yet. */
+static bool may_be_stopped_yet(const struct chooser *c, const struct runtime_server *row)
+{
+    const struct lane_mark *mark = lane_memory_any(c->in->memory, row->name);
+    return mark != NULL && mark->ours != RUNTIME_READY && !mark->asked;
+}
+
 /* Cannot be counted on for new connections whatever its state is: backup servers only stand in, without a weight there is no
- * turn, and what a write or a call under way will have done is not known. */
+ * turn, and what a write or a call under way, or one without an answer, will have done is not known. */
 static bool does_not_count(const struct chooser *c, const struct backend_server *line, const struct runtime_server *row)
 {
     return line->backup || is_being_written(c, line->name) || str_eq(c->in->being_stopped, line->name) ||
-           (row->weight >= 0 ? row->weight : line->weight) == 0;
+           may_be_stopped_yet(c, row) || (row->weight >= 0 ? row->weight : line->weight) == 0;
 }
 
 static void read_states(struct chooser *c)
