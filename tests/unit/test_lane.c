@@ -175,6 +175,8 @@ static const struct lane_row rows[] = {
      WRITING},
     {"nor is one that still takes connections while it is written", N1 N2, "", W1 " draining" W2, "", "", "", NULL,
      WRITING},
+    {"nor after it was told to be back", N1 N2, "", W1 " draining" W2, "n2 ours drain told ready", "", "", NULL,
+     STOPPING},
     {"nor is one whose call to stop got no answer", N1 N2, "", "n2 10.0.0.2:80", "n2 ours drain", "", "", NULL, 0},
     {"but where it was answered, and it is told to be back", N1 N2, "n2 drain", "n2 10.0.0.2:80",
      "n2 ours drain told drain", "n2 ready: it is wanted again\nn1 maint: it leaves", "n1 maintenance on (parked)",
