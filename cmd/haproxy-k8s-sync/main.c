@@ -50,7 +50,7 @@ static int find_kubernetes(const struct config *config, char **environ_, struct 
         return kube_access_in_cluster(environ_, NULL, ret, err);
     if (kube_access_from_kubeconfig(config->kubeconfig, ret, err) != 0)
         return -1;
-    if (config->seccomp && ret->exec != NULL)
+    if (config->seccomp && kube_access_runs_plugin(ret))
         return error_set(
             err, ERROR_FATAL,
             "%s: the credentials come from a program (%s), and SECCOMP=true lets none be run: use SECCOMP=false, or "
