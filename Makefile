@@ -172,3 +172,4 @@ clean:
 
 -include $(OBJ:.o=.d) $(SAN_OBJ:.o=.d) $(patsubst %.c,$B/san/%.d,$(MAIN) $(wildcard tests/*/*.c)) $B/obj/tests/bench/mapping.d
 include tests/variants.mk
+include scripts/packaging.mk
