@@ -94,6 +94,12 @@ int config_parse(char *const *env, struct config *ret, struct config_report *rep
     if (report->error_count == 0 && c.leader_elect && c.dry_run)
         report_warning(report,
                        "LEADER_ELECT=true is of no effect with DRY_RUN=true: the Lease is for those that write");
+    if (report->error_count == 0 && c.emit_events && c.dry_run)
+        report_warning(report,
+                       "EMIT_EVENTS=true is of no effect with DRY_RUN=true, with which nothing happens to HAProxy");
+    if (report->error_count == 0 && !c.leader_elect &&
+        (config_is_given(&c, CONFIG_LEASE_NAME) || config_is_given(&c, CONFIG_LEASE_NAMESPACE)))
+        report_warning(report, "LEASE_NAME and LEASE_NAMESPACE are of no effect without LEADER_ELECT=true");
     dataplanes_check_tls(&c, report);
     unknown_report(env, report);
     if (report->error_count > 0) {

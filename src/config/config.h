@@ -112,8 +112,11 @@ struct config {
 
     char *kubeconfig; /* colon-separated list of files; NULL: in-cluster */
 
+    bool emit_events; /* Kubernetes Events on the Service */
+
     char *listen_host; /* "" for every address */
     uint16_t listen_port;
+    bool status_page;
     enum log_format log_format;
     enum log_level log_level;
 

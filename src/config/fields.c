@@ -458,14 +458,39 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "true",
             .parse = value_seccomp,
         },
+    [CONFIG_EMIT_EVENTS] =
+        {
+            .name = "EMIT_EVENTS",
+            .fallback = "false",
+            .expected = YES_NO,
+            .help =
+                "Whether what happens to HAProxy is told as Kubernetes Events on the Service, too (`kubectl describe "
+                "service`): Synced, Draining, HeldBack, ApplyFailed, ReloadFailed, DriftRepaired. Needs the rights on "
+                "events in deploy/rbac.yaml. With DRY_RUN nothing is told.",
+            .example = "true",
+            .parse = value_emit_events,
+        },
     [CONFIG_LISTEN_ADDRESS] =
         {
             .name = "LISTEN_ADDRESS",
             .fallback = ":8080",
             .expected = ":port, IPv4:port or [IPv6]:port, such as :8080, 127.0.0.1:8080 or [::1]:8080",
-            .help = "Where /healthz, /livez, /readyz and /metrics are served; without an address: on all of them.",
+            .help =
+                "Where /healthz, /livez, /readyz, /metrics and the status page are served; without an address: on all "
+                "of them.",
             .example = "127.0.0.1:8080",
             .parse = value_listen_address,
+        },
+    [CONFIG_STATUS_PAGE] =
+        {
+            .name = "STATUS_PAGE",
+            .fallback = "true",
+            .expected = YES_NO,
+            .help = "Whether the status page (/) and its JSON (/status) are served at LISTEN_ADDRESS: names and "
+                    "addresses of "
+                    "nodes, URLs of the Data Plane APIs, and the last decisions, for everybody who can reach it.",
+            .example = "false",
+            .parse = value_status_page,
         },
     [CONFIG_LOG_FORMAT] =
         {

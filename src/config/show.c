@@ -156,6 +156,10 @@ static const char *access_value(const struct config *c, enum config_field_id id)
         return true_false(c->proxy_from_environment);
     case CONFIG_SECCOMP:
         return true_false(c->seccomp);
+    case CONFIG_EMIT_EVENTS:
+        return true_false(c->emit_events);
+    case CONFIG_STATUS_PAGE:
+        return true_false(c->status_page);
     default:
         return NULL;
     }

@@ -51,5 +51,7 @@ int value_lease_name(const char *value, struct config *c, struct buf *note) must
 int value_lease_namespace(const char *value, struct config *c, struct buf *note) must_check;
 int value_proxy_from_environment(const char *value, struct config *c, struct buf *note) must_check;
 int value_seccomp(const char *value, struct config *c, struct buf *note) must_check;
+int value_emit_events(const char *value, struct config *c, struct buf *note) must_check;
+int value_status_page(const char *value, struct config *c, struct buf *note) must_check;
 
 #endif

@@ -91,3 +91,15 @@ int value_seccomp(const char *value, struct config *c, struct buf *note)
     (void)note;
     return str_parse_bool(value, &c->seccomp);
 }
+
+int value_emit_events(const char *value, struct config *c, struct buf *note)
+{
+    (void)note;
+    return str_parse_bool(value, &c->emit_events);
+}
+
+int value_status_page(const char *value, struct config *c, struct buf *note)
+{
+    (void)note;
+    return str_parse_bool(value, &c->status_page);
+}

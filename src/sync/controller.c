@@ -11,6 +11,7 @@
 #include "serve/server.h"
 #include "sync/certificates.h"
 #include "sync/clients.h"
+#include "sync/journal.h"
 #include "sync/leadership.h"
 #include "sync/mappings.h"
 #include "sync/rules.h"
@@ -32,6 +33,7 @@ struct controller {
     struct config *config;
     const struct log *log;
     struct telemetry telemetry;
+    struct journal *journal;
     struct server *server;
     struct clients clients;
     struct mappings mappings;
@@ -209,6 +211,7 @@ static void make_targets(struct controller *c)
         .node_exists = sources_node_exists,
         .node_arg = c->sources,
         .telemetry = &c->telemetry,
+        .journal = c->journal,
         .log = c->log,
     };
     c->targets = targets_new(c->base, &options, c->clients.dataplanes, c->clients.dataplane_count);
@@ -353,6 +356,7 @@ struct controller *controller_new(struct event_base *base, struct config *config
     timer_init(&c->deadline, base, on_deadline, c);
     timer_init(&c->stepped_down, base, on_stepped_down, c);
     telemetry_init(&c->telemetry, version);
+    c->journal = journal_new();
     metric_set(c->telemetry.dry_run, config->dry_run ? 1 : 0, NULL);
     metrics_on_scrape(c->telemetry.registry, on_scrape, c);
     make_wishers(c);
@@ -379,6 +383,7 @@ void controller_free(struct controller *c)
     leadership_free(c->leadership);
     clients_free(&c->clients);
     telemetry_fini(&c->telemetry);
+    journal_free(c->journal);
     timer_fini(&c->coalesce);
     timer_fini(&c->drain);
     timer_fini(&c->heartbeat);

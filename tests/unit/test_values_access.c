@@ -15,22 +15,50 @@ static const char *const taken[] = {
     "HAPROXY_DATAPLANE_SERVER_NAME=lb-1.example.com",
     "HAPROXY_DATAPLANE_INSECURE=true",
     "LEADER_ELECT=true",
+    "PROXY_FROM_ENVIRONMENT=true",
+    "SECCOMP=true",
+    "EMIT_EVENTS=true",
+    "STATUS_PAGE=false",
+};
+
+/* Those that only an election needs. */
+static const char *const of_the_lease[] = {
     "LEASE_NAME=a.b-c.0",
     "LEASE_NAME=" A64,
     "LEASE_NAMESPACE=kube-system",
-    "PROXY_FROM_ENVIRONMENT=true",
-    "SECCOMP=true",
 };
+
+static void assert_shown(const struct parsed *p, const char *setting)
+{
+    cleanup(buf_fini) struct buf out;
+    buf_init(&out, 0);
+    config_print(&p->config, &out);
+    cleanup(mem_free_ptr) char *line = mem_printf("%s  # from the environment", setting);
+    ck_assert_msg(strstr(buf_str(&out), line) != NULL, "%s", buf_str(&out));
+}
 
 START_TEST(is_taken)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, HTTPS, taken[_i]);
     assert_silent(&p);
-    cleanup(buf_fini) struct buf out;
-    buf_init(&out, 0);
-    config_print(&p.config, &out);
-    cleanup(mem_free_ptr) char *line = mem_printf("%s  # from the environment", taken[_i]);
-    ck_assert_msg(strstr(buf_str(&out), line) != NULL, "%s", buf_str(&out));
+    assert_shown(&p, taken[_i]);
+}
+END_TEST
+
+START_TEST(lease_is_taken)
+{
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, HTTPS, "LEADER_ELECT=true", of_the_lease[_i]);
+    assert_silent(&p);
+    assert_shown(&p, of_the_lease[_i]);
+}
+END_TEST
+
+START_TEST(lease_without_election)
+{
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, HTTPS, of_the_lease[_i]);
+    ck_assert_int_eq(p.rc, 0);
+    assert_says(&p, "of no effect without LEADER_ELECT=true");
+    assert_shown(&p, of_the_lease[_i]);
 }
 END_TEST
 
@@ -53,6 +81,8 @@ static const struct {
     {"LEASE_NAME=" A64 A64 A64 A64, "it has 256 characters"},
     {"LEASE_NAMESPACE=a.b", "expected a namespace's name"},
     {"SECCOMP=kill", "expected true or false"},
+    {"EMIT_EVENTS=Synced", "expected true or false"},
+    {"STATUS_PAGE=/status", "expected true or false"},
     {"HAPROXY_DATAPLANE_CERT_FILE=/c", "HAPROXY_DATAPLANE_CERT_FILE needs HAPROXY_DATAPLANE_KEY_FILE beside it"},
     {"HAPROXY_DATAPLANE_KEY_FILE=/k", "HAPROXY_DATAPLANE_KEY_FILE needs HAPROXY_DATAPLANE_CERT_FILE beside it"},
 };
@@ -110,6 +140,8 @@ int main(void)
     TCase *t = tcase_create("all");
     suite_add_tcase(s, t);
     tcase_add_loop_test(t, is_taken, 0, array_len(taken));
+    tcase_add_loop_test(t, lease_is_taken, 0, array_len(of_the_lease));
+    tcase_add_loop_test(t, lease_without_election, 0, array_len(of_the_lease));
     tcase_add_loop_test(t, is_refused, 0, array_len(refused));
     tcase_add_test(t, a_pair_is_taken);
     tcase_add_test(t, by_default);
