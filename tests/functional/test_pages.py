@@ -1,4 +1,4 @@
-"""README.md and deploy/ say what the daemon does: its metrics, its messages, its rights, its files."""
+"""README.md, docs/ and deploy/ say what the daemon does: its metrics, its messages, its rights, its files."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .rig import NAMESPACE, Rig, program
 
 yaml = pytest.importorskip("yaml", reason="no python3-yaml here: the manifests cannot be read")
 
-README = (ROOT / "README.md").read_text()
+PAGES = "\n".join(path.read_text() for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))])
 
 
 def table(title: str) -> list[list[str]]:
     """The rows of the table under the header whose first cell begins with this, without the header."""
-    rows = re.search(rf"^\| {re.escape(title)}.*\n\|[-|]+\n((?:\|.*\n)+)", README, re.M)
-    assert rows, f"README has no table that begins with {title!r}"
+    rows = re.search(rf"^\| {re.escape(title)}.*\n\|[-|]+\n((?:\|.*\n)+)", PAGES, re.M)
+    assert rows, f"the pages have no table that begins with {title!r}"
     return [[cell.strip() for cell in row.strip("|").split(" | ", 1)] for row in rows[1].splitlines()]
 
 
@@ -104,12 +104,12 @@ def message_pieces() -> list[str]:
 
 @pytest.mark.parametrize("piece", message_pieces())
 def test_quoted_message_is_in_the_source(piece: str) -> None:
-    assert piece in sources(), f"README quotes {piece!r}"
+    assert piece in sources(), f"the pages quote {piece!r}"
 
 
 def test_settings_that_the_page_names_exist(rig: Rig) -> None:
     known = set(re.findall(r"`([A-Z0-9_]{4,})`", "\n".join(row[0] for row in table("Variable"))))
-    named = set(re.findall(r"\b(?:HAPROXY|INGRESS)_[A-Z0-9_]+\b", README.replace("\\_", "_")))
+    named = set(re.findall(r"\b(?:HAPROXY|INGRESS)_[A-Z0-9_]+\b", PAGES.replace("\\_", "_")))
     assert named <= known, named - known
 
 
@@ -184,12 +184,12 @@ def test_manifests_fit_each_other() -> None:
     assert container["envFrom"] == [{"configMapRef": {"name": config["metadata"]["name"]}}]
     assert container["ports"][0]["containerPort"] == 8080  # LISTEN_ADDRESS's default
     secret = pod["spec"]["volumes"][0]["secret"]["secretName"]
-    assert f"create secret generic {secret} " in README
+    assert f"create secret generic {secret} " in PAGES
     files = {env["name"]: env["value"] for env in container["env"] if env["name"].endswith("_FILE")}
-    keys = set(re.findall(r"--from-literal=(\w+)=", README))
+    keys = set(re.findall(r"--from-literal=(\w+)=", PAGES))
     mount = container["volumeMounts"][0]["mountPath"]
     assert set(files.values()) == {f"{mount}/{key}" for key in keys}
-    for name in re.findall(r"deploy/([\w.]+\.yaml)", README):
+    for name in re.findall(r"deploy/([\w.]+\.yaml)", PAGES):
         assert (ROOT / "deploy" / name).exists(), name
 
 

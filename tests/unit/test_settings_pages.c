@@ -1,5 +1,5 @@
 /*
- * --help, config.example.env and README's table come from one table (src/config/fields.c); this holds the two files to
+ * --help, config.example.env and docs/settings.md come from one table (src/config/fields.c); this holds the two files to
  * it. To renew them after a change of the table: RENEW_SETTINGS_PAGES=1 build/unit/test_settings_pages
  */
 #include <check.h>
@@ -16,6 +16,7 @@
 #define LOGIN_PASSWORD "HAPROXY_DATAPLANE_PASSWORD=p"
 /* So that the settings of TLS have an effect; of two lines the first counts. */
 #define HTTPS_URL "HAPROXY_DATAPLANE_URL=https://a:1"
+#define PAGE "docs/settings.md"
 #define RENEW "; renew it by RENEW_SETTINGS_PAGES=1 build/unit/test_settings_pages"
 
 static const char start_mark[] = "<!-- settings -->\n", end_mark[] = "<!-- /settings -->\n";
@@ -84,21 +85,20 @@ START_TEST(the_example_is_the_table)
 }
 END_TEST
 
-START_TEST(the_readme_holds_the_table)
+START_TEST(the_page_of_settings_holds_the_table)
 {
     cleanup(mem_free_ptr) char *table = page(config_print_markdown);
-    cleanup(mem_free_ptr) char *readme = read_whole("README.md");
-    char *start = strstr(readme, start_mark), *end = strstr(readme, end_mark);
-    ck_assert_msg(start != NULL && end != NULL && start < end, "README.md has no lines %s and %s", start_mark,
-                  end_mark);
+    cleanup(mem_free_ptr) char *whole = read_whole(PAGE);
+    char *start = strstr(whole, start_mark), *end = strstr(whole, end_mark);
+    ck_assert_msg(start != NULL && end != NULL && start < end, PAGE " has no lines %s and %s", start_mark, end_mark);
     start += strlen(start_mark);
     if (renewing()) {
-        cleanup(mem_free_ptr) char *fresh = mem_printf("%.*s%s%s", (int)(start - readme), readme, table, end);
-        write_whole("README.md", fresh);
+        cleanup(mem_free_ptr) char *fresh = mem_printf("%.*s%s%s", (int)(start - whole), whole, table, end);
+        write_whole(PAGE, fresh);
         return;
     }
     *end = '\0';
-    assert_same("README.md between its marks", start, table);
+    assert_same(PAGE " between its marks", start, table);
 }
 END_TEST
 
@@ -241,7 +241,7 @@ static Suite *suite(void)
     Suite *s = suite_create("settings_pages");
     TCase *t = tcase_create("settings_pages");
     tcase_add_test(t, the_example_is_the_table);
-    tcase_add_test(t, the_readme_holds_the_table);
+    tcase_add_test(t, the_page_of_settings_holds_the_table);
     tcase_add_test(t, each_page_tells_all_of_each_variable);
     tcase_add_test(t, help_tells_how_to_start);
     tcase_add_test(t, no_line_is_too_wide);
