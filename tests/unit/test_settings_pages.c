@@ -152,12 +152,13 @@ START_TEST(no_line_is_too_wide)
 }
 END_TEST
 
-/* A client certificate and its key are given together; NULL: id stands alone. */
+/* A client certificate and its key are given together, a Lease is for an election; NULL: id stands alone. */
 static const char *other_half(int id)
 {
-    return id == CONFIG_DATAPLANE_CERT_FILE  ? "HAPROXY_DATAPLANE_KEY_FILE=/k"
-           : id == CONFIG_DATAPLANE_KEY_FILE ? "HAPROXY_DATAPLANE_CERT_FILE=/c"
-                                             : NULL;
+    return id == CONFIG_DATAPLANE_CERT_FILE                          ? "HAPROXY_DATAPLANE_KEY_FILE=/k"
+           : id == CONFIG_DATAPLANE_KEY_FILE                         ? "HAPROXY_DATAPLANE_CERT_FILE=/c"
+           : id == CONFIG_LEASE_NAME || id == CONFIG_LEASE_NAMESPACE ? "LEADER_ELECT=true"
+                                                                     : NULL;
 }
 
 /* The table is whole, and what it says is a default or an example is one. */
@@ -174,7 +175,8 @@ START_TEST(defaults_and_examples_are_accepted)
     const char *const values[] = {f->fallback, f->example};
     for (size_t i = 0; i < array_len(values); i++) {
         cleanup(mem_free_ptr) char *entry = mem_printf("%s=%s", f->name, values[i] != NULL ? values[i] : "");
-        const char *const env[] = {LOGIN_USER, LOGIN_PASSWORD, entry, HTTPS_URL, i == 1 ? other_half(_i) : NULL, NULL};
+        const char *const env[] = {
+            LOGIN_USER, LOGIN_PASSWORD, entry, HTTPS_URL, values[i] != NULL ? other_half(_i) : NULL, NULL};
         struct config c;
         struct config_report r;
         int rc = config_parse((char *const *)env, &c, &r);
@@ -194,7 +196,9 @@ START_TEST(each_line_of_the_example_works)
     for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
         if (line[0] != '#' || line[1] == ' ' || strstr(line, "_FILE=") != NULL || strstr(line, "_TOKEN=") != NULL)
             continue;
-        const char *const env[] = {LOGIN_USER, LOGIN_PASSWORD, line + 1, HTTPS_URL, NULL};
+        bool of_lease = strncmp(line, "#LEASE_", strlen("#LEASE_")) == 0;
+        const char *const env[] = {
+            LOGIN_USER, LOGIN_PASSWORD, line + 1, HTTPS_URL, of_lease ? "LEADER_ELECT=true" : NULL, NULL};
         struct config c;
         struct config_report r;
         int rc = config_parse((char *const *)env, &c, &r);
