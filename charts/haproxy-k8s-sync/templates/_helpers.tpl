@@ -1,0 +1,108 @@
+{{/* The chart's name, or nameOverride: app.kubernetes.io/name. */}}
+{{- define "haproxy-k8s-sync.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{/*
+What every object of the release is called, or begins with. At most 63 characters and no dot, so that a Service may be called
+like that; a release's name has at most 53, so what is cut off is never a part of it.
+*/}}
+{{- define "haproxy-k8s-sync.fullname" -}}
+{{- $name := default .Chart.Name .Values.nameOverride }}
+{{- $full := printf "%s-%s" .Release.Name $name }}
+{{- if .Values.fullnameOverride }}
+{{- $full = .Values.fullnameOverride }}
+{{- else if contains $name .Release.Name }}
+{{- $full = .Release.Name }}
+{{- end }}
+{{- $full | replace "." "-" | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{/*
+What is outside of the release's namespace has that namespace in its name: releases of one name in several namespaces share neither
+a ClusterRole nor a Role in the namespace of an ingress Service. No namespace and no fullname has a colon, so no two are alike.
+*/}}
+{{- define "haproxy-k8s-sync.nameElsewhere" -}}
+{{- printf "%s:%s" .Release.Namespace (include "haproxy-k8s-sync.fullname" .) }}
+{{- end }}
+
+{{- define "haproxy-k8s-sync.chart" -}}
+{{- printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{/* For every object. */}}
+{{- define "haproxy-k8s-sync.labels" -}}
+helm.sh/chart: {{ include "haproxy-k8s-sync.chart" . }}
+{{ include "haproxy-k8s-sync.selectorLabels" . }}
+{{- with .Chart.AppVersion }}
+app.kubernetes.io/version: {{ . | quote }}
+{{- end }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Of the pods; a Deployment's selector cannot be changed later, so nothing is ever added here. */}}
+{{- define "haproxy-k8s-sync.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "haproxy-k8s-sync.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "haproxy-k8s-sync.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "haproxy-k8s-sync.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- default "default" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{/*
+A YAML list of the entries of env.ingressServices, `namespace/service[:port][=backend]`. It may be one string as the daemon takes
+it, or a list of such strings and of {namespace, service, port, backend}.
+*/}}
+{{- define "haproxy-k8s-sync.ingressServices" -}}
+{{- $entries := list }}
+{{- $given := .Values.env.ingressServices }}
+{{- if kindIs "string" $given }}
+{{- $given = regexSplit "[,[:space:]]+" $given -1 }}
+{{- end }}
+{{- range compact $given }}
+{{- if kindIs "string" . }}
+{{- $entries = append $entries . }}
+{{- else }}
+{{- $port := empty .port | ternary "" (printf ":%v" .port) }}
+{{- $backend := empty .backend | ternary "" (printf "=%v" .backend) }}
+{{- $entries = append $entries (printf "%s/%s%s%s" .namespace .service $port $backend) }}
+{{- end }}
+{{- end }}
+{{- toYaml $entries }}
+{{- end }}
+
+{{/* The namespaces of all Services, each once: a YAML list. The daemon's own default is ingress-nginx, too. */}}
+{{- define "haproxy-k8s-sync.ingressNamespaces" -}}
+{{- $namespaces := list }}
+{{- range include "haproxy-k8s-sync.ingressServices" . | fromYamlArray }}
+{{- $namespaces = append $namespaces (splitList "/" . | first) }}
+{{- end }}
+{{- default (list (default "ingress-nginx" .Values.env.ingressNamespace)) $namespaces | uniq | toYaml }}
+{{- end }}
+
+{{/* The namespace of the Service; of several, the first one's. */}}
+{{- define "haproxy-k8s-sync.ingressNamespace" -}}
+{{- include "haproxy-k8s-sync.ingressNamespaces" . | fromYamlArray | first }}
+{{- end }}
+
+{{/* A digest pins what a tag only names. */}}
+{{- define "haproxy-k8s-sync.image" -}}
+{{- $image := printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) }}
+{{- if .Values.image.digest }}
+{{- $image = printf "%s@%s" $image .Values.image.digest }}
+{{- end }}
+{{- $image }}
+{{- end }}
+
+{{/* The port of LISTEN_ADDRESS. In the pod it is called `http`. */}}
+{{- define "haproxy-k8s-sync.port" -}}
+{{- regexFind "[0-9]+$" (default ":8080" .Values.env.listenAddress) }}
+{{- end }}
