@@ -1,0 +1,51 @@
+"""What .ci/run says at its end: the sum on a line of its own, and what failed once more, since a long log is seldom read whole."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def closing_lines(tmp_path: pathlib.Path, parts: dict[str, tuple[int, str]]) -> tuple[int, str]:
+    for name, (_, log) in parts.items():
+        (tmp_path / name).write_text(log)
+    (tmp_path / ".parts").write_text("".join(f"{name} {status} 7\n" for name, (status, _) in parts.items()))
+    ended = subprocess.run([ROOT / ".ci/summary", tmp_path], capture_output=True, text=True, check=False)
+    return ended.returncode, ended.stdout
+
+
+def test_all_is_well(tmp_path: pathlib.Path) -> None:
+    status, told = closing_lines(tmp_path, {
+        "test": (0, "unit: 5 passed, 0 failed\nSKIPPED [2] tests/a.py:1: no X here\n3 passed, 2 skipped in 2.31s\n"),
+        "check": (0, "8 passed, 0 failed, 0 skipped\n")})
+    assert status == 0
+    assert "skipped in test, 2x: no X here" in told
+    assert told.splitlines()[-1] == "16 passed, 0 failed, 2 skipped"
+    assert "=== failed" not in told
+
+
+def test_what_failed_is_told_again(tmp_path: pathlib.Path) -> None:
+    status, told = closing_lines(tmp_path, {
+        "test": (2, "tests/unit/test_x.c:12:F:x:y:0: Assertion failed\nmuch else\nunit: 4 passed, 1 failed\n"
+                    "FAILED tests/functional/test_z.py::test_w - assert 1 == 2\n1 failed, 3 passed in 2.31s\n"),
+        "check": (1, "check-tidy: FAILED (7 s)\n7 passed, 1 failed, 0 skipped\n")})
+    assert status == 1
+    for line in ("test_x.c:12:F", "test_z.py::test_w - assert 1 == 2", "check-tidy: FAILED"):
+        assert line in told.partition("=== failed in test")[2], line
+    assert "much else" not in told
+    assert told.splitlines()[-1] == "14 passed, 3 failed, 0 skipped"
+
+
+def test_a_part_that_died_shows_its_last_lines(tmp_path: pathlib.Path) -> None:
+    status, told = closing_lines(tmp_path, {"chaos": (137, "one\ntwo\n3 passed, 0 failed\nthe last word\n")})
+    assert status == 1
+    assert "the last word" in told.partition("=== failed in chaos")[2]
+    assert told.splitlines()[-1] == "3 passed, 1 failed, 0 skipped"
+
+
+def test_a_part_that_counted_nothing_has_failed(tmp_path: pathlib.Path) -> None:
+    status, told = closing_lines(tmp_path, {"fuzz": (0, "nothing to do\n")})
+    assert status == 1
+    assert told.splitlines()[-1] == "0 passed, 1 failed, 0 skipped"
