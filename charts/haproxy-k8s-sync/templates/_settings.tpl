@@ -1,0 +1,166 @@
+{{/*
+The daemon's settings as NAME: "value", those alone that are set. Credentials and what depends on mounted files are not among them:
+deployment.yaml names those files.
+*/}}
+{{- define "haproxy-k8s-sync.settings" -}}
+{{- $env := .Values.env }}
+{{- $haproxy := $env.haproxy }}
+{{- $services := include "haproxy-k8s-sync.ingressServices" . | fromYamlArray }}
+{{- $settings := dict
+  "INGRESS_SERVICES" $services
+  "NODE_MODE" $env.nodeMode
+  "NODE_SELECTOR" $env.nodeSelector
+  "NODE_ADDRESS_TYPES" $env.nodeAddressTypes
+  "IP_FAMILY" $env.ipFamily
+  "SERVER_WEIGHTS" $env.serverWeights
+  "DRAIN_TIMEOUT" $env.drainTimeout
+  "PARK_TTL" $env.parkTTL
+  "PARK_NODES" $env.parkNodes
+  "ALLOW_EMPTY" $env.allowEmpty
+  "MAX_LOSS_PERCENT" $env.maxLossPercent
+  "DRY_RUN" $env.dryRun
+  "RESYNC_PERIOD" $env.resyncPeriod
+  "HAPROXY_DATAPLANE_URL" $haproxy.dataplaneURL
+  "HAPROXY_DATAPLANE_SERVER_NAME" $haproxy.dataplaneServerName
+  "HAPROXY_DATAPLANE_INSECURE" $haproxy.dataplaneInsecure
+  "HAPROXY_BACKEND_NAME" $haproxy.backendName
+  "HAPROXY_SEND_PROXY_V2" $haproxy.sendProxyV2
+  "HAPROXY_BALANCE" $haproxy.balance
+  "HAPROXY_ADV_CHECK" $haproxy.advCheck
+  "HAPROXY_HEALTH_CHECK" $haproxy.healthCheck
+  "HAPROXY_KEEP_SERVERS" $haproxy.keepServers
+  "HAPROXY_CREATE_BACKEND" $haproxy.createBackend
+  "EMIT_EVENTS" $env.emitEvents
+  "STATUS_PAGE" $env.statusPage
+  "LOG_FORMAT" $env.logFormat
+  "LOG_LEVEL" $env.logLevel
+  "LISTEN_ADDRESS" $env.listenAddress
+  "PROXY_FROM_ENVIRONMENT" $env.proxyFromEnvironment
+  "SECCOMP" $env.seccomp
+}}
+{{- if not $services }}
+{{- $_ := set $settings "INGRESS_NAMESPACE" (include "haproxy-k8s-sync.ingressNamespace" .) }}
+{{- $_ := set $settings "INGRESS_SERVICE_NAME" (default "ingress-nginx" $env.ingressServiceName) }}
+{{- $_ := set $settings "INGRESS_SERVICE_PORT" $env.ingressServicePort }}
+{{- end }}
+{{- with $haproxy.backendPort }}
+{{- $_ := set $settings "HAPROXY_BACKEND_PORT" . }}
+{{- end }}
+{{- if include "haproxy-k8s-sync.leaderElection" . }}
+{{- $_ := set $settings "LEADER_ELECT" true }}
+{{- $_ := set $settings "LEASE_NAME" (include "haproxy-k8s-sync.leaseName" .) }}
+{{- $_ := set $settings "LEASE_NAMESPACE" (include "haproxy-k8s-sync.leaseNamespace" .) }}
+{{- end }}
+{{- range $name, $value := $settings }}
+{{- if kindIs "slice" $value }}
+{{- $value = join "," $value }}
+{{- end }}
+{{- if not (or (kindIs "invalid" $value) (eq (toString $value) "")) }}
+{{ $name }}: {{ toString $value | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* "true" or nothing. By itself: more than one replica that writes; a dry run is no candidate for the Lease. */}}
+{{- define "haproxy-k8s-sync.leaderElection" -}}
+{{- $enabled := toString .Values.leaderElection.enabled }}
+{{- if or (eq $enabled "true") (and (ne $enabled "false") (gt (int .Values.replicaCount) 1) (ne (toString .Values.env.dryRun) "true")) -}}
+true
+{{- end }}
+{{- end }}
+
+{{- define "haproxy-k8s-sync.leaseName" -}}
+{{- default (include "haproxy-k8s-sync.fullname" .) .Values.leaderElection.leaseName }}
+{{- end }}
+
+{{- define "haproxy-k8s-sync.leaseNamespace" -}}
+{{- default .Release.Namespace .Values.leaderElection.leaseNamespace }}
+{{- end }}
+
+{{/* "true" or nothing: whether the Secret of this release has any such thing. */}}
+{{- define "haproxy-k8s-sync.ownCredentials" -}}
+{{- $haproxy := .Values.env.haproxy }}
+{{- if or $haproxy.username $haproxy.password $haproxy.token .Values.credentials.file -}}
+true
+{{- end }}
+{{- end }}
+
+{{- define "haproxy-k8s-sync.ownTLS" -}}
+{{- if or .Values.tls.ca .Values.tls.cert .Values.tls.key -}}
+true
+{{- end }}
+{{- end }}
+
+{{/*
+The credentials that the daemon is given, as {secret, files: [{key, path, setting}]}: from which Secret, which key becomes which file,
+and the setting that names the file. No files: none.
+*/}}
+{{- define "haproxy-k8s-sync.credentials" -}}
+{{- $files := list }}
+{{- $secret := include "haproxy-k8s-sync.fullname" . }}
+{{- $keys := dict }}
+{{- if .Values.credentials.existingSecret }}
+{{- $secret = .Values.credentials.existingSecret }}
+{{- $_ := set $keys "token" .Values.credentials.tokenKey }}
+{{- if not .Values.credentials.tokenKey }}
+{{- $_ := set $keys "username" .Values.credentials.usernameKey }}
+{{- $_ := set $keys "password" .Values.credentials.passwordKey }}
+{{- end }}
+{{- $_ := set $keys "by-url" .Values.credentials.fileKey }}
+{{- else }}
+{{- range $path, $given := dict "username" .Values.env.haproxy.username "password" .Values.env.haproxy.password "token" .Values.env.haproxy.token "by-url" .Values.credentials.file }}
+{{- $_ := set $keys $path (empty $given | ternary "" $path) }}
+{{- end }}
+{{- end }}
+{{- $settings := dict "username" "USERNAME" "password" "PASSWORD" "token" "TOKEN" "by-url" "CREDENTIALS" }}
+{{- range $path, $key := $keys }}
+{{- if $key }}
+{{- $files = append $files (dict "key" $key "path" $path "setting" (printf "HAPROXY_DATAPLANE_%s_FILE" (get $settings $path))) }}
+{{- end }}
+{{- end }}
+{{- dict "secret" $secret "files" $files | toYaml }}
+{{- end }}
+
+{{/* The same for TLS: {sources: of a projected volume, files: [{path, setting}]}. */}}
+{{- define "haproxy-k8s-sync.tls" -}}
+{{- $tls := .Values.tls }}
+{{- $own := include "haproxy-k8s-sync.fullname" . }}
+{{- $items := list }}
+{{- $sources := list }}
+{{- $caElsewhere := or $tls.caSecret $tls.caConfigMap }}
+{{- if $tls.existingSecret }}
+{{- $own = $tls.existingSecret }}
+{{- range $path, $key := dict "ca.crt" ($caElsewhere | ternary "" $tls.caKey) "tls.crt" $tls.certKey "tls.key" $tls.keyKey }}
+{{- if $key }}
+{{- $items = append $items (dict "key" $key "path" $path) }}
+{{- end }}
+{{- end }}
+{{- else }}
+{{- range $path, $pem := dict "ca.crt" $tls.ca "tls.crt" $tls.cert "tls.key" $tls.key }}
+{{- if $pem }}
+{{- $items = append $items (dict "key" $path "path" $path) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if $items }}
+{{- $sources = append $sources (dict "secret" (dict "name" $own "items" $items)) }}
+{{- end }}
+{{- $ca := list (dict "key" $tls.caKey "path" "ca.crt") }}
+{{- if $tls.caSecret }}
+{{- $sources = append $sources (dict "secret" (dict "name" $tls.caSecret "items" $ca)) }}
+{{- else if $tls.caConfigMap }}
+{{- $sources = append $sources (dict "configMap" (dict "name" $tls.caConfigMap "items" $ca)) }}
+{{- end }}
+{{- $paths := list }}
+{{- range $sources }}
+{{- range get (default .configMap .secret) "items" }}
+{{- $paths = append $paths .path }}
+{{- end }}
+{{- end }}
+{{- $files := list }}
+{{- $settings := dict "ca.crt" "CA" "tls.crt" "CERT" "tls.key" "KEY" }}
+{{- range $paths | sortAlpha }}
+{{- $files = append $files (dict "path" . "setting" (printf "HAPROXY_DATAPLANE_%s_FILE" (get $settings .))) }}
+{{- end }}
+{{- dict "sources" $sources "files" $files | toYaml }}
+{{- end }}
