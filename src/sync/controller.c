@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "config/config.h"
+#include "net/notify.h"
 #include "net/timer.h"
 #include "serve/server.h"
 #include "sync/certificates.h"
@@ -16,6 +17,7 @@
 #include "sync/mappings.h"
 #include "sync/rules.h"
 #include "sync/sources.h"
+#include "sync/status_line.h"
 #include "sync/targets.h"
 #include "sync/telemetry.h"
 #include "sync/wisher.h"
@@ -35,6 +37,7 @@ struct controller {
     struct telemetry telemetry;
     struct journal *journal;
     struct server *server;
+    struct notify *notify; /* NULL: no supervisor wants to know */
     struct clients clients;
     struct mappings mappings;
     struct wisher *wishers; /* mappings.count */
@@ -174,11 +177,26 @@ static bool alive(void *arg, struct buf *body)
     return ok;
 }
 
+static void tell_supervisor(struct controller *c)
+{
+    cleanup(buf_fini) struct buf page;
+    buf_init(&page, 0);
+    if (c->notify == NULL)
+        return;
+    bool ok = ready(c, &page);
+    cleanup(mem_free_ptr) char *line = status_line(ok, buf_str(&page));
+    if (c->stopping)
+        notify_tell(c->notify, NOTIFY_STOPPING, "stopping, HAProxy stays as it is", clock_mono_ms());
+    else
+        notify_tell(c->notify, NOTIFY_READY, line, clock_mono_ms());
+}
+
 static void beat(void *arg)
 {
     struct controller *c = arg;
     c->beat_ms = clock_mono_ms();
-    timer_set(&c->heartbeat, HEARTBEAT_MS);
+    timer_set(&c->heartbeat, notify_next_ms(c->notify, HEARTBEAT_MS));
+    tell_supervisor(c);
     for (size_t i = 0; !c->stopping && i < c->mappings.count; i++)
         wisher_log_wait(&c->wishers[i], c->log);
 }
@@ -350,6 +368,7 @@ struct controller *controller_new(struct event_base *base, struct config *config
     c->config = config;
     c->log = log;
     c->beat_ms = clock_mono_ms();
+    c->notify = notify_new(log);
     timer_init(&c->coalesce, base, take_up, c);
     timer_init(&c->drain, base, take_up, c);
     timer_init(&c->heartbeat, base, beat, c);
@@ -383,6 +402,7 @@ void controller_free(struct controller *c)
     leadership_free(c->leadership);
     clients_free(&c->clients);
     telemetry_fini(&c->telemetry);
+    notify_free(c->notify);
     journal_free(c->journal);
     timer_fini(&c->coalesce);
     timer_fini(&c->drain);
@@ -398,7 +418,7 @@ void controller_free(struct controller *c)
 
 void controller_start(struct controller *c)
 {
-    beat(c);
+    timer_set(&c->heartbeat, 0); /* ready is what turns */
     sources_start(c->sources);
     if (!c->config->leader_elect)
         leadership_start(c->leadership); /* HAProxy is read while the caches fill */
@@ -415,6 +435,8 @@ void controller_compare(struct controller *c)
     leadership_poke(c->leadership);
     if (c->targets != NULL && !c->stepping_down)
         targets_compare(c->targets);
+    notify_reloading(c->notify, clock_mono_us());
+    tell_supervisor(c);
 }
 
 void controller_stop(struct controller *c)
@@ -424,6 +446,7 @@ void controller_stop(struct controller *c)
     c->stopping = true;
     log_info(c->log, "stopping; HAProxy stays as it is");
     timer_set(&c->deadline, STOP_DEADLINE_MS);
+    tell_supervisor(c);
     sources_stop(c->sources);
     if (c->stepping_down)
         return; /* they are ending, and may have a transaction to take back: on_stepped_down goes on */
