@@ -1,0 +1,34 @@
+# The daemon, its libraries, CA certificates, and no shell: docker build .
+#
+#   docker build --build-arg SOURCE_DATE_EPOCH="$(scripts/source-date)" --build-arg REVISION="$(git rev-parse HEAD)" .
+#
+# It is for the architecture of the engine that builds it: amd64 and arm64 are both built on their own. What goes into the image
+# is the business of scripts/rootfs alone; `make image` makes the same one without an engine.
+ARG DEBIAN=debian:trixie-slim
+
+FROM ${DEBIAN} AS build
+WORKDIR /usr/src/haproxy-k8s-sync
+COPY scripts/deps scripts/deps
+RUN apt-get update && scripts/deps build rootfs
+COPY . .
+ARG TARGETARCH
+ARG SOURCE_DATE_EPOCH
+RUN test "${TARGETARCH:-$(dpkg --print-architecture)}" = "$(dpkg --print-architecture)" \
+    || { echo "this stage runs on $(dpkg --print-architecture), asked for was $TARGETARCH" >&2; exit 1; }
+RUN make -s && scripts/rootfs build/haproxy-k8s-sync /rootfs
+
+FROM scratch
+COPY --from=build /rootfs/ /
+ARG VERSION=0.1.0
+ARG REVISION
+LABEL org.opencontainers.image.title="haproxy-k8s-sync" \
+    org.opencontainers.image.description="Keeps the servers of a HAProxy outside of Kubernetes equal to the nodes behind an ingress Service" \
+    org.opencontainers.image.licenses="Apache-2.0" \
+    org.opencontainers.image.version="${VERSION}" \
+    org.opencontainers.image.revision="${REVISION}"
+# Its own filter of system calls. Credential plugins of a kubeconfig, which are programs, need SECCOMP=false.
+ENV SECCOMP=true
+USER 65532:65532
+WORKDIR /
+EXPOSE 8080/tcp
+ENTRYPOINT ["/usr/bin/haproxy-k8s-sync"]
