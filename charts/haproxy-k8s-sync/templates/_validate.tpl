@@ -1,0 +1,127 @@
+{{/* What no value by itself shows: combinations that cannot work. All of them at once, each with what to do. */}}
+{{- define "haproxy-k8s-sync.validate" -}}
+{{- $problems := concat
+  (include "haproxy-k8s-sync.validateServices" . | fromYamlArray)
+  (include "haproxy-k8s-sync.validateCredentials" . | fromYamlArray)
+  (include "haproxy-k8s-sync.validateTLS" . | fromYamlArray)
+  (include "haproxy-k8s-sync.validatePods" . | fromYamlArray) }}
+{{- if $problems }}
+{{- fail (printf "\n\n%s\n" (join "\n" $problems)) }}
+{{- end }}
+{{- end }}
+
+{{- define "haproxy-k8s-sync.validateServices" -}}
+{{- $problems := list }}
+{{- $services := include "haproxy-k8s-sync.ingressServices" . | fromYamlArray }}
+{{- range $services }}
+{{- if not (regexMatch "^[a-z0-9-]+/[a-z0-9-]+(:[^:=/]+)?(=.+)?$" .) }}
+{{- $problems = append $problems (printf "env.ingressServices: %q is no namespace/service[:port][=backend]" .) }}
+{{- end }}
+{{- end }}
+{{- if $services }}
+{{- $beside := list }}
+{{- range $path, $value := dict "env.ingressNamespace" .Values.env.ingressNamespace "env.ingressServiceName" .Values.env.ingressServiceName "env.ingressServicePort" .Values.env.ingressServicePort "env.haproxy.backendName" .Values.env.haproxy.backendName }}
+{{- if $value }}
+{{- $beside = append $beside $path }}
+{{- end }}
+{{- end }}
+{{- if $beside }}
+{{- $problems = append $problems (printf "env.ingressServices is set beside %s: set either the list or the values for one Service" (join ", " $beside)) }}
+{{- end }}
+{{- if and (gt (len $services) 1) .Values.env.haproxy.backendPort }}
+{{- $problems = append $problems "env.haproxy.backendPort is set, but env.ingressServices has several entries, whose ports the Services say: leave it out" }}
+{{- end }}
+{{- end }}
+{{- toYaml $problems }}
+{{- end }}
+
+{{- define "haproxy-k8s-sync.validateCredentials" -}}
+{{- $problems := list }}
+{{- $haproxy := .Values.env.haproxy }}
+{{- $urls := $haproxy.dataplaneURL }}
+{{- if kindIs "slice" $urls }}
+{{- $urls = join "," $urls }}
+{{- end }}
+{{- if regexMatch "://[^/,]*@" (toString $urls) }}
+{{- $problems = append $problems "env.haproxy.dataplaneURL holds a user name or a password, which would be shown in a ConfigMap: use env.haproxy.username and password, or credentials.existingSecret" }}
+{{- end }}
+{{- if and $haproxy.username (not $haproxy.password) }}
+{{- $problems = append $problems "env.haproxy.username is set without env.haproxy.password: set both or none" }}
+{{- end }}
+{{- if and $haproxy.password (not $haproxy.username) }}
+{{- $problems = append $problems "env.haproxy.password is set without env.haproxy.username: set both or none" }}
+{{- end }}
+{{- if and $haproxy.token (or $haproxy.username $haproxy.password) }}
+{{- $problems = append $problems "env.haproxy.token is set beside env.haproxy.username or password: set either the token or user name and password" }}
+{{- end }}
+{{- with .Values.credentials }}
+{{- if .existingSecret }}
+{{- if include "haproxy-k8s-sync.ownCredentials" $ }}
+{{- $problems = append $problems "credentials.existingSecret is set beside credentials in the values (env.haproxy.username, password, token or credentials.file): put all of them into the Secret, or none" }}
+{{- end }}
+{{- if and (not .tokenKey) (ne (empty .usernameKey) (empty .passwordKey)) }}
+{{- $problems = append $problems "credentials.usernameKey and passwordKey: set both or none" }}
+{{- end }}
+{{- if not (or .tokenKey .fileKey .usernameKey .passwordKey) }}
+{{- $problems = append $problems "credentials.existingSecret is set, but none of its keys: set usernameKey and passwordKey, tokenKey or fileKey" }}
+{{- end }}
+{{- else if or .tokenKey .fileKey }}
+{{- $problems = append $problems "credentials.tokenKey and fileKey name keys of credentials.existingSecret, which is not set" }}
+{{- end }}
+{{- end }}
+{{- range .Values.extraEnv }}
+{{- if and .value (has .name (list "HAPROXY_DATAPLANE_USERNAME" "HAPROXY_DATAPLANE_PASSWORD" "HAPROXY_DATAPLANE_TOKEN")) }}
+{{- $problems = append $problems (printf "extraEnv: %s would be shown in the Deployment: use env.haproxy.username, password and token, or credentials.existingSecret" .name) }}
+{{- end }}
+{{- end }}
+{{- toYaml $problems }}
+{{- end }}
+
+{{- define "haproxy-k8s-sync.validateTLS" -}}
+{{- $problems := list }}
+{{- $urls := .Values.env.haproxy.dataplaneURL }}
+{{- if kindIs "slice" $urls }}
+{{- $urls = join "," $urls }}
+{{- end }}
+{{- with .Values.tls }}
+{{- $own := include "haproxy-k8s-sync.ownTLS" $ }}
+{{- if and .existingSecret $own }}
+{{- $problems = append $problems "tls.existingSecret is set beside tls.ca, cert or key: put all of them into the Secret, or none" }}
+{{- end }}
+{{- if gt (len (compact (list .caSecret .caConfigMap .ca))) 1 }}
+{{- $problems = append $problems "tls.caSecret, caConfigMap and ca: set one of them" }}
+{{- end }}
+{{- if ne (empty .cert) (empty .key) }}
+{{- $problems = append $problems "tls.cert and tls.key: set both or none" }}
+{{- end }}
+{{- if and .existingSecret (ne (empty .certKey) (empty .keyKey)) }}
+{{- $problems = append $problems "tls.certKey and keyKey: set both or none" }}
+{{- end }}
+{{- if and (or .caSecret .caConfigMap) (not .caKey) }}
+{{- $problems = append $problems "tls.caKey is empty: set it to the key of the CA in tls.caSecret or caConfigMap" }}
+{{- end }}
+{{- if and (or .existingSecret .caSecret .caConfigMap $own) (not (contains "https://" (toString $urls))) }}
+{{- $problems = append $problems "tls is set, but env.haproxy.dataplaneURL has no https URL" }}
+{{- end }}
+{{- end }}
+{{- toYaml $problems }}
+{{- end }}
+
+{{- define "haproxy-k8s-sync.validatePods" -}}
+{{- $problems := list }}
+{{- $elected := include "haproxy-k8s-sync.leaderElection" . }}
+{{- $writes := ne (toString .Values.env.dryRun) "true" }}
+{{- if and $writes (not $elected) (gt (int .Values.replicaCount) 1) }}
+{{- $problems = append $problems (printf "replicaCount is %d and leaderElection.enabled is false: all of them would write to HAProxy; leave leaderElection.enabled out or use one replica" (int .Values.replicaCount)) }}
+{{- end }}
+{{- if and $writes (not $elected) (eq (toString (dig "type" "" .Values.strategy)) "RollingUpdate") }}
+{{- $problems = append $problems "strategy.type is RollingUpdate without leader election: the old and the new pod would both write to HAProxy; set leaderElection.enabled to true" }}
+{{- end }}
+{{- if and (not (empty .Values.podDisruptionBudget.minAvailable)) (not (empty .Values.podDisruptionBudget.maxUnavailable)) }}
+{{- $problems = append $problems "podDisruptionBudget.minAvailable and maxUnavailable: set one of them" }}
+{{- end }}
+{{- if and (include "haproxy-k8s-sync.listenHost" .) (not .Values.hostNetwork) (or .Values.livenessProbe.enabled .Values.readinessProbe.enabled .Values.startupProbe.enabled) }}
+{{- $problems = append $problems (printf "env.listenAddress is %s, where no probe reaches the pod: leave the address out (:%s), or switch the probes off" .Values.env.listenAddress (include "haproxy-k8s-sync.port" .)) }}
+{{- end }}
+{{- toYaml $problems }}
+{{- end }}
