@@ -1,0 +1,61 @@
+"""The source tarball of `make dist`: the same bytes for the same commit, and a tree that builds on its own."""
+
+from __future__ import annotations
+
+import hashlib
+import pathlib
+import shutil
+import tarfile
+
+import pytest
+
+from tests.harness.process import ROOT
+
+from .once import once, run, version
+
+NAME = f"haproxy-k8s-sync-{version()}"
+in_git = pytest.mark.skipif(shutil.which("git") is None or not (ROOT / ".git").exists(), reason="no git work tree here")
+pytestmark = in_git
+
+
+@pytest.fixture(scope="session")
+def packed(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    return once(tmp_path_factory, "dist", lambda home: run("make", "-s", "dist", f"B={home}") and None)
+
+
+def test_checksum(packed: pathlib.Path) -> None:
+    data = (packed / f"{NAME}.tar.gz").read_bytes()
+    assert (packed / "SHA256SUMS").read_text() == f"{hashlib.sha256(data).hexdigest()}  {NAME}.tar.gz\n"
+
+
+def test_same_commit_same_bytes(packed: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """Another clone, another umask, another time zone."""
+    # depth: what a checkout of a workflow has.
+    run("git", "clone", "-q", "--depth=1", f"file://{ROOT}", tmp_path / "clone")
+    run("bash", "-c", f"umask 077; scripts/dist {version()} {tmp_path}", cwd=tmp_path / "clone", TZ="Asia/Tokyo")
+    assert (tmp_path / f"{NAME}.tar.gz").read_bytes() == (packed / f"{NAME}.tar.gz").read_bytes()
+
+
+def test_contents(packed: pathlib.Path) -> None:
+    with tarfile.open(packed / f"{NAME}.tar.gz") as tar:
+        members = tar.getmembers()
+    names = {member.name for member in members}
+    assert all(name == NAME or name.startswith(f"{NAME}/") for name in names)
+    for needed in ("LICENSE", "Makefile", "README.md", "CHANGELOG.md", "Dockerfile", "scripts/rootfs", "deploy/deployment.yaml"):
+        assert f"{NAME}/{needed}" in names
+    assert not any("__pycache__" in name or name.startswith(f"{NAME}/build") for name in names)
+    assert len({member.mtime for member in members}) == 1
+    assert not any(member.mode & 0o022 for member in members)
+
+
+def test_it_builds_and_begins_its_tests(packed: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """Without git, without what lies beside a developer's tree; and the program is the same to the byte as that of this folder,
+    where both are of the same sources."""
+    with tarfile.open(packed / f"{NAME}.tar.gz") as tar:
+        tar.extractall(tmp_path, filter="data") if hasattr(tarfile, "data_filter") else tar.extractall(tmp_path)
+    tree = tmp_path / NAME
+    run("make", "-s", "-j2", "build/haproxy-k8s-sync", cwd=tree)
+    assert run(tree / "build/haproxy-k8s-sync", "--version", cwd=tree) == f"haproxy-k8s-sync {version()}\n"
+    # The first of the unit tests, as `make test` makes and runs them.
+    run("make", "-s", "-j2", "CFLAGS=", "build/unit/test_base", cwd=tree)
+    assert "0 failed" in run("tests/unit/run", "build/unit/test_base", cwd=tree)
