@@ -34,7 +34,9 @@ CET = $(call once,CET,case $$($(CC) -dumpmachine) in (x86_64-*|i?86-*) echo -fcf
 	(aarch64-*) echo -mbranch-protection=standard ;; esac)
 FORTIFY = $(call once,FORTIFY,for n in 3 2; do printf '\043include <features.h>\n' | $(CC) -O2 -Werror -U_FORTIFY_SOURCE \
 	-D_FORTIFY_SOURCE=$$n -E - >/dev/null 2>&1 && echo -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$$n && break; done)
-HARDEN = -fPIE -fstack-protector-strong -fstack-clash-protection $(FORTIFY) $(CET) -ffunction-sections -fdata-sections
+# Where the sources lay does not show in what was built of them: the same sources give the same bytes.
+HERE = -ffile-prefix-map=$(CURDIR)=.
+HARDEN = $(HERE) -fPIE -fstack-protector-strong -fstack-clash-protection $(FORTIFY) $(CET) -ffunction-sections -fdata-sections
 # The note for a shadow stack holds for the C library's start files, too; that for landing pads is the linker's to decide.
 HARDEN_LD = -pie -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code,-z,text,--gc-sections,--as-needed \
 	$(if $(findstring cf-protection,$(CET)),-Wl$(comma)-z$(comma)shstk)
