@@ -23,10 +23,10 @@ PAGES = "\n".join(path.read_text() for path in [ROOT / "README.md", *sorted((ROO
 
 
 def table(title: str) -> list[list[str]]:
-    """The rows of the table under the header whose first cell begins with this, without the header."""
-    rows = re.search(rf"^\| {re.escape(title)}.*\n\|[-|]+\n((?:\|.*\n)+)", PAGES, re.M)
-    assert rows, f"the pages have no table that begins with {title!r}"
-    return [[cell.strip() for cell in row.strip("|").split(" | ", 1)] for row in rows[1].splitlines()]
+    """The rows of all tables whose header begins with this cell, without the headers."""
+    bodies = re.findall(rf"^\| {re.escape(title)}.*\n\|[-|]+\n((?:\|.*\n)+)", PAGES, re.M)
+    assert bodies, f"the pages have no table that begins with {title!r}"
+    return [[cell.strip() for cell in row.strip("|").split(" | ", 1)] for body in bodies for row in body.splitlines()]
 
 
 # --- metrics
