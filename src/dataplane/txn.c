@@ -298,13 +298,24 @@ static void collect_dead(struct txn *t, const struct codec_transaction *all, siz
     t->next_dead = t->freed = 0;
     hold_named(t, t->refusal, all, count);
     hold_named(t, t->noted, all, count);
-    free(t->noted);
-    t->noted = NULL;
     for (size_t i = 0; i < t->held_count; i++)
         add_id(&t->dead, &t->dead_count, DEAD_MAX, mem_strdup(t->held[i]));
     for (size_t i = 0; t->refusal == NULL && i < count; i++)
         if (str_eq(all[i].status, "failed") || str_eq(all[i].status, "outdated"))
             add_id(&t->dead, &t->dead_count, DEAD_MAX, mem_strdup(all[i].id));
+}
+
+/* What could not be looked for, or not be deleted, is for the next clean-up; what was begun by a write that failed is not cleared by a
+ * commit, so it is not enough to hold it. */
+static struct txn_action looked_for(struct txn *t, bool all_gone)
+{
+    if (t->refusal != NULL && !all_gone)
+        txn_note_refusal(t, t->refusal);
+    if (t->cleanup_only && all_gone) {
+        free(t->noted);
+        t->noted = NULL;
+    }
+    return done(t);
 }
 
 static struct txn_action listed(struct txn *t, const struct dataplane_answer *a)
@@ -317,7 +328,7 @@ static struct txn_action listed(struct txn *t, const struct dataplane_answer *a)
         return stop(t);
     if (!txn_is_success(a) || codec_read_transactions(a->body, a->body_len, &all, &count, &why) != 0)
         return t->cleanup_only ? fail(t, a, txn_is_success(a) ? why.message : NULL)
-                               : done(t); /* done: what refused us stands */
+                               : looked_for(t, false); /* what refused us stands */
     collect_dead(t, all, count);
     if (t->refusal == NULL && t->dead_count == 0 && !t->cleanup_only)
         describe_strangers(t, all, count);
@@ -326,7 +337,7 @@ static struct txn_action listed(struct txn *t, const struct dataplane_answer *a)
         return next_dead(t);
     if (t->cleanup_only)
         t->result = TXN_CLEANED;
-    return done(t);
+    return looked_for(t, true);
 }
 
 static void forget_held(struct txn *t, const char *id)
@@ -355,15 +366,16 @@ static struct txn_action dead_deleted(struct txn *t, const struct dataplane_answ
         return stop(t);
     if (!hopeless && ++t->next_dead < t->dead_count)
         return next_dead(t);
+    bool all_gone = t->freed == t->dead_count;
     if (t->refusal != NULL)
-        return done(t);
+        return looked_for(t, all_gone);
     if (!t->cleanup_only)
         return t->freed > 0 ? begin(t) : done(t);
     if (!hopeless && t->freed > 0) {
         t->result = TXN_CLEANED;
         error_clear(&t->error);
     }
-    return done(t);
+    return looked_for(t, all_gone);
 }
 
 static void reset(struct txn *t)

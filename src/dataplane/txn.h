@@ -74,7 +74,7 @@ struct txn {
     size_t next_dead, freed;
     char **held; /* ours from earlier runs that could not be deleted; the next clean-up tries again */
     size_t held_count;
-    char *noted;              /* txn_note_refusal; NULL: nothing */
+    char *noted;              /* what refusals named, until a clean-up has deleted it all; NULL: nothing is left */
     enum txn_state failed_in; /* the state whose answer decided the result */
     char *refusal;            /* what the API said to our begin, with a 500; NULL: nothing */
     bool cleaned;             /* the 429 clean-up was done once */
@@ -96,7 +96,7 @@ struct txn_action txn_start(struct txn *t, int64_t version, struct txn_step *ste
 /* Deletes what earlier runs left failed or outdated; unknown ones in progress may be somebody's. */
 struct txn_action txn_start_cleanup(struct txn *t);
 /* What the API said to a write without a transaction that it answered with 500: the next clean-up deletes the one in progress
- * that this names, as a begin that is refused so does by itself. */
+ * that this names, as a begin that is refused so does by itself, where it can: what it cannot is noted, too. */
 void txn_note_refusal(struct txn *t, const char *message);
 /* The answer to the last TXN_SEND. The number of requests of a run is bounded whatever the answers are. */
 struct txn_action txn_answer(struct txn *t, const struct dataplane_answer *a);

@@ -204,7 +204,8 @@ static void finished(struct target *t)
     bool cleaning = t->txn.cleanup_only;
     t->phase = TARGET_IDLE;
     if (cleaning) {
-        /* Best effort: what could not be deleted costs a place among 20, and our next commit frees it. */
+        /* Best effort: what could not be deleted costs a place among 20, and our next commit frees it, or, where no commit
+         * does, it is tried again after the next write, or RESYNC_PERIOD. */
         t->dead_deleted = true;
         if (t->txn.result == TXN_UNAUTHORIZED || t->txn.result == TXN_UNAVAILABLE)
             failed(t);
@@ -214,6 +215,7 @@ static void finished(struct target *t)
                        (double)(clock_mono_us() - t->write_started_us) / 1e6, NULL);
         target_count_reconcile(t, result);
         t->seen = false; /* read back what it is now */
+        t->dead_deleted = t->dead_deleted && t->txn.noted == NULL;
         if (t->txn.result == TXN_COMMITTED)
             committed(t);
         else

@@ -214,17 +214,18 @@ static const char with_it[] =
 static const struct {
     const char *script, *list, *trace;
     size_t held;
+    bool left; /* for the next clean-up */
 } refusals[] = {
-    {"full 200 204", with_it, "BLX", 0},
-    {"full 200 404", with_it, "BLX", 0},
-    {"full 200 500", with_it, "BLX", 1},
-    {"full 200 lost", with_it, "BLX", 1},
-    {"full 200", "[]", "BL", 0},
-    {"full 200", "[{\"id\":\"cccc-dddd\",\"status\":\"in_progress\"}]", "BL", 0},
-    {"full 200", "[{\"id\":\"aaaa-bbbb\",\"status\":\"failed\"}]", "BL", 0},
-    {"full 500", with_it, "BL", 0},
-    {"full html", with_it, "BL", 0},
-    {"full lost", with_it, "BL", 0},
+    {"full 200 204", with_it, "BLX", 0, false},
+    {"full 200 404", with_it, "BLX", 0, false},
+    {"full 200 500", with_it, "BLX", 1, true},
+    {"full 200 lost", with_it, "BLX", 1, true},
+    {"full 200", "[]", "BL", 0, false},
+    {"full 200", "[{\"id\":\"cccc-dddd\",\"status\":\"in_progress\"}]", "BL", 0, false},
+    {"full 200", "[{\"id\":\"aaaa-bbbb\",\"status\":\"failed\"}]", "BL", 0, false},
+    {"full 500", with_it, "BL", 0, true},
+    {"full html", with_it, "BL", 0, true},
+    {"full lost", with_it, "BL", 0, true},
 };
 
 START_TEST(what_a_refused_begin_leaves_is_deleted)
@@ -242,6 +243,11 @@ START_TEST(what_a_refused_begin_leaves_is_deleted)
     play(&t, txn_start(&t, 7, make_steps(1), 1), "201 202 202", with_it, trace);
     ck_assert_str_eq(trace, "BCK");
     ck_assert_int_eq(t.result, TXN_COMMITTED);
+    ck_assert_int_eq(t.noted != NULL, refusals[_i].left); /* a commit does not clear it */
+    trace[0] = '\0';
+    play(&t, txn_start_cleanup(&t), refusals[_i].left ? "200 204 204" : "200 204", with_it, trace);
+    ck_assert_str_eq(trace, refusals[_i].left ? "LXX" : "LX"); /* the failed one, too */
+    ck_assert_ptr_null(t.noted);
     txn_fini(&t);
 }
 END_TEST
@@ -258,9 +264,13 @@ START_TEST(what_a_refused_write_leaves_is_deleted_by_the_next_clean_up)
     ck_assert_str_eq(trace, "LXXX"); /* the two, and the failed one */
     ck_assert_uint_eq(t.held_count, 1);
     trace[0] = '\0';
-    play(&t, txn_start_cleanup(&t), "200 204 204", with_it, trace);
-    ck_assert_str_eq(trace, "LXX");
+    play(&t, txn_start(&t, 7, make_steps(1), 1), "201 202 202", with_it, trace); /* not cleared by it */
+    trace[0] = '\0';
+    static const char second[] = "[{\"id\":\"cccc-dddd\",\"status\":\"in_progress\"}]";
+    play(&t, txn_start_cleanup(&t), "200 204", second, trace);
+    ck_assert_str_eq(trace, "LX");
     ck_assert_uint_eq(t.held_count, 0);
+    ck_assert_ptr_null(t.noted);
     txn_fini(&t);
 }
 END_TEST
