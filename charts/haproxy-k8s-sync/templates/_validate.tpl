@@ -120,6 +120,9 @@
 {{- if and (not (empty .Values.podDisruptionBudget.minAvailable)) (not (empty .Values.podDisruptionBudget.maxUnavailable)) }}
 {{- $problems = append $problems "podDisruptionBudget.minAvailable and maxUnavailable: set one of them" }}
 {{- end }}
+{{- if and .Values.podDisruptionBudget.enabled (eq (toString .Values.podDisruptionBudget.minAvailable) (toString .Values.replicaCount)) }}
+{{- $problems = append $problems (printf "podDisruptionBudget.minAvailable is %v of %v replicas: no node with it could be drained; use more replicas or maxUnavailable" .Values.podDisruptionBudget.minAvailable .Values.replicaCount) }}
+{{- end }}
 {{- if and (include "haproxy-k8s-sync.listenHost" .) (not .Values.hostNetwork) (or .Values.livenessProbe.enabled .Values.readinessProbe.enabled .Values.startupProbe.enabled) }}
 {{- $problems = append $problems (printf "env.listenAddress is %s, where no probe reaches the pod: leave the address out (:%s), or switch the probes off" .Values.env.listenAddress (include "haproxy-k8s-sync.port" .)) }}
 {{- end }}

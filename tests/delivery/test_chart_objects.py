@@ -1,0 +1,255 @@
+"""What holds for the objects of every rendering: names that do not meet, rights that are in use, secrets that stay in the Secret."""
+
+from __future__ import annotations
+
+import base64
+import pathlib
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from .chart import cases, helm as chart, pod
+
+CLUSTERWIDE = {"ClusterRole", "ClusterRoleBinding"}
+SLICES = ("discovery.k8s.io", "endpointslices", "", "list watch")
+SERVICE = ("", "endpoints services", "", "list watch")
+NODES = ("", "nodes", "", "list watch")
+EVENTS = ("", "events", "", "create patch")
+CREATE_LEASE = ("coordination.k8s.io", "leases", "", "create")
+
+
+def lease(name: str) -> tuple[str, str, str, str]:
+    return ("coordination.k8s.io", "leases", name, "get watch update")
+
+
+def place(document: chart.Document) -> tuple[str, str, str]:
+    kind, meta = document["kind"], document["metadata"]
+    return kind, "" if kind in CLUSTERWIDE else meta["namespace"], meta["name"]
+
+
+# --- names
+
+
+def test_no_two_releases_share_an_object(helm: pathlib.Path) -> None:
+    """In one namespace, and of one name in several: each for a Service in the same namespace, with a Lease there, too."""
+    values = {"replicaCount": 2, "env": {"ingressServices": ["shop/web", "lb/web"], "emitEvents": True,
+                                         "haproxy": {"username": "a", "password": "b"}},
+              "leaderElection": {"leaseNamespace": "shop"}, "podDisruptionBudget": {"enabled": True}}
+    # The last two are cut to 63 characters.
+    releases = [("sync", "lb"), ("sync", "shop"), ("sync", "lb-sync"), ("other", "lb"), ("haproxy-k8s-sync", "lb"),
+                ("r" * 52 + "1", "lb"), ("r" * 52 + "2", "lb")]
+    seen: dict[tuple[str, str, str], tuple[str, str]] = {}
+    for release, namespace in releases:
+        found = chart.render(helm, values, release=release, namespace=namespace)
+        places = [place(d) for d in found]
+        assert len(set(places)) == len(places)
+        for one in places:
+            assert one not in seen, f"{one} is of {seen[one]} and of {(release, namespace)}"
+            seen[one] = (release, namespace)
+        settings = pod.settings(found)
+        held = ("Lease", settings["LEASE_NAMESPACE"], settings["LEASE_NAME"])
+        if namespace in ("lb",):
+            assert held not in seen, f"{held} is of {seen[held]} and of {(release, namespace)}"
+            seen[held] = (release, namespace)
+        assert all(len(d["metadata"]["name"]) <= 63 for d in found if d["kind"] in ("Deployment", "Service"))
+
+
+def test_leases_of_releases_are_apart(helm: pathlib.Path) -> None:
+    values = {"leaderElection": {"enabled": True}}
+    held = {(s["LEASE_NAMESPACE"], s["LEASE_NAME"])
+            for release, namespace in (("sync", "lb"), ("sync", "shop"), ("other", "lb"))
+            for s in [pod.settings(chart.render(helm, values, release=release, namespace=namespace))]}
+    assert held == {("lb", "sync-haproxy-k8s-sync"), ("shop", "sync-haproxy-k8s-sync"), ("lb", "other-haproxy-k8s-sync")}
+
+
+def test_a_release_whose_name_has_dots_has_none_in_its_objects(helm: pathlib.Path) -> None:
+    found = chart.render(helm, release="edge.v2")
+    assert chart.only(found, "Deployment")["metadata"]["name"] == "edge-v2-haproxy-k8s-sync"
+
+
+@pytest.mark.parametrize("name", cases.NAMES)
+def test_labels_and_the_selector_belong_together(helm: pathlib.Path, name: str) -> None:
+    found = chart.render(helm, cases.values(name))
+    for document in found:
+        labels = document["metadata"]["labels"]
+        assert labels["app.kubernetes.io/instance"] == chart.RELEASE
+        assert {"app.kubernetes.io/name", "app.kubernetes.io/version", "app.kubernetes.io/managed-by", "helm.sh/chart"} <= labels.keys()
+    spec = chart.only(found, "Deployment")["spec"]
+    assert spec["selector"]["matchLabels"] == {"app.kubernetes.io/name": "haproxy-k8s-sync", "app.kubernetes.io/instance": chart.RELEASE}
+    assert spec["selector"]["matchLabels"].items() <= spec["template"]["metadata"]["labels"].items()
+
+
+# --- rights
+
+
+def rights(found: list[chart.Document]) -> dict[str, list[tuple[str, str, str, str]]]:
+    """Namespace, or "" for the cluster -> rules; each Role must be bound to the pod's account, and to nobody else."""
+    account = {"kind": "ServiceAccount", "name": chart.only(found, "Deployment")["spec"]["template"]["spec"]["serviceAccountName"],
+               "namespace": chart.NAMESPACE}
+    bound = {(d["roleRef"]["kind"], place(d)[1], d["roleRef"]["name"]): d["subjects"] for d in found if d["kind"].endswith("Binding")}
+    held = {}
+    for role in (d for d in found if d["kind"] in ("Role", "ClusterRole")):
+        assert bound.pop(place(role)) == [account]
+        for rule in role["rules"]:
+            assert rule.keys() <= {"apiGroups", "resources", "resourceNames", "verbs"}
+        held[place(role)[1]] = [(" ".join(r["apiGroups"]), " ".join(r["resources"]), " ".join(r.get("resourceNames", [])),
+                                 " ".join(r["verbs"])) for r in role["rules"]]
+    assert bound == {}
+    return held
+
+
+ORDINARY = {"ingress-nginx": [SLICES, SERVICE], "": [NODES]}
+OWN_LEASE = [lease("sync-haproxy-k8s-sync"), CREATE_LEASE]
+OTHERWISE: dict[str, Any] = {
+    "several-services": {"ingress-nginx": [SLICES, SERVICE], "shop": [SLICES, SERVICE], "lb": [SLICES, SERVICE], "": [NODES]},
+    "services-text": {"ingress-nginx": [SLICES, SERVICE, EVENTS], "shop": [SLICES, SERVICE, EVENTS], "lb": OWN_LEASE, "": [NODES]},
+    "everything": {"ingress-nginx": [SLICES, SERVICE, EVENTS], "shop": [SLICES, SERVICE, EVENTS], "lb": OWN_LEASE, "": [NODES]},
+    "two-replicas": {**ORDINARY, "lb": OWN_LEASE},
+    "host-network": {**ORDINARY, "lb": OWN_LEASE},
+    "lease-elsewhere": {**ORDINARY, "kube-system": [lease("haproxy.edge"), CREATE_LEASE]},
+    "events": {"lb": [SLICES, SERVICE, EVENTS], "": [NODES]},
+    "settings": {"edge": [SLICES, SERVICE, EVENTS], "": [NODES]},
+    "without-rights": {},
+    "other-cluster": {},
+}
+
+
+@pytest.mark.parametrize("name", cases.NAMES)
+def test_the_rights_are_those_in_use(helm: pathlib.Path, name: str) -> None:
+    assert rights(chart.render(helm, cases.values(name))) == OTHERWISE.get(name, ORDINARY)
+
+
+def test_lease_and_service_in_one_namespace_are_one_role(helm: pathlib.Path) -> None:
+    found = chart.render(helm, {"replicaCount": 2, "env": {"ingressNamespace": "lb"}})
+    assert rights(found) == {"lb": [SLICES, SERVICE, *OWN_LEASE], "": [NODES]}
+
+
+def test_the_token_is_there_only_where_it_is_used(helm: pathlib.Path) -> None:
+    for name in cases.NAMES:
+        found = chart.render(helm, cases.values(name))
+        pod_spec = chart.only(found, "Deployment")["spec"]["template"]["spec"]
+        assert pod_spec["automountServiceAccountToken"] is (name != "other-cluster")
+        assert all(d["automountServiceAccountToken"] is False for d in found if d["kind"] == "ServiceAccount")
+
+
+# --- secrets
+
+
+def of_the_values(values: Any, path: str = "") -> dict[str, str]:
+    """Every secret among the values, and every word of a credentials file."""
+    if isinstance(values, dict):
+        return {k: v for name, value in values.items() for k, v in of_the_values(value, f"{path}.{name}").items()}
+    if path in (".env.haproxy.username", ".env.haproxy.password", ".env.haproxy.token", ".tls.key") and values:
+        return {path: values}
+    if path == ".credentials.file":
+        return {f"{path} {word}": word for word in re.findall(r"\S+:\S+$|(?<=Bearer )\S+", values, re.MULTILINE) if "//" not in word}
+    return {}
+
+
+def test_no_secret_of_the_values_is_outside_of_the_secret(helm: pathlib.Path) -> None:
+    looked_for = 0
+    for name in cases.NAMES:
+        secrets = of_the_values(yaml.safe_load(cases.values(name).read_text()))
+        found = chart.render(helm, cases.values(name))
+        elsewhere = yaml.safe_dump([d for d in found if d["kind"] != "Secret"], width=100000)
+        said = chart.notes(helm, cases.values(name)) if secrets else ""
+        for path, secret in secrets.items():
+            if secret == "admin":
+                continue
+            looked_for += 1
+            for form in (secret.strip(), base64.b64encode(secret.encode()).decode()):
+                assert form not in elsewhere and form not in said, f"{name}: {path}"
+            inside = b"".join(base64.b64decode(v) for v in chart.only(found, "Secret")["data"].values())
+            assert secret.encode() in inside, f"{name}: {path} is nowhere"
+        if not secrets:
+            assert "Secret" not in {d["kind"] for d in found}
+    assert looked_for >= 8
+
+
+@pytest.mark.parametrize("name", cases.NAMES)
+def test_secrets_are_files_that_can_be_rotated(helm: pathlib.Path, name: str) -> None:
+    found = chart.render(helm, cases.values(name))
+    files = pod.mounted(found, lambda path, key: "")
+    for setting, value in pod.settings(found).items():
+        if setting.startswith("HAPROXY_DATAPLANE_") and setting.endswith("_FILE") or setting == "KUBECONFIG":
+            assert value in files, f"{setting} names {value}, and nothing is mounted there"
+        assert setting not in ("HAPROXY_DATAPLANE_USERNAME", "HAPROXY_DATAPLANE_PASSWORD", "HAPROXY_DATAPLANE_TOKEN")
+    assert all("subPath" not in mount for mount in pod.container(found).get("volumeMounts", []))
+    assert len(files) == sum(v.startswith("/etc/haproxy-k8s-sync/") for v in pod.settings(found).values())
+
+
+# --- restarts
+
+
+def annotations(helm: pathlib.Path, *values: chart.Values) -> dict[str, str]:
+    return chart.only(chart.render(helm, *values), "Deployment")["spec"]["template"]["metadata"]["annotations"]
+
+
+def test_only_what_the_daemon_does_not_read_again_restarts_it(helm: pathlib.Path) -> None:
+    def given(password: str = "one", line: str = "http://a:1 u:p", period: str = "30s") -> dict[str, str]:
+        return annotations(helm, {"env": {"resyncPeriod": period, "haproxy": {"username": "u", "password": password}},
+                                  "credentials": {"file": line + "\n"}})
+    before = given()
+    assert given(password="two") == before
+    assert given(line="http://a:1 u:another") == before
+    assert given(line="# a remark\n\nhttp://a:1 Bearer x") == before
+    assert given(period="31s") != before
+    assert given(line="http://a:1 u:p\nhttp://b:1 u:p") != before
+    assert given(line="http://b:1 u:p") != before
+
+
+# --- pods
+
+
+def test_one_replica_is_never_two(helm: pathlib.Path) -> None:
+    for name in cases.NAMES:
+        found = chart.render(helm, cases.values(name))
+        spec = chart.only(found, "Deployment")["spec"]
+        if spec["strategy"]["type"] != "Recreate" or spec["replicas"] > 1:
+            settings = pod.settings(found)
+            assert settings.get("LEADER_ELECT") == "true" or settings["DRY_RUN"] == "true", name
+
+
+def test_the_container_may_do_nothing_by_default(helm: pathlib.Path) -> None:
+    found = chart.render(helm)
+    spec = chart.only(found, "Deployment")["spec"]["template"]["spec"]
+    assert spec["securityContext"] == {"runAsNonRoot": True, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532,
+                                       "seccompProfile": {"type": "RuntimeDefault"}}
+    assert pod.container(found)["securityContext"] == {"privileged": False, "allowPrivilegeEscalation": False,
+                                                       "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
+    assert spec["enableServiceLinks"] is False and pod.settings(found)["SECCOMP"] == "true"
+
+
+def test_probes_and_port_follow_the_address_that_is_listened_on(helm: pathlib.Path) -> None:
+    found = chart.render(helm, cases.values("host-network"))
+    there = pod.container(found)
+    assert there["ports"] == [{"name": "http", "containerPort": 9101}]
+    assert {name: probe["httpGet"]["host"] for name, probe in there.items() if name.endswith("Probe")} == dict.fromkeys(
+        ("livenessProbe", "readinessProbe", "startupProbe"), "127.0.0.1")
+    found = chart.render(helm, cases.values("settings"))
+    assert pod.container(found)["ports"] == [{"name": "http", "containerPort": 9101}]
+    assert "host" not in pod.container(found)["livenessProbe"]["httpGet"]
+
+
+# --- what is said at the end
+
+
+@pytest.mark.parametrize("name", cases.NAMES)
+def test_the_notes_tell_the_next_three_commands(helm: pathlib.Path, name: str) -> None:
+    found = chart.render(helm, cases.values(name))
+    said = chart.notes(helm, cases.values(name))
+    deployment = chart.only(found, "Deployment")["metadata"]["name"]
+    port = pod.container(found)["ports"][0]["containerPort"]
+    commands = [line.strip() for line in said.splitlines() if line.startswith("     kubectl ")]
+    assert commands == [
+        f"kubectl --namespace lb rollout status deployment/{deployment}",
+        f"kubectl --namespace lb exec deployment/{deployment} --container haproxy-k8s-sync -- haproxy-k8s-sync doctor",
+        f"kubectl --namespace lb port-forward deployment/{deployment} {port}",
+    ]
+    # Words that a template leaves behind.
+    assert not re.search(r"<no value>|%!|map\[|\n\n\n", said), said
+    settings = pod.settings(found)
+    assert ("It has no credentials" in said) == (not any(s.endswith(("USERNAME_FILE", "TOKEN_FILE", "CREDENTIALS_FILE")) for s in settings))
+    assert ("a dry run" in said) == (settings.get("DRY_RUN") == "true")

@@ -1,0 +1,233 @@
+"""What the schema and the templates refuse, and that they name it; defaults that are the daemon's; each of its settings in reach."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.harness.process import ROOT
+
+from .chart import cases, helm as chart, pod, readme
+from .once import version
+
+# Kubernetes' own objects and the user's own names: anything goes.
+FREE = {"global", "commonLabels", "strategy", "deploymentAnnotations", "podAnnotations", "podLabels", "podSecurityContext", "securityContext",
+        "resources", "nodeSelector", "affinity", "dnsConfig", "serviceAccount.annotations"}
+# Those of others have tests of their own.
+ELSEWHERE = ("service", "metrics", "serviceMonitor", "prometheusRule", "grafanaDashboard", "networkPolicy")
+
+
+def of_the_daemon() -> dict[str, str | None]:
+    """Each of its settings, with the default where it has one: from config.example.env."""
+    found: dict[str, str | None] = {}
+    for paragraph in (ROOT / "config.example.env").read_text().split("\n\n"):
+        lines = re.findall(r"^#([A-Z0-9_]+)=(.*)$", paragraph, re.MULTILINE)
+        names = [name for name, _ in lines]
+        for name, value in lines:
+            if not (name.endswith("_FILE") and name.removesuffix("_FILE") in names):
+                found[name] = None if "\n# Not set: " in paragraph else value
+    assert len(found) > 40
+    return found
+
+
+def closed(schema: dict[str, Any], part: dict[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every object whose names the chart knows."""
+    yield path
+    for name, inner in part["properties"].items():
+        inner = readme.resolved(schema, inner)
+        if "properties" in inner and name not in ELSEWHERE:
+            yield from closed(schema, inner, (*path, name))
+
+
+def nested(path: tuple[str, ...], value: Any) -> dict[str, Any]:
+    return {path[0]: nested(path[1:], value)} if path else value
+
+
+def merged(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
+    both = {**a, **b}
+    for name in a.keys() & b.keys():
+        if isinstance(a[name], dict) and isinstance(b[name], dict):
+            both[name] = merged(a[name], b[name])
+    return both
+
+
+def test_a_typo_is_refused_by_its_name_wherever_it_is(helm: pathlib.Path) -> None:
+    schema = readme.schema()
+    values: dict[str, Any] = {}
+    typos = {}
+    for number, path in enumerate(closed(schema, schema)):
+        typos[path] = f"typo{number}"
+        values = merged(values, nested(path, {f"typo{number}": 1}))
+    assert len(typos) > 12
+    with pytest.raises(chart.Refused) as e:
+        chart.template(helm, values)
+    assert [path for path, typo in typos.items() if f"'{typo}'" not in str(e.value)] == []
+
+
+def test_every_object_of_the_schema_is_closed_or_known_to_be_free() -> None:
+    schema = readme.schema()
+    for path in closed(schema, schema):
+        part = schema
+        for name in path:
+            part = readme.resolved(schema, part["properties"][name])
+        assert part["additionalProperties"] is False, path
+    open_ones = {path for path, leaf in readme.leaves(schema, schema)
+                 if leaf.get("type") == "object" and path.split(".")[0] not in ELSEWHERE}
+    assert open_ones == FREE
+
+
+def test_schema_and_values_know_the_same_names() -> None:
+    schema = readme.schema()
+    known = {path for path, _ in readme.leaves(schema, schema)}
+    given = readme.defaults()
+
+    def paths(values: Any, path: str = "") -> Iterator[str]:
+        if isinstance(values, dict) and path not in FREE and not any(path == k or path.startswith(f"{k}.") for k in known):
+            for name, value in values.items():
+                yield from paths(value, f"{path}.{name}" if path else name)
+        else:
+            yield path
+
+    own = set(paths(given))
+    assert own - known == set()
+    # What a probe may say besides; what only a parent chart says.
+    assert {path for path in known - own if path.split(".")[0] not in ELSEWHERE} == {"global", "enabled"} | {
+        f"{probe}.{name}" for probe in ("livenessProbe", "readinessProbe", "startupProbe")
+        for name in ("timeoutSeconds", "failureThreshold", "successThreshold")}
+
+
+@pytest.mark.parametrize(("values", "words"), [
+    ({"replicaCount": "two"}, ["/replicaCount", "integer"]),
+    ({"env": {"nodeMode": "some"}}, ["/env/nodeMode", "'endpoints'"]),
+    ({"env": {"drainTimeout": "30 s"}}, ["/env/drainTimeout", "30 s"]),
+    ({"env": {"drainTimeout": 30}}, ["/env/drainTimeout"]),
+    ({"env": {"dryRun": "yes"}}, ["/env/dryRun"]),
+    ({"env": {"maxLossPercent": 101}}, ["/env/maxLossPercent"]),
+    ({"env": {"listenAddress": "8080"}}, ["/env/listenAddress"]),
+    ({"env": {"ingressServices": [{"namespace": "a", "name": "b"}]}}, ["/env/ingressServices/0", "'name'"]),
+    ({"env": {"haproxy": {"dataplaneURL": "haproxy:5555"}}}, ["/env/haproxy/dataplaneURL"]),
+    ({"env": {"haproxy": {"dataplaneURL": ["http://a:5555", "b"]}}}, ["/env/haproxy/dataplaneURL/1"]),
+    ({"env": {"haproxy": {"backendPort": 70000}}}, ["/env/haproxy/backendPort"]),
+    ({"env": {"haproxy": {"sendProxyV2": "on"}}}, ["/env/haproxy/sendProxyV2"]),
+    ({"env": {"haproxy": {"password": 12345}}}, ["/env/haproxy/password", "string"]),
+    ({"livenessProbe": {"path": "/health"}}, ["/livenessProbe/path", "'/livez'"]),
+    ({"image": {"digest": "sha256:abc"}}, ["/image/digest"]),
+    ({"podDisruptionBudget": {"minAvailable": "half"}}, ["/podDisruptionBudget/minAvailable"]),
+], ids=lambda v: "" if isinstance(v, list) else re.sub(r"\W+", "-", str(v)).strip("-"))
+def test_a_value_that_cannot_be_is_refused_by_its_path(helm: pathlib.Path, values: chart.Values, words: list[str]) -> None:
+    with pytest.raises(chart.Refused) as e:
+        chart.template(helm, values)
+    for word in words:
+        assert word in str(e.value)
+
+
+IMPOSSIBLE = {
+    "user without password": ({"env": {"haproxy": {"username": "admin"}}}, "env.haproxy.username is set without env.haproxy.password"),
+    "password without user": ({"env": {"haproxy": {"password": "x"}}}, "env.haproxy.password is set without env.haproxy.username"),
+    "token and user": ({"env": {"haproxy": {"username": "a", "password": "b", "token": "c"}}}, "either the token or user name and password"),
+    "credentials in the URL": ({"env": {"haproxy": {"dataplaneURL": "http://admin:x@haproxy:5555"}}}, "would be shown in a ConfigMap"),
+    "credentials in one of the URLs": ({"env": {"haproxy": {"dataplaneURL": ["http://b:1", "http://admin:x@a:5555"]}}},
+                                       "would be shown in a ConfigMap"),
+    "a password in the environment": ({"extraEnv": [{"name": "HAPROXY_DATAPLANE_PASSWORD", "value": "x"}]}, "shown in the Deployment"),
+    "own and existing credentials": ({"credentials": {"existingSecret": "a"}, "env": {"haproxy": {"token": "b"}}},
+                                     "credentials.existingSecret is set beside credentials in the values"),
+    "existing and own file": ({"credentials": {"existingSecret": "a", "file": "b"}},
+                              "credentials.existingSecret is set beside credentials in the values"),
+    "half a pair of keys": ({"credentials": {"existingSecret": "a", "usernameKey": ""}}, "usernameKey and passwordKey: set both or none"),
+    "a Secret of which nothing is used": ({"credentials": {"existingSecret": "a", "usernameKey": "", "passwordKey": ""}},
+                                          "none of its keys"),
+    "a key of no Secret": ({"credentials": {"tokenKey": "a"}}, "credentials.existingSecret, which is not set"),
+    "the list beside the one Service": ({"env": {"ingressServices": ["a/b"], "ingressServiceName": "c", "haproxy": {"backendName": "d"}}},
+                                        "env.ingressServices is set beside env.haproxy.backendName, env.ingressServiceName"),
+    "one port for several": ({"env": {"ingressServices": ["a/b", "a/c"], "haproxy": {"backendPort": 80}}},
+                             "env.ingressServices has several entries"),
+    "an entry that is none": ({"env": {"ingressServices": ["web"]}}, '"web" is no namespace/service[:port][=backend]'),
+    "two that write": ({"replicaCount": 2, "leaderElection": {"enabled": False}}, "all of them would write to HAProxy"),
+    "two that write for a while": ({"strategy": {"type": "RollingUpdate"}}, "the old and the new pod would both write"),
+    "both budgets": ({"podDisruptionBudget": {"minAvailable": 1, "maxUnavailable": 1}}, "podDisruptionBudget.minAvailable and maxUnavailable"),
+    "a budget nothing may leave": ({"podDisruptionBudget": {"enabled": True, "minAvailable": 1}}, "no node with it could be drained"),
+    "probes of loopback": ({"env": {"listenAddress": "127.0.0.1:8080"}}, "where no probe reaches the pod: leave the address out (:8080)"),
+    "own and existing certificates": ({**nested(("env", "haproxy", "dataplaneURL"), "https://a:1"), "tls": {"existingSecret": "a", "ca": "b"}},
+                                      "tls.existingSecret is set beside tls.ca, cert or key"),
+    "two CAs": ({**nested(("env", "haproxy", "dataplaneURL"), "https://a:1"), "tls": {"caSecret": "a", "caConfigMap": "b"}},
+                "tls.caSecret, caConfigMap and ca: set one of them"),
+    "a certificate without its key": ({**nested(("env", "haproxy", "dataplaneURL"), "https://a:1"), "tls": {"cert": "a"}},
+                                      "tls.cert and tls.key: set both or none"),
+    "a certificate without the key's key": ({**nested(("env", "haproxy", "dataplaneURL"), "https://a:1"),
+                                             "tls": {"existingSecret": "a", "keyKey": ""}}, "tls.certKey and keyKey: set both or none"),
+    "a CA without its key": ({**nested(("env", "haproxy", "dataplaneURL"), "https://a:1"), "tls": {"caSecret": "a", "caKey": ""}},
+                             "tls.caKey is empty"),
+    "TLS without https": ({"tls": {"caSecret": "a"}}, "env.haproxy.dataplaneURL has no https URL"),
+}
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_what_cannot_work_together_is_refused_with_what_to_do(helm: pathlib.Path, name: str) -> None:
+    values, words = IMPOSSIBLE[name]
+    with pytest.raises(chart.Refused) as e:
+        chart.template(helm, values)
+    assert words in str(e.value)
+
+
+def test_all_mistakes_are_told_at_once(helm: pathlib.Path) -> None:
+    with pytest.raises(chart.Refused) as e:
+        chart.template(helm, {"env": {"haproxy": {"username": "admin"}}, "strategy": {"type": "RollingUpdate"}, "tls": {"cert": "a"}})
+    for words in ("without env.haproxy.password", "would both write", "tls.cert and tls.key", "no https URL"):
+        assert words in str(e.value)
+
+
+# --- the daemon's own table
+
+
+# What is no setting of `env`: how it is given instead is for the test below.
+BY_OTHER_VALUES = {"HAPROXY_DATAPLANE_CREDENTIALS_FILE", "HAPROXY_DATAPLANE_CA_FILE", "HAPROXY_DATAPLANE_CERT_FILE",
+                   "HAPROXY_DATAPLANE_KEY_FILE", "LEADER_ELECT", "LEASE_NAME", "LEASE_NAMESPACE", "KUBECONFIG"}
+ACRONYMS = {"Url": "URL", "Ttl": "TTL"}
+
+
+def value_of(setting: str) -> str:
+    """INGRESS_SERVICE_NAME -> env.ingressServiceName, HAPROXY_DATAPLANE_URL -> env.haproxy.dataplaneURL."""
+    where, rest = ("env.haproxy", setting.removeprefix("HAPROXY_")) if setting.startswith("HAPROXY_") else ("env", setting)
+    first, *others = rest.lower().split("_")
+    return f"{where}.{first}" + "".join(ACRONYMS.get(w.capitalize(), w.capitalize()) for w in others)
+
+
+def test_each_setting_has_the_value_that_its_name_promises_and_no_other_is_there() -> None:
+    schema = readme.schema()
+    there = {path for path, _ in readme.leaves(schema, schema) if path.startswith("env.")}
+    assert there == {value_of(s) for s in of_the_daemon().keys() - BY_OTHER_VALUES}
+
+
+def test_every_setting_reaches_the_daemon(helm: pathlib.Path) -> None:
+    reached: set[str] = set()
+    for name in cases.NAMES:
+        found = chart.render(helm, cases.values(name))
+        extra = {e["name"] for e in yaml.safe_load(cases.values(name).read_text()).get("extraEnv", [])}
+        reached |= pod.settings(found).keys() - extra
+    files = {"HAPROXY_DATAPLANE_USERNAME_FILE", "HAPROXY_DATAPLANE_PASSWORD_FILE", "HAPROXY_DATAPLANE_TOKEN_FILE"}
+    assert files <= reached
+    assert {s.removesuffix("_FILE") if s in files else s for s in reached} == of_the_daemon().keys()
+
+
+def test_the_defaults_are_the_daemons_own() -> None:
+    given = readme.defaults()
+    different = {}
+    for setting, default in of_the_daemon().items():
+        if setting in BY_OTHER_VALUES or default is None:
+            continue
+        value = readme.at(given, value_of(setting))
+        text = ",".join(value) if isinstance(value, list) else str(value).lower() if isinstance(value, bool) else str(value)
+        if text != default and not (setting in ("INGRESS_NAMESPACE", "INGRESS_SERVICE_NAME") and text == ""):
+            different[setting] = (text, default)
+    # In a container nothing speaks against it.
+    assert different == {"SECCOMP": ("true", "false")}
+
+
+def test_versions_are_those_of_the_project() -> None:
+    about = yaml.safe_load((chart.CHART / "Chart.yaml").read_text())
+    assert (about["version"], about["appVersion"]) == (version(), version())
