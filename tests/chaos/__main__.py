@@ -207,14 +207,17 @@ class Run:
         unplayed = [o["case"] for o in self.outcomes if o["hits"] == 0]
         if unplayed:
             print(f"struck no request: {', '.join(unplayed)}")
+        held = sum(1 for o in self.outcomes if o["ok"])
         bad = sorted({said["case"] for said in self.violations + self.broken} | {o["case"] for o in self.outcomes if not o["ok"]})
         if bad:
             print(f"\nchaos: FAILED, {len(self.outcomes)} cases played; logs: {self.logs}/SEED/LANE. To replay, a few times where it is a "
                   "matter of milliseconds:")
             for case in bad:
                 print(f"  {self._replay(case)}" if case in self.seed_of else f"  ({case})")
+            print(f"{held} passed, {len(bad)} failed")
             return 1
         print(f"chaos: seed {' and '.join(self.seeds)}, {len(self.outcomes)} cases held")
+        print(f"{held} passed, 0 failed")
         return 0
 
     def _replay(self, case: str) -> str:

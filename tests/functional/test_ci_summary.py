@@ -1,9 +1,13 @@
-"""What .ci/run says at its end: the sum on a line of its own, and what failed once more, since a long log is seldom read whole."""
+"""What CI says at its end: the sum on a line of its own, and what failed once more, since a long log is seldom read whole. What .ci/chaos
+makes of cases that fail once, with a `make` that plays what it is told to."""
 
 from __future__ import annotations
 
+import os
 import pathlib
 import subprocess
+
+import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -49,3 +53,39 @@ def test_a_part_that_counted_nothing_has_failed(tmp_path: pathlib.Path) -> None:
     status, told = closing_lines(tmp_path, {"fuzz": (0, "nothing to do\n")})
     assert status == 1
     assert told.splitlines()[-1] == "0 passed, 1 failed, 0 skipped"
+
+
+FIRST = """  FAIL double-3  dataplane:fds
+chaos: FAILED, 101 cases played; To replay:
+  make chaos SEED=1 ONLY=dataplane:fds KIND=double
+100 passed, 1 failed
+"""
+HELD = "chaos: seed 1, 1 cases held\n1 passed, 0 failed\n"
+
+
+@pytest.mark.parametrize(("runs", "status", "closing"), [
+    ([(0, "101 passed, 0 failed\n")], 0, "101 passed, 0 failed"),
+    ([(2, FIRST), (0, HELD), (0, HELD)], 0, "101 passed, 0 failed"),
+    ([(2, FIRST), (0, HELD), (2, FIRST)], 1, "100 passed, 1 failed"),
+    ([(2, FIRST.replace("1 failed", "2 failed"))], 1, "100 passed, 2 failed"),  # one of them cannot be played again
+    ([(2, "BROKEN at once\n")], 1, ""),
+])
+def test_chaos_is_played_again(tmp_path: pathlib.Path, runs: list[tuple[int, str]], status: int, closing: str) -> None:
+    for number, (ended, text) in enumerate(runs):
+        (tmp_path / f"run{number}").write_text(text)
+        (tmp_path / f"status{number}").write_text(str(ended))
+    make = tmp_path / "make"
+    make.write_text(f"""#!/bin/sh
+cd {tmp_path} || exit 9
+n=$(cat count 2>/dev/null || echo 0)
+echo $((n + 1)) >count
+cat run$n
+exit "$(cat status$n)"
+""")
+    make.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    ended = subprocess.run([ROOT / ".ci/chaos"], capture_output=True, text=True, check=False, env={**os.environ, "PATH": path})
+    assert ended.returncode == status, ended.stdout
+    sums = [line for line in ended.stdout.splitlines() if line[:1].isdigit()]
+    assert sums == ([closing] if closing else []), ended.stdout
+    assert (tmp_path / "count").read_text().strip() == str(len(runs))
