@@ -40,7 +40,7 @@ struct journal_entry {
     const char *target;   /* URL of the Data Plane API, without credentials */
     const char *backend;  /* NULL: all of that HAProxy */
     const char *server;   /* where it is about one; NULL: none, or several */
-    const char *state;    /* JOURNAL_TOLD: "drain", "maint" or "ready" */
+    const char *state;    /* JOURNAL_TOLD: "drain", "maint", "ready"; a write: "drain", where a drain begins by it */
     const char *text;     /* one sentence: what was done, "added n1 (10.0.0.1:30443); parked n2" */
     const char *why;      /* the model's reason */
     const char *cause;    /* the event that brought it about: "MODIFIED endpointslice web-x7k2p" */

@@ -149,6 +149,7 @@ static void slot_init(struct slot *s, struct target *t, const char *name, unsign
     s->asked = true;
     s->problem_limit.period_ms = s->skip_limit.period_ms = s->hold_limit.period_ms = REPEAT_LOG_MS;
     s->withheld_limit.period_ms = REPEAT_WITHHELD_MS;
+    story_init(&s->story);
     slot_set_in_step(s, false);
 }
 
@@ -162,6 +163,7 @@ static void slot_fini(struct slot *s)
     lane_choice_fini(&s->choice);
     parking_free(s->parking);
     buf_fini(&s->taken_over);
+    story_fini(&s->story);
     free(s->overrides);
     free(s->fast_name);
     free(s->cause);
@@ -185,6 +187,7 @@ struct target *target_new(struct event_base *base, const struct target_options *
     backoff_init(&t->drift_backoff, 2000, 600000, 2000, seed + 1);
     t->version = t->split_version = t->drift_version = t->worker_pid = -1;
     t->problem_limit.period_ms = REPEAT_LOG_MS;
+    t->trouble_limit.period_ms = REPEAT_TROUBLE_MS;
     t->slots = mem_array(options->backend_count, sizeof(t->slots[0]));
     for (size_t i = 0; i < options->backend_count; i++)
         slot_init(&t->slots[i], t, options->backends[i], seed + 2 + (unsigned)i);
@@ -210,6 +213,7 @@ void target_free(struct target *t)
     reload_fini(&t->reload);
     free(t->ended.id);
     free(t->drift);
+    free(t->drift_found);
     free(t->calls.list);
     free(t);
 }

@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "dataplane/client.h"
-#include "sync/decision.h"
 #include "sync/target_internal.h"
 #include "sync/telemetry.h"
 
@@ -65,6 +64,7 @@ static void in_step(struct slot *s)
     backoff_reset(&s->reject_backoff);
     slot_problem_over(s);
     slot_set_in_step(s, true);
+    slot_note_in_step(s);
     if (s->asked)
         log_info(t->options.log, "HAProxy is in step", log_str("backend", s->name), log_str("target", slot_target(s)),
                  log_int("servers", s->plan.diff.ours_count), log_int("version", s->actual.version));
@@ -96,8 +96,8 @@ static void stay_loudly(struct slot *s, const char *result, const char *what)
 static void withhold(struct slot *s)
 {
     stay(s, "withheld");
-    decision_log_withheld(s->target->options.log, &s->withheld_limit, clock_mono_ms(), slot_target(s), s->name,
-                          &s->plan, s->cause);
+    const struct decision_place at = slot_place(s);
+    decision_log_withheld(&at, &s->withheld_limit, clock_mono_ms(), &s->plan, s->cause);
     wish_is_done(s);
 }
 
@@ -211,9 +211,20 @@ static bool fast_did_not_stick(const struct slot *s)
     return !s->wrote_fast && s->fast_wish_number == s->wish_number && str_eq(c->server.name, s->fast_name);
 }
 
+/* It was in step, and somebody else wrote since: worth a word once it is mended. */
+static void note_drift(struct slot *s)
+{
+    cleanup(buf_fini) struct buf text;
+    buf_init(&text, 0);
+    say_difference(s, &text);
+    slot_note_drift(s, buf_str(&text));
+}
+
 static enum need want_write(struct slot *s)
 {
     slot_set_in_step(s, false);
+    if (s->plan.verdict == PLAN_WRITE && slot_is_drift(s))
+        note_drift(s);
     if (s->plan.verdict == PLAN_RELOAD_AGAIN)
         return may_write(s) ? NEED_RELOAD : NEED_TIME;
     if (is_fought_over(s) || !may_write(s) || does_not_stick(s))
@@ -367,8 +378,10 @@ static enum need decide(struct slot *s)
     }
     make_plan(s);
     measure(s);
-    decision_log_skips(t->options.log, &s->skip_limit, clock_mono_ms(), slot_target(s), s->name, &s->plan.diff,
+    const struct decision_place at = slot_place(s);
+    decision_log_skips(&at, &s->skip_limit, clock_mono_ms(), &s->plan.diff,
                        t->options.rules.diff.proxy_v2 == PROXY_V2_DEFAULT_SERVER);
+    slot_note_held(s);
     if (!is_stay(s->plan.verdict))
         s->holding = false;
     return act_on_plan(s);

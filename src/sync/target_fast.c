@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "dataplane/client.h"
-#include "sync/decision.h"
 #include "sync/target_internal.h"
 #include "sync/telemetry.h"
 
@@ -113,7 +112,10 @@ static void written(struct slot *s)
     const struct diff_change *c = &s->plan.diff.changes[t->fast.change];
     bool last = s->choice.write_count == 1 && !s->choice.transaction && !t->fast.keep_maintenance;
     uint64_t event_us = s->write_event_us != 0 ? clock_mono_us() - s->write_event_us : 0;
-    decision_log_fast(t->options.log, slot_target(s), s->name, c, s->write_cause, &t->lane, event_us);
+    cleanup(mem_free_ptr) char *what = decision_sentence_of(c);
+    const struct decision_place at = slot_place(s);
+    decision_log_fast(&at, c, s->write_cause, &t->lane, event_us);
+    slot_note_written(s, what, s->write_event_us);
     take_version(t);
     take_written(s);
     if (last && event_us != 0) {
@@ -179,11 +181,24 @@ static void unproven(struct target *t)
 {
     if (t->reload.state != RELOAD_PENDING) {
         target_doubt(t, &t->lane.error);
+        slot_note(t->fast_slot, (struct journal_entry){.kind = JOURNAL_APPLY_FAILED,
+                                                       .server = t->lane.wanted.name,
+                                                       .text = "a change did not reach the running HAProxy; it will be "
+                                                               "reloaded",
+                                                       .why = t->lane.error.message,
+                                                       .cause = t->fast_slot->write_cause});
         return;
     }
     t->dirty = true;
     log_info(t->options.log, "a change during a reload may not have reached HAProxy; it will be loaded again",
              log_str("target", dataplane_client_url(t->options.client)), log_str("error", t->lane.error.message));
+}
+
+/* The file has it, and what runs will have it by a reload. */
+static void written_by_reload(struct slot *s)
+{
+    cleanup(mem_free_ptr) char *what = decision_sentence_of(&s->plan.diff.changes[s->target->fast.change]);
+    slot_note_written(s, what, s->write_event_us);
 }
 
 static void finished(struct target *t)
@@ -201,12 +216,14 @@ static void finished(struct target *t)
         break;
     }
     case LANE_RELOADS:
+        written_by_reload(s);
         t->seen = false;
         target_doubt(t, &t->lane.error);
         t->dirty = false; /* that reload loads it */
         target_follow_reload(t, t->lane.reload_id);
         break;
     case LANE_UNPROVEN:
+        written_by_reload(s);
         t->seen = false;
         unproven(t);
         break;
@@ -249,8 +266,9 @@ void target_write_fast(struct slot *s)
         target_step(t); /* for the others */
         return;
     }
+    const struct decision_place at = slot_place(s);
     if (!s->took_over)
-        decision_log_takeover(t->options.log, slot_target(s), s->name, &s->plan.diff, &s->taken_over);
+        decision_log_takeover(&at, &s->plan.diff, &s->taken_over);
     free(s->write_cause);
     s->write_cause = mem_strdup(s->cause);
     s->write_event_us = s->event_us;

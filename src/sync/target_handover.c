@@ -59,6 +59,10 @@ static void take_written(struct target *t)
     log_info(t->options.log, "a server that drains is left in maintenance for whoever comes next",
              log_str("backend", s->name), log_str("target", slot_target(s)), log_str("server", t->lane.wanted.name),
              log_int("version", t->lane.version));
+    slot_note(s, (struct journal_entry){.kind = JOURNAL_FAST_WRITE,
+                                        .server = t->lane.wanted.name,
+                                        .text = "left in maintenance for whoever comes next: it drains",
+                                        .took_us = t->lane.write_us});
     t->version = t->lane.version;
     for (size_t i = 0; i < t->options.backend_count; i++)
         t->slots[i].actual.version = t->version;

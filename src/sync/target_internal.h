@@ -2,7 +2,8 @@
  * The state of a target, shared by target.c (what to do next), target_look.c (what was read, and what a reload's end is
  * worth), target_decide.c (what each backend needs), target_write.c (a transaction, and what a failed write means),
  * target_fast.c (a write without a reload), target_tell.c (telling the running HAProxy alone), target_handover.c (the last
- * writes before the end), target_reload.c (following a reload) and target_report.c (log, /readyz, gauges).
+ * writes before the end), target_reload.c (following a reload), target_report.c (log, /readyz, gauges) and target_journal.c
+ * (the journal).
  */
 #ifndef SYNC_TARGET_INTERNAL_H
 #define SYNC_TARGET_INTERNAL_H
@@ -15,6 +16,8 @@
 #include "model/lane.h"
 #include "model/parking.h"
 #include "net/timer.h"
+#include "sync/decision.h"
+#include "sync/journal.h"
 #include "sync/observe.h"
 #include "sync/plan.h"
 #include "sync/reload.h"
@@ -55,6 +58,24 @@ struct calls {
     bool busy;
     uint64_t not_before_ms; /* after one that failed */
     unsigned failures;      /* in a row, each after a look that went well */
+};
+
+/* What the journal knows of a backend, so that it is told each thing once. */
+struct story {
+    bool news; /* it was written to, held or in trouble since it was in step last: to be so again is worth an entry */
+    struct buf written; /* what was */
+    unsigned more;      /* writes that did not fit in there */
+    char *cause;        /* of the last of them; NULL: none that is known */
+    uint64_t event_us;  /* arrival of the event that the first of them was for; 0: none */
+
+    bool holds;  /* no usable endpoint, as was told */
+    size_t held; /* by the brake, as was told */
+
+    int64_t settled_version; /* it was in step at, whoever else wrote for us since; -1: not since we wrote to it */
+    uint64_t settled_wish_number;
+    char *drift; /* what somebody else had done to the file, until it is mended; NULL: nothing */
+
+    struct log_limit trouble_limit;
 };
 
 /* One backend. */
@@ -110,6 +131,7 @@ struct slot {
     bool asked;           /* somebody waits for an answer (our start, SIGHUP): "in step" is worth a line */
     struct error problem; /* kind NONE: none; for /readyz */
     struct log_limit problem_limit, skip_limit, hold_limit, withheld_limit;
+    struct story story;
 };
 
 struct target {
@@ -152,6 +174,8 @@ struct target {
     int64_t drift_version;     /* at which it ran something else than the file when last looked at; -1: it did not */
     uint64_t drift_since_ms;   /* that it did so, at that version */
     char *drift;               /* what */
+    char *drift_found;         /* the one that is to be repaired; NULL: none */
+    bool drift_answered;       /* by a commit of ours */
     struct backoff drift_backoff;
 
     struct reload reload;
@@ -177,7 +201,7 @@ struct target {
 
     bool write_failing;   /* a look that succeeds in between must not make the pauses between writes short again */
     struct error problem; /* of all backends together; kind NONE: none; for /readyz */
-    struct log_limit problem_limit;
+    struct log_limit problem_limit, trouble_limit; /* in the log; in the journal */
 
     bool stopping, handed_over;
     void (*stopped)(void *arg);
@@ -250,13 +274,45 @@ void slot_choose(struct slot *s, const struct plan *p, struct lane_choice *ret);
 /* Each backend that has a wish, and then one transaction for all that are to be written. */
 void target_decide(struct target *t);
 
+/* target_journal.c */
+
+#define REPEAT_TROUBLE_MS 1800000 /* of 50 entries one trouble takes 2 an hour; an Event of Kubernetes lives for one */
+
+void story_init(struct story *st);
+void story_fini(struct story *st);
+struct decision_place target_place(const struct target *t); /* of all backends, or of the only one */
+struct decision_place slot_place(const struct slot *s);
+
+/* An entry on this backend. */
+void slot_note(const struct slot *s, struct journal_entry e);
+/* Of all backends, at each call. */
+void target_note_trouble(struct target *t, enum journal_kind kind, const char *what, const char *why);
+/* Of all backends, or of one: while it goes on, now and then. After `problem` was set. */
+void target_note_problem(struct target *t, enum journal_kind kind, const char *what, const char *why);
+void slot_note_problem(struct slot *s, const char *what, const char *why);
+
+/* It was written to. what: for the entry that it is in step; NULL: an empty commit. */
+void slot_note_written(struct slot *s, const char *what, uint64_t event_us);
+/* Another backend was, and s has seen its last version. */
+void slot_note_passed_by(struct slot *s, int64_t version);
+void slot_note_in_step(struct slot *s);
+void slot_note_held(struct slot *s); /* or not, by its plan */
+
+/* It was in step, nothing else is wanted, and the file has another version. */
+bool slot_is_drift(const struct slot *s);
+void slot_note_drift(struct slot *s, const char *what);
+/* What HAProxy runs is not what its file says; or it is, after that. */
+void target_note_drift(struct target *t, const char *what);
+void target_note_drift_over(struct target *t);
+
 /* target_report.c */
 
 /* For the log: NULL where there is only one. */
 const char *slot_target(const struct slot *s);
 
-/* Keeps the problem for /readyz and logs it, rate-limited: that of all backends, or of one. */
+/* Keeps the problem for /readyz, logs it and puts it into the journal, rate-limited: that of all backends, or of one. */
 void target_problem(struct target *t, const char *what, const struct error *err);
+void target_reload_problem(struct target *t, const char *what, const struct error *err); /* a reload that failed */
 void slot_problem(struct slot *s, const char *what, const struct error *err);
 void target_problem_over(struct target *t);
 void slot_problem_over(struct slot *s);

@@ -56,10 +56,11 @@ static void see_split(struct target *t, bool split)
     }
     t->dirty = true;
     target_write_not_before(t, clock_mono_ms() + backoff_next_ms(&t->reload_backoff));
-    log_warn(t->options.log,
-             "haproxy.cfg is older than what the Data Plane API answers: a reload failed; "
-             "an empty commit will apply it again",
-             log_str("target", dataplane_client_url(t->options.client)), log_int("version", t->version));
+    static const char what[] = "haproxy.cfg is older than what the Data Plane API answers: a reload failed; "
+                               "an empty commit will apply it again";
+    log_warn(t->options.log, what, log_str("target", dataplane_client_url(t->options.client)),
+             log_int("version", t->version));
+    target_note_trouble(t, JOURNAL_RELOAD_FAILED, what, NULL);
 }
 
 static bool any_wish(const struct target *t)
@@ -178,8 +179,10 @@ static void see_drift(struct target *t)
     t->drift = what;
     t->drift_version = what != NULL ? t->version : -1;
     if (what == NULL) {
-        if (!t->dirty && t->reload.state != RELOAD_PENDING && all_readable(t))
+        if (!t->dirty && t->reload.state != RELOAD_PENDING && all_readable(t)) {
             backoff_reset(&t->drift_backoff);
+            target_note_drift_over(t);
+        }
         return;
     }
     if (now - t->drift_since_ms < DRIFT_LOOK_MS) { /* however often it is looked at until then */
@@ -194,6 +197,7 @@ static void see_drift(struct target *t)
     log_warn(t->options.log, "HAProxy runs something else than its file says; an empty commit will load it",
              log_str("target", dataplane_client_url(t->options.client)), log_str("what", what),
              log_int("version", t->version));
+    target_note_drift(t, what);
 }
 
 /* ---- one backend ---- */

@@ -34,8 +34,8 @@ void target_reload_failed(struct target *t, const struct error *err, struct back
     for (size_t i = 0; i < t->options.backend_count; i++) /* that the file is not what we committed has this reason */
         t->slots[i].committed_version = t->slots[i].ours_version = -1;
     target_write_not_before(t, clock_mono_ms() + backoff_next_ms(backoff));
-    target_problem(t, "HAProxy was not reloaded; it still runs what it ran before, an empty commit will try again",
-                   err);
+    target_reload_problem(
+        t, "HAProxy was not reloaded; it still runs what it ran before, an empty commit will try again", err);
 }
 
 /* The API's word for how it ended. Where HAProxy can be asked itself, the next look decides. */
@@ -114,8 +114,9 @@ static void judge_history(struct target *t, const struct codec_reload_history *h
         unconfirmed(t, "it does not end");
     if (!history->last_failed)
         return;
-    log_warn(t->options.log, "the last reload failed before this daemon started; an empty commit will repeat it",
-             log_str("haproxy", history->response));
+    static const char what[] = "the last reload failed before this daemon started; an empty commit will repeat it";
+    log_warn(t->options.log, what, log_str("haproxy", history->response));
+    target_note_trouble(t, JOURNAL_RELOAD_FAILED, what, history->response);
     t->dirty = true;
 }
 

@@ -58,27 +58,41 @@ static const char *only_backend(const struct target *t)
     return t->options.backend_count == 1 ? t->slots[0].name : NULL;
 }
 
-void target_problem(struct target *t, const char *what, const struct error *err)
+static void target_problem_of(struct target *t, enum journal_kind kind, const char *what, const struct error *err)
 {
     for (size_t i = 0; i < t->options.backend_count; i++)
         slot_set_in_step(&t->slots[i], false);
     report(t, only_backend(t), &t->problem, &t->problem_limit, what, err);
+    target_note_problem(t, kind, what, err->message);
+}
+
+void target_problem(struct target *t, const char *what, const struct error *err)
+{
+    target_problem_of(t, JOURNAL_APPLY_FAILED, what, err);
+}
+
+void target_reload_problem(struct target *t, const char *what, const struct error *err)
+{
+    target_problem_of(t, JOURNAL_RELOAD_FAILED, what, err);
 }
 
 void slot_problem(struct slot *s, const char *what, const struct error *err)
 {
     slot_set_in_step(s, false);
     report(s->target, s->name, &s->problem, &s->problem_limit, what, err);
+    slot_note_problem(s, what, err->message);
 }
 
 void target_problem_over(struct target *t)
 {
     report_over(t, only_backend(t), &t->problem, &t->problem_limit);
+    log_limit_reset(&t->trouble_limit);
 }
 
 void slot_problem_over(struct slot *s)
 {
     report_over(s->target, s->name, &s->problem, &s->problem_limit);
+    log_limit_reset(&s->story.trouble_limit);
 }
 
 /* ---- /readyz ---- */

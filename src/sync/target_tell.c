@@ -160,7 +160,27 @@ static const char *reason_of(const struct call *c)
     return want != NULL ? want->reason : out != NULL ? out->reason : NULL;
 }
 
-static void told(const struct call *c)
+/* For the journal. */
+static void note_told(const struct call *c, uint64_t took_us, uint64_t event_us)
+{
+    static const char *const words[] = {[RUNTIME_READY] = "is back in rotation",
+                                        [RUNTIME_DRAIN] = "drains: it gets no new connections",
+                                        [RUNTIME_MAINT] = "is out of rotation"};
+    const char *reason = reason_of(c);
+    cleanup(mem_free_ptr) char *text = mem_printf("%s %s", c->name, words[c->state]);
+    cleanup(mem_free_ptr) char *why =
+        mem_printf("%s%s%s", c->why, reason != NULL ? ": " : "", reason != NULL ? reason : "");
+    slot_note(c->slot, (struct journal_entry){.kind = JOURNAL_TOLD,
+                                              .server = c->name,
+                                              .state = runtime_admin_name(c->state),
+                                              .text = text,
+                                              .why = why,
+                                              .cause = c->slot->cause,
+                                              .took_us = took_us,
+                                              .reaction_us = event_us});
+}
+
+static void told(const struct call *c, uint64_t took_us)
 {
     struct target *t = c->slot->target;
     uint64_t event_us = c->event_us != 0 ? clock_mono_us() - c->event_us : 0;
@@ -173,6 +193,7 @@ static void told(const struct call *c)
              log_str("target", slot_target(c->slot)), log_str("server", c->name),
              log_str("state", runtime_admin_name(c->state)), log_str("why", c->why), log_str("reason", reason_of(c)),
              log_if(event_us != 0, log_us_as_ms("event_to_runtime_ms", event_us)));
+    note_told(c, took_us, event_us);
 }
 
 static void not_told(const struct call *c, const struct error *err)
@@ -203,7 +224,7 @@ static void on_answer(void *arg, const struct dataplane_answer *a)
     metric_add(t->options.telemetry->runtime_calls, 1, runtime_admin_name(c.state),
                ok ? "done" : error_kind_name(err.kind), dataplane_client_url(t->options.client), NULL);
     if (ok)
-        told(&c);
+        told(&c, a->duration_us);
     else
         not_told(&c, &err);
     drop(&t->calls, 0);

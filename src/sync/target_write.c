@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "dataplane/client.h"
-#include "sync/decision.h"
 #include "sync/target_internal.h"
 #include "sync/telemetry.h"
 
@@ -44,8 +43,11 @@ static void slot_committed(struct slot *s, uint64_t now_us)
 {
     struct target *t = s->target;
     uint64_t event_us = s->write_event_us != 0 ? now_us - s->write_event_us : 0;
+    cleanup(mem_free_ptr) char *what = s->writing ? decision_sentence(&s->plan.diff) : NULL;
+    const struct decision_place at = slot_place(s);
     if (s->writing)
-        decision_log_commit(t->options.log, slot_target(s), s->name, &s->plan, s->write_cause, &t->txn, event_us);
+        decision_log_commit(&at, &s->plan, s->write_cause, &t->txn, event_us);
+    slot_note_written(s, what, s->write_event_us);
     if (event_us != 0)
         metric_observe(t->options.telemetry->event_to_commit, (double)event_us / 1e6, NULL);
     s->took_over = s->took_over || (leaves_as_planned(s) && s->plan.held_back == 0);
@@ -62,6 +64,7 @@ void slot_passed_by(struct slot *s, int64_t version)
     /* The same again would be a refusal for each of our own commits. */
     if (s->rejected_version >= 0 && s->rejected_version == s->actual.version)
         s->rejected_version = version;
+    slot_note_passed_by(s, version);
 }
 
 static void committed(struct target *t)
@@ -76,8 +79,10 @@ static void committed(struct target *t)
         if (!s->runtime.readable)
             lane_memory_reloads(&s->memory);
     }
+    const struct decision_place at = target_place(t);
     if (count_writing(t) == 0)
-        decision_log_reload_again(t->options.log, dataplane_client_url(t->options.client), &t->txn);
+        decision_log_reload_again(&at, &t->txn);
+    t->drift_answered = true;
     t->write_wait_until_ms = 0;
     t->write_failing = false;
     t->conflicts = 0;
@@ -270,7 +275,8 @@ static void add_steps(struct slot *s, struct txn_step **steps, size_t *count)
         s->writing = false;
         slot_rejected(s, "cannot put the change into words of the Data Plane API", &err);
     } else if (!s->took_over) {
-        decision_log_takeover(t->options.log, slot_target(s), s->name, &s->plan.diff, &s->taken_over);
+        const struct decision_place at = slot_place(s);
+        decision_log_takeover(&at, &s->plan.diff, &s->taken_over);
     }
 }
 

@@ -30,6 +30,7 @@
 #include "base/str.h"
 #include "dataplane/client.h"
 #include "net/timer.h"
+#include "sync/journal.h"
 #include "sync/target.h"
 #include "sync/telemetry.h"
 
@@ -120,6 +121,7 @@ static struct world {
     struct buf trace;
     int log_fd;
     struct telemetry telemetry;
+    struct journal *journal;
     struct target *target;
     unsigned stopped;
     struct target_options options;
@@ -1001,6 +1003,7 @@ static inline void world_make_as(size_t backends, struct plan_rules rules, uint6
     w.log_fd = memfd_create("log", 0);
     w.daemon_log = (struct log){.level = LOG_LEVEL_DEBUG, .fd = w.log_fd};
     telemetry_init(&w.telemetry, "0");
+    w.journal = journal_new();
     w.pid = 100;
     w.options = (struct target_options){.client = FILE_CLIENT,
                                         .runtime = lanes ? RUNTIME_CLIENT : NULL,
@@ -1010,6 +1013,7 @@ static inline void world_make_as(size_t backends, struct plan_rules rules, uint6
                                         .rules = rules,
                                         .resync_period_ms = RESYNC_MS,
                                         .telemetry = &w.telemetry,
+                                        .journal = w.journal,
                                         .log = &w.daemon_log};
     w.target = target_new(NULL, &w.options);
 }
@@ -1042,6 +1046,7 @@ static inline void world_end(void)
 {
     target_free(w.target);
     telemetry_fini(&w.telemetry);
+    journal_free(w.journal);
     buf_fini(&w.trace);
     close(w.log_fd);
 }

@@ -2,14 +2,19 @@
 #include <check.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/mem.h"
+#include "dataplane/lane.h"
 #include "dataplane/txn.h"
 #include "diff_text.h"
 #include "model/parking.h"
 #include "sync/decision.h"
+#include "sync/journal.h"
 
 #define N1 "server n1 10.0.0.1:80 check weight 100"
 
 static char lines[16384];
+static struct journal *journal; /* NULL: nobody reads it */
 
 /* Everything that is written meanwhile stands in `lines`. */
 struct capture {
@@ -32,7 +37,8 @@ static void capture_end(struct capture *c)
     close(c->fds[0]);
 }
 
-static void log_all(const char *backend, const char *wish, void (*log_it)(const struct log *log, const struct plan *p))
+static void log_all(const char *backend, const char *wish,
+                    void (*log_it)(const struct decision_place *at, const struct plan *p))
 {
     struct parking *parking = parking_new(0);
     const struct diff_rules rules = {.parking = parking, .runtime = true};
@@ -45,7 +51,8 @@ static void log_all(const char *backend, const char *wish, void (*log_it)(const 
     parking_look(parking, &b, &d, &rules, NULL, NULL, 1);
     diff_compute(&b, &d, &rules, &plan.diff);
     capture_begin(&c);
-    log_it(&c.log, &plan);
+    const struct decision_place at = {.log = &c.log, .journal = journal, .url = "http://api", .backend = "web"};
+    log_it(&at, &plan);
     capture_end(&c);
     plan_fini(&plan);
     desired_fini(&d);
@@ -53,24 +60,24 @@ static void log_all(const char *backend, const char *wish, void (*log_it)(const 
     parking_free(parking);
 }
 
-static void commit(const struct log *log, const struct plan *p)
+static void commit(const struct decision_place *at, const struct plan *p)
 {
-    const struct txn t = {.version = 8};
-    decision_log_commit(log, NULL, "web", p, "MODIFIED slice", &t, 0);
+    const struct txn t = {.version = 8, .begin_us = 1, .change_us = 20, .commit_us = 300};
+    decision_log_commit(at, p, "MODIFIED slice", &t, 4000);
 }
 
-static void withheld(const struct log *log, const struct plan *p)
+static void withheld(const struct decision_place *at, const struct plan *p)
 {
     struct log_limit limit = {.period_ms = 1000};
-    decision_log_withheld(log, &limit, 1, NULL, "web", p, "MODIFIED slice");
+    decision_log_withheld(at, &limit, 1, p, "MODIFIED slice");
 }
 
-static void takeover(const struct log *log, const struct plan *p)
+static void takeover(const struct decision_place *at, const struct plan *p)
 {
     cleanup(buf_fini) struct buf told;
     buf_init(&told, 0);
-    decision_log_takeover(log, NULL, "web", &p->diff, &told);
-    decision_log_takeover(log, NULL, "web", &p->diff, &told);
+    decision_log_takeover(at, &p->diff, &told);
+    decision_log_takeover(at, &p->diff, &told);
 }
 
 static void expect(const char *part)
@@ -138,7 +145,8 @@ START_TEST(another_parked_one_is_another_message)
         text_wish(&d, "n1 10.0.0.1:80");
         diff_compute(&b, &d, &rules, &plan.diff);
         capture_begin(&c);
-        decision_log_withheld(&c.log, &limit, 1 + i, NULL, "web", &plan, NULL);
+        const struct decision_place at = {.log = &c.log, .url = "http://api", .backend = "web"};
+        decision_log_withheld(&at, &limit, 1 + i, &plan, NULL);
         capture_end(&c);
         ck_assert_msg((lines[0] != '\0') == (i < 2), "%zu: %s", i, lines);
         plan_fini(&plan);
@@ -164,6 +172,133 @@ START_TEST(a_takeover_names_who_goes_and_how)
 }
 END_TEST
 
+/* ---- the journal ---- */
+
+static const struct journal_entry *newest(void)
+{
+    ck_assert_uint_gt(journal_count(journal), 0);
+    return journal_at(journal, 0);
+}
+
+static void journal_begin(void)
+{
+    journal = journal_new();
+}
+
+static void journal_end(void)
+{
+    journal_free(journal);
+    journal = NULL;
+}
+
+START_TEST(a_commit_is_an_entry)
+{
+    log_all(ALL, ALL_WISH, commit);
+    const struct journal_entry *e = newest();
+    ck_assert_uint_eq(journal_count(journal), 1);
+    ck_assert_int_eq(e->kind, JOURNAL_COMMITTED);
+    ck_assert_str_eq(e->target, "http://api");
+    ck_assert_str_eq(e->backend, "web");
+    ck_assert_str_eq(e->text, "added n5 (10.0.0.5:80); removed n4; parked n6 (10.0.0.6:80), n8 (10.0.0.8:80), n2, n3; "
+                              "changed n1 (address 10.0.0.1 "
+                              "-> 10.0.0.9), n7 (maintenance off)");
+    ck_assert_ptr_nonnull(strstr(e->why, "n2: node n2: its node is going; n3: no endpoint"));
+    ck_assert_str_eq(e->cause, "MODIFIED slice");
+    ck_assert_uint_eq(e->took_us, 321);
+    ck_assert_uint_eq(e->reaction_us, 4000);
+    ck_assert_ptr_null(e->server);
+    ck_assert_ptr_null(e->state);
+}
+END_TEST
+
+START_TEST(what_is_withheld_is_an_entry)
+{
+    log_all(ALL, ALL_WISH, withheld);
+    ck_assert_int_eq(newest()->kind, JOURNAL_WITHHELD);
+    ck_assert_ptr_nonnull(strstr(newest()->text, "not written: added n5 (10.0.0.5:80); removed n4;"));
+    ck_assert_str_eq(newest()->why, "so");
+    log_all(N1, "n1 10.0.0.1:80", withheld);
+    ck_assert_str_eq(newest()->text, "not done: an empty commit, to reload HAProxy");
+}
+END_TEST
+
+/* The names of many are not all in a sentence. */
+START_TEST(many_in_a_sentence)
+{
+    cleanup(buf_fini) struct buf b;
+    buf_init(&b, 0);
+    buf_add(&b, N1);
+    for (unsigned i = 10; i < 21; i++)
+        buf_printf(&b, "\nserver p%u 10.0.0.2:80", i);
+    log_all(buf_str(&b), "n1 10.0.0.1:80", commit);
+    ck_assert_str_eq(newest()->text, "parked p10, p11, p12, p13, p14, p15, p16, p17, p18, p19 and 1 more");
+}
+END_TEST
+
+static void fast(const struct decision_place *at, const struct plan *p)
+{
+    const struct lane l = {.version = 9, .write_us = 77, .read_us = 5};
+    decision_log_fast(at, &p->diff.changes[0], "MODIFIED slice", &l, 88);
+}
+
+START_TEST(a_write_without_a_reload_is_an_entry)
+{
+    log_all(N1, "n1 10.0.0.9:80", fast);
+    const struct journal_entry *e = newest();
+    ck_assert_int_eq(e->kind, JOURNAL_FAST_WRITE);
+    ck_assert_str_eq(e->text, "changed n1 (address 10.0.0.1 -> 10.0.0.9)");
+    ck_assert_str_eq(e->server, "n1");
+    ck_assert_str_eq(e->cause, "MODIFIED slice");
+    ck_assert_uint_eq(e->took_us, 77);
+    ck_assert_uint_eq(e->reaction_us, 88);
+    ck_assert_ptr_null(e->state);
+}
+END_TEST
+
+/* Who drains is said once: by the write only where the running HAProxy was not told before. */
+START_TEST(a_drain_is_told_by_the_write_that_begins_it)
+{
+    struct diff_change changes[] = {
+        {.op = DIFF_CHANGE, .fields = DIFF_MAINTENANCE, .parks = true, .detail = (char *)"maintenance on (parked)"},
+        {.op = DIFF_CHANGE, .fields = DIFF_MAINTENANCE, .detail = (char *)"maintenance on (draining)"},
+    };
+    const struct lane l = {.version = 9};
+    const struct txn t = {.version = 8};
+    struct decision_place at = {.journal = journal, .url = "http://api", .backend = "web"};
+    struct plan plan = {.diff = {.changes = changes, .change_count = array_len(changes)}};
+    changes[0].server.name = (char *)"n1";
+    changes[1].server.name = (char *)"n2";
+    changes[0].server.maintenance = changes[1].server.maintenance = true;
+    decision_log_commit(&at, &plan, NULL, &t, 0);
+    ck_assert_str_eq(newest()->state, "drain");
+    ck_assert_str_eq(newest()->server, "n2");
+    decision_log_fast(&at, &changes[1], NULL, &l, 0);
+    ck_assert_str_eq(newest()->state, "drain");
+    decision_log_fast(&at, &changes[0], NULL, &l, 0);
+    ck_assert_ptr_null(newest()->state);
+    changes[0].parks = false;
+    decision_log_commit(&at, &plan, NULL, &t, 0);
+    ck_assert_str_eq(newest()->state, "drain");
+    ck_assert_ptr_null(newest()->server);
+    at.tells_drains = true;
+    decision_log_commit(&at, &plan, NULL, &t, 0);
+    ck_assert_ptr_null(newest()->state);
+    decision_log_fast(&at, &changes[1], NULL, &l, 0);
+    ck_assert_ptr_null(newest()->state);
+}
+END_TEST
+
+START_TEST(an_empty_commit_is_an_entry)
+{
+    const struct txn t = {.version = 8, .begin_us = 1, .commit_us = 2};
+    const struct decision_place at = {.journal = journal, .url = "http://api"};
+    decision_log_reload_again(&at, &t);
+    ck_assert_int_eq(newest()->kind, JOURNAL_RELOAD_AGAIN);
+    ck_assert_ptr_null(newest()->backend);
+    ck_assert_uint_eq(newest()->took_us, 3);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("decision");
@@ -173,6 +308,15 @@ int main(void)
     tcase_add_test(t, many);
     tcase_add_test(t, another_parked_one_is_another_message);
     tcase_add_test(t, a_takeover_names_who_goes_and_how);
+    suite_add_tcase(s, t);
+    t = tcase_create("journal");
+    tcase_add_checked_fixture(t, journal_begin, journal_end);
+    tcase_add_test(t, a_commit_is_an_entry);
+    tcase_add_test(t, what_is_withheld_is_an_entry);
+    tcase_add_test(t, many_in_a_sentence);
+    tcase_add_test(t, a_write_without_a_reload_is_an_entry);
+    tcase_add_test(t, a_drain_is_told_by_the_write_that_begins_it);
+    tcase_add_test(t, an_empty_commit_is_an_entry);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);
