@@ -90,6 +90,7 @@ static int decode_uid(struct decode *d, yyjson_val *metadata, struct error *err)
     const char *uid;
     if (field_text(metadata, "uid", UID_MAX_BYTES, &uid, err) != 0)
         return -1;
+    d->uid = uid;
     d->uid_hash = uid != NULL ? hash(uid) : 0;
     return 0;
 }

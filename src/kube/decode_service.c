@@ -122,6 +122,7 @@ struct service *decode_service(struct decode *d, yyjson_val *object, struct erro
     cleanup(service_free_ptr) struct service *s = mem_alloc(sizeof(*s));
     s->name = mem_strdup(d->name);
     s->uid_hash = d->uid_hash;
+    s->uid = mem_strdup(d->uid);
     if (field_object(object, "spec", &spec, err) != 0 || read_ports(d, spec, s, err) != 0 ||
         read_pause(d, yyjson_obj_get(object, "metadata"), s, err) != 0)
         return NULL;

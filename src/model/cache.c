@@ -144,7 +144,7 @@ static struct entry *pack_node(const struct node *n)
 static struct entry *pack_service(const struct service *s)
 {
     char *tail;
-    size_t bytes = s->port_count * sizeof(s->ports[0]) + string_bytes(s->name);
+    size_t bytes = s->port_count * sizeof(s->ports[0]) + string_bytes(s->name) + string_bytes(s->uid);
     for (size_t i = 0; i < s->port_count; i++)
         bytes += string_bytes(s->ports[i].name);
     struct entry *e = entry_new(sizeof(*s), bytes, &tail);
@@ -152,6 +152,7 @@ static struct entry *pack_service(const struct service *s)
     *to = *s;
     to->ports = pack_array(&tail, s->ports, s->port_count, sizeof(s->ports[0]));
     to->name = pack_name(&tail, s->name);
+    to->uid = pack_string(&tail, s->uid);
     for (size_t i = 0; i < s->port_count; i++)
         to->ports[i].name = pack_string(&tail, s->ports[i].name);
     return e;

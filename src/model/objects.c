@@ -35,6 +35,7 @@ void service_free(struct service *s)
         free(s->ports[i].name);
     free(s->ports);
     free(s->name);
+    free(s->uid);
     free(s);
 }
 
@@ -86,8 +87,9 @@ bool service_eq(const struct service *a, const struct service *b)
 {
     if (!str_eq(a->name, b->name) || a->uid_hash != b->uid_hash || a->port_count != b->port_count)
         return false;
-    if (a->type != b->type || a->local != b->local || a->health_check_node_port != b->health_check_node_port ||
-        a->paused != b->paused || a->families[0] != b->families[0] || a->families[1] != b->families[1])
+    if (!str_eq(a->uid, b->uid) || a->type != b->type || a->local != b->local ||
+        a->health_check_node_port != b->health_check_node_port || a->paused != b->paused ||
+        a->families[0] != b->families[0] || a->families[1] != b->families[1])
         return false;
     for (size_t i = 0; i < a->port_count; i++)
         if (!service_port_eq(&a->ports[i], &b->ports[i]))

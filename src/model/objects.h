@@ -48,6 +48,7 @@ struct service_port {
 struct service {
     char *name;
     uint64_t uid_hash;
+    char *uid; /* for Events on it, which are found by it; NULL: it has none */
     enum service_type type;
     bool local;                      /* externalTrafficPolicy Local; otherwise Cluster, or no policy at all */
     uint16_t health_check_node_port; /* 0: none */

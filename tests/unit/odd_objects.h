@@ -72,6 +72,8 @@ static inline struct node *odd_node(const char *name, enum node_thing thing)
 enum service_thing {
     SERVICE_AS_IT_IS,
     SERVICE_UID,
+    SERVICE_UID_TEXT,
+    SERVICE_NO_UID_TEXT,
     SERVICE_TYPE,
     SERVICE_LOCAL,
     SERVICE_CHECK_PORT,
@@ -103,6 +105,8 @@ static inline struct service *odd_service(const char *name, enum service_thing t
     struct service *s = mem_alloc(sizeof(*s));
     *s = (struct service){.name = mem_strdup(name),
                           .uid_hash = thing == SERVICE_UID ? 8 : 7,
+                          .uid =
+                              thing == SERVICE_NO_UID_TEXT ? NULL : mem_strdup(thing == SERVICE_UID_TEXT ? "u8" : "u7"),
                           .type = thing == SERVICE_TYPE ? SERVICE_NODE_PORT : SERVICE_LOAD_BALANCER,
                           .local = thing != SERVICE_LOCAL,
                           .health_check_node_port = thing == SERVICE_CHECK_PORT ? 0 : 32000,

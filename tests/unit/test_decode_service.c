@@ -250,6 +250,24 @@ START_TEST(what_real_servers_sent)
 }
 END_TEST
 
+/* Events on it are found by its uid, so it is kept as it is. */
+START_TEST(the_uid)
+{
+    static const char *const texts[] = {SPEC(""), "{'metadata':{'name':'web','resourceVersion':'5'}}"};
+    static const char *const uids[] = {"u", NULL};
+    for (size_t i = 0; i < array_len(texts); i++) {
+        struct kube_event e;
+        struct error err;
+        char json[512] = {0};
+        cleanup(mem_free_ptr) char *text = text_json(texts[i]);
+        snprintf(json, sizeof(json) - KUBE_DECODE_PADDING_BYTES, "%s", text);
+        ck_assert_int_eq(kube_decode_item(KUBE_SERVICE, json, strlen(json), &e, &err), 0);
+        ck_assert_pstr_eq(e.service->uid, uids[i]);
+        kube_event_fini(&e);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("kube/decode_service");
@@ -263,6 +281,7 @@ int main(void)
     tcase_add_test(t, more_ports_than_an_object_can_have);
     tcase_add_test(t, pausing);
     tcase_add_test(t, all_at_once);
+    tcase_add_test(t, the_uid);
     tcase_add_test(t, what_real_servers_sent);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
