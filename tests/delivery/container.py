@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import shlex
+import subprocess
 import tarfile
 from typing import Any
 
@@ -49,6 +50,14 @@ class Archive:
         return dict(entry.split("=", 1) for entry in self.config["config"].get("Env", []))
 
 
+def loader(program: pathlib.Path) -> str:
+    """The program that an ELF file names as the one to load it."""
+    text = subprocess.run(["readelf", "-lW", program], capture_output=True, text=True, check=True).stdout
+    named = re.search(r"Requesting program interpreter: (\S+)\]", text)
+    assert named, text
+    return named[1]
+
+
 # What engines put over /etc, and where Kubernetes puts a pod's token.
 ADDED = ("etc/hosts", "etc/resolv.conf", "etc/hostname", "dev/null")
 TOKEN = "var/run/secrets/kubernetes.io/serviceaccount"
@@ -81,7 +90,7 @@ class Container:
                   f"mount -t proc -o ro proc {self.root}/proc", f"mount --bind /dev/null {self.root}/dev/null"]
         mounts = {"settings": self.settings, TOKEN: self.token, **(over or {})}
         inside += [f"mount --bind -o ro {path} {self.root}/{name}" for name, path in mounts.items()]
-        command = ["strace", "-f", "-D", "-q", "-o", str(trace), "-e", "trace=%file", "chroot", f"--userspec={uid}:{gid}",
+        command = ["strace", "-f", "-D", "-q", "-o", str(trace), "-e", "trace=%file", "/usr/sbin/chroot", f"--userspec={uid}:{gid}",
                    "--groups=", str(self.root), *config["Entrypoint"], *config.get("Cmd", []), *arguments]
         inside.append(f"exec {shlex.join(command)}")
         script = self.home / f"frame-{len(self.traces)}"
@@ -100,7 +109,8 @@ class Container:
             # What comes before that is chroot(8), a program of this machine.
             started = re.search(rf'execve\("{re.escape(program)}", .* = 0$', text := trace.read_text(), re.M)
             assert started, f"the daemon's start is not in {trace}"
-            found.add(program)
+            # The kernel itself opens these two.
+            found |= {program, loader(self.root / program.lstrip("/"))}
             for call in re.finditer(r'\b\w+\((?:AT_FDCWD, )?"(/[^"]*)".* = (.*)$', text[started.end():], re.M):
                 (missing if call[2].startswith("-1 ENO") else found).add(os.path.normpath(call[1]))
         return found, missing - found
