@@ -162,5 +162,7 @@ void config_print_dataplanes(const struct config *c, struct buf *out);
 void config_print_help(struct buf *out);
 void config_print_example(struct buf *out);
 void config_print_markdown(struct buf *out);
+/* The list of settings in the manual page (mdoc). */
+void config_print_man(struct buf *out);
 
 #endif
