@@ -178,6 +178,9 @@ uninstall:
 clean:
 	rm -rf $B
 
+# The page that the assembler puts into it is no header, so the compiler does not tell.
+$(foreach kind,obj san fuzz/obj mutants/obj valgrind/obj coverage/obj,$B/$(kind)/src/serve/web_page.o): src/serve/status.html
+
 -include $(OBJ:.o=.d) $(SAN_OBJ:.o=.d) $(patsubst %.c,$B/san/%.d,$(MAIN) $(wildcard tests/*/*.c)) $B/obj/tests/bench/mapping.d
 include tests/variants.mk
 include scripts/packaging.mk

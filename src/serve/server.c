@@ -17,8 +17,11 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "net/timer.h"
+#include "serve/answer.h"
 #include "serve/listen.h"
 #include "serve/metrics.h"
+#include "serve/status_feed.h"
+#include "serve/web_page.h"
 
 #define MAX_CONNECTIONS 64
 #define MAX_HEADER_BYTES 8192
@@ -26,12 +29,16 @@
 #define REQUEST_MS 10000
 #define CROWDED_REQUEST_MS 500 /* while the limit is reached, so that a few idle ones cannot keep the probes out */
 #define SWEEP_MS 50
+#define STREAMS_SWEEP_MS 1000 /* with streams alone, which nothing is to be done about */
 #define FULL_LOG_PERIOD_MS 60000
 #define FRUITLESS_MAX 8 /* times that a connection was announced and none could be taken */
 #define PAUSE_MS 500
 
-#define TEXT "text/plain; charset=utf-8"
 #define EXPOSITION "text/plain; version=0.0.4; charset=utf-8"
+#define HTML "text/html; charset=utf-8"
+#define JSON "application/json"
+#define EVENT_STREAM "text/event-stream"
+#define STREAM_RETRY_S "30"
 
 /*
  * evhttp neither counts its connections nor says when one goes, and its timeouts start anew with every byte. So each
@@ -48,6 +55,7 @@ struct connection {
     struct bufferevent *bev;
     uint64_t accepted_ms;
     bool cut_off;
+    bool streams; /* it has no deadline, and its end is the feed's business */
     struct connection *next;
 };
 
@@ -59,6 +67,8 @@ struct server {
     const struct log *log;
     struct server_callbacks callbacks;
     void *arg;
+    struct status_feed *feed; /* NULL: no status page */
+    struct web_page page;
     uint16_t port;
     unsigned max_connections;
     uint64_t request_ms;
@@ -84,7 +94,7 @@ static void cut_off_when_late(struct server *s, struct connection *c, uint64_t n
 {
     bool crowded = s->count >= s->max_connections && s->request_ms > CROWDED_REQUEST_MS;
     uint64_t limit_ms = crowded ? CROWDED_REQUEST_MS : s->request_ms;
-    if (c->cut_off || now_ms - c->accepted_ms < limit_ms)
+    if (c->cut_off || c->streams || now_ms - c->accepted_ms < limit_ms)
         return;
     log_debug(s->log, "closing an HTTP connection that took too long", log_int("limit_ms", limit_ms));
     shutdown(bufferevent_getfd(c->bev), SHUT_RDWR);
@@ -134,13 +144,14 @@ static void on_sweep(void *arg)
     sweep(s);
     start_accepting(s);
     if (s->count > 0)
-        timer_set(&s->sweep, SWEEP_MS);
+        timer_set(&s->sweep, s->count > status_feed_streams(s->feed) ? SWEEP_MS : STREAMS_SWEEP_MS);
 }
 
 static void on_full(struct server *s)
 {
     unsigned held_back;
     stop_accepting(s);
+    status_feed_cut_all(s->feed); /* they come back by themselves */
     if (log_limit_pass(&s->full_limit, clock_mono_ms(), "full", &held_back))
         log_warn(s->log, "as many HTTP connections are open as are allowed; further ones wait until others are cut off",
                  log_int("connections", s->count), log_int("port", s->port));
@@ -214,28 +225,6 @@ static void on_accept_failed(struct evconnlistener *listener, void *evhttps_own)
 
 /* ---- requests ---- */
 
-static void answer(struct evhttp_request *req, int status, const char *type, const char *body, size_t len)
-{
-    struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
-    struct evbuffer *content = evbuffer_new();
-    cleanup(mem_free_ptr) char *length = mem_printf("%zu", len);
-    if (content == NULL ||
-        (evhttp_request_get_command(req) != EVHTTP_REQ_HEAD && evbuffer_add(content, body, len) != 0))
-        abort();
-    evhttp_add_header(headers, "Content-Type", type);
-    evhttp_add_header(headers, "Content-Length", length);
-    evhttp_add_header(headers, "Cache-Control", "no-store");
-    evhttp_add_header(headers, "X-Content-Type-Options", "nosniff");
-    evhttp_add_header(headers, "Connection", "close");
-    evhttp_send_reply(req, status, NULL, content);
-    evbuffer_free(content);
-}
-
-static void answer_text(struct evhttp_request *req, int status, const char *text)
-{
-    answer(req, status, TEXT, text, strlen(text));
-}
-
 static void health(struct server *s, struct evhttp_request *req)
 {
     cleanup(buf_fini) struct buf body;
@@ -263,12 +252,59 @@ static void metrics(struct server *s, struct evhttp_request *req)
     answer(req, 200, EXPOSITION, buf_str(&page), page.len);
 }
 
+static void page(struct server *s, struct evhttp_request *req)
+{
+    struct evbuffer *content = answer_content();
+    if (evbuffer_add_reference(content, s->page.html, s->page.len, NULL, NULL) != 0)
+        abort(); /* out of memory */
+    web_page_add_headers(&s->page, evhttp_request_get_output_headers(req));
+    answer_with(req, 200, HTML, content);
+}
+
+static void status(struct server *s, struct evhttp_request *req)
+{
+    struct evbuffer *content = answer_content();
+    status_feed_add_document(s->feed, content);
+    answer_with(req, 200, JSON, content);
+}
+
+static struct connection *connection_of(const struct server *s, struct evhttp_request *req)
+{
+    const struct bufferevent *bev = evhttp_connection_get_bufferevent(evhttp_request_get_connection(req));
+    struct connection *c = s->connections;
+    while (c != NULL && c->bev != bev)
+        c = c->next;
+    return c;
+}
+
+static void stream(struct server *s, struct evhttp_request *req)
+{
+    struct connection *c = connection_of(s, req);
+    if (answer_is_head(req)) {
+        answer(req, 200, EVENT_STREAM, "", 0);
+    } else if (c == NULL || s->count >= s->max_connections || status_feed_streams(s->feed) >= STATUS_FEED_STREAMS_MAX) {
+        evhttp_add_header(evhttp_request_get_output_headers(req), "Retry-After", STREAM_RETRY_S);
+        answer_text(req, 503, "as many follow the status as may; /status can be asked for meanwhile\n");
+    } else {
+        answer_add_headers(req, EVENT_STREAM);
+        evhttp_add_header(evhttp_request_get_output_headers(req), "X-Accel-Buffering", "no"); /* nginx in front */
+        c->streams = true;
+        status_feed_follow(s->feed, req);
+    }
+}
+
 static const struct route {
     const char *path;
+    bool of_status_page;
     void (*serve)(struct server *s, struct evhttp_request *req);
-} routes[] = {{"/healthz", health}, {"/livez", health}, {"/readyz", ready}, {"/metrics", metrics}};
+} routes[] = {
+    {"/healthz", false, health},      {"/livez", false, health}, {"/readyz", false, ready},
+    {"/metrics", false, metrics},     {"/", true, page},         {"/status", true, status},
+    {"/status/stream", true, stream},
+};
 
 #define PATHS "/healthz and /livez (alive), /readyz (in step), /metrics (Prometheus)"
+#define PATHS_OF_STATUS_PAGE ", / (status page), /status (JSON), /status/stream (the same, live)"
 
 static void on_request(struct evhttp_request *req, void *arg)
 {
@@ -277,7 +313,7 @@ static void on_request(struct evhttp_request *req, void *arg)
     const char *path = uri != NULL ? evhttp_uri_get_path(uri) : NULL;
     enum evhttp_cmd_type method = evhttp_request_get_command(req);
     for (size_t i = 0; i < array_len(routes); i++) {
-        if (!str_eq(path, routes[i].path))
+        if (!str_eq(path, routes[i].path) || (routes[i].of_status_page && s->feed == NULL))
             continue;
         if (method == EVHTTP_REQ_GET || method == EVHTTP_REQ_HEAD) {
             routes[i].serve(s, req);
@@ -287,7 +323,9 @@ static void on_request(struct evhttp_request *req, void *arg)
         answer_text(req, 405, "only GET and HEAD are answered here\n");
         return;
     }
-    answer_text(req, 404, "not found; haproxy-k8s-sync answers " PATHS "\n");
+    answer_text(req, 404,
+                s->feed != NULL ? "not found; haproxy-k8s-sync answers " PATHS PATHS_OF_STATUS_PAGE "\n"
+                                : "not found; haproxy-k8s-sync answers " PATHS "\n");
 }
 
 /* ---- life ---- */
@@ -336,6 +374,10 @@ struct server *server_new(struct event_base *base, const char *host, uint16_t po
                          .pause_limit.period_ms = FULL_LOG_PERIOD_MS};
     timer_init(&s->sweep, base, on_sweep, s);
     timer_init(&s->pause, base, on_pause_over, s);
+    if (callbacks->status != NULL) {
+        s->feed = status_feed_new(base, callbacks->status, arg);
+        web_page_init(&s->page);
+    }
     if (start_http(s, fd, err) != 0) {
         server_free(s);
         return NULL;
@@ -349,6 +391,7 @@ void server_free(struct server *s)
         return;
     if (s->announced != NULL)
         event_free(s->announced);
+    status_feed_free(s->feed);
     if (s->http != NULL)
         evhttp_free(s->http);
     for (struct connection *c = s->connections, *next; c != NULL; c = next) {
@@ -357,6 +400,7 @@ void server_free(struct server *s)
     }
     timer_fini(&s->sweep);
     timer_fini(&s->pause);
+    web_page_fini(&s->page);
     free(s);
 }
 
@@ -374,4 +418,15 @@ void server_set_limits(struct server *s, unsigned max_connections, uint64_t requ
 unsigned server_connections(const struct server *s)
 {
     return s->count;
+}
+
+void server_status_changed(struct server *s)
+{
+    if (s != NULL)
+        status_feed_changed(s->feed);
+}
+
+struct status_feed *server_status_feed(struct server *s)
+{
+    return s->feed;
 }

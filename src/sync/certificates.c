@@ -38,21 +38,21 @@ int certificates_check(const struct config *config, struct error *err)
     return status;
 }
 
-struct measure {
-    struct metric *gauge;
-    int64_t now_s;
+struct visitor {
+    void (*fn)(void *arg, const char *peer, const char *which, int64_t not_after_s);
+    void *arg;
 };
 
-static void set(const struct measure *m, const char *peer, const char *which, int64_t not_after_s)
+static void visit(const struct visitor *v, const char *peer, const char *which, int64_t not_after_s)
 {
     if (not_after_s != INT64_MAX)
-        metric_set(m->gauge, (double)(not_after_s - m->now_s), peer, which, NULL);
+        v->fn(v->arg, peer, which, not_after_s);
 }
 
-static void measure_files(const struct measure *m, const char *peer, const struct tls_files *files)
+static void visit_files(const struct visitor *v, const char *peer, const struct tls_files *files)
 {
-    set(m, peer, "ca", tls_files_ca_not_after_s(files));
-    set(m, peer, "client", tls_files_client_not_after_s(files));
+    visit(v, peer, "ca", tls_files_ca_not_after_s(files));
+    visit(v, peer, "client", tls_files_client_not_after_s(files));
 }
 
 /* Whichever of its two connections saw it later has the newer one, which is nearly always the one that ends later. */
@@ -64,19 +64,37 @@ static int64_t server_not_after_s(const struct clients_dataplane *d)
     return a > b ? a : b;
 }
 
-void certificates_measure(const struct clients *c, struct telemetry *telemetry, const struct log *log)
+void certificates_each(const struct clients *c,
+                       void (*fn)(void *arg, const char *peer, const char *which, int64_t not_after_s), void *arg)
 {
-    const struct measure m = {.gauge = telemetry->certificate_expiry, .now_s = (int64_t)(clock_wall_ms() / 1000)};
-    metric_clear(m.gauge); /* what is not in use any more is not shown */
-    tls_files_follow(kube_client_tls(c->kube), log);
-    measure_files(&m, "kubernetes", kube_client_tls(c->kube));
-    set(&m, "kubernetes", "server", kube_client_server_not_after_s(c->kube));
-    tls_files_follow(c->dataplane_tls, log);
+    const struct visitor v = {.fn = fn, .arg = arg};
+    visit_files(&v, "kubernetes", kube_client_tls(c->kube));
+    visit(&v, "kubernetes", "server", kube_client_server_not_after_s(c->kube));
     for (size_t i = 0; i < c->dataplane_count; i++) {
         const char *url = dataplane_client_url(c->dataplanes[i].file);
         if (!str_has_prefix(url, "https://"))
             continue;
-        measure_files(&m, url, c->dataplane_tls);
-        set(&m, url, "server", server_not_after_s(&c->dataplanes[i]));
+        visit_files(&v, url, c->dataplane_tls);
+        visit(&v, url, "server", server_not_after_s(&c->dataplanes[i]));
     }
+}
+
+struct measure {
+    struct metric *gauge;
+    int64_t now_s;
+};
+
+static void set(void *arg, const char *peer, const char *which, int64_t not_after_s)
+{
+    const struct measure *m = arg;
+    metric_set(m->gauge, (double)(not_after_s - m->now_s), peer, which, NULL);
+}
+
+void certificates_measure(const struct clients *c, struct telemetry *telemetry, const struct log *log)
+{
+    struct measure m = {.gauge = telemetry->certificate_expiry, .now_s = (int64_t)(clock_wall_ms() / 1000)};
+    metric_clear(m.gauge); /* what is not in use any more is not shown */
+    tls_files_follow(kube_client_tls(c->kube), log);
+    tls_files_follow(c->dataplane_tls, log);
+    certificates_each(c, set, &m);
 }

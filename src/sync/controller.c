@@ -17,6 +17,7 @@
 #include "sync/mappings.h"
 #include "sync/rules.h"
 #include "sync/sources.h"
+#include "sync/status.h"
 #include "sync/status_line.h"
 #include "sync/targets.h"
 #include "sync/telemetry.h"
@@ -36,6 +37,7 @@ struct controller {
     const struct log *log;
     struct telemetry telemetry;
     struct journal *journal;
+    struct status *status; /* NULL: there is no status page */
     struct server *server;
     struct notify *notify; /* NULL: no supervisor wants to know */
     struct clients clients;
@@ -74,6 +76,7 @@ static bool compute(struct controller *c, size_t which, uint64_t *due_ms)
     w->dirty = false;
     mapping_compute(w->mapping, c->sources, c->taken_up_ms, &wish);
     wisher_log(w, &wish, c->log);
+    status_take(c->status, which, &wish);
     if (wish.due_ms != 0 && (*due_ms == 0 || wish.due_ms < *due_ms))
         *due_ms = wish.due_ms;
     bool told = tell(c, which, &wish, w->event_us);
@@ -175,6 +178,17 @@ static bool alive(void *arg, struct buf *body)
     bool ok = age_ms < HEARTBEAT_DEAD_MS;
     buf_printf(body, "[%c]loop: last turn %llu ms ago\n", ok ? '+' : '-', (unsigned long long)age_ms);
     return ok;
+}
+
+static void print_status(void *arg, struct buf *json, size_t *ret_news_at)
+{
+    struct controller *c = arg;
+    cleanup(buf_fini) struct buf readiness;
+    buf_init(&readiness, 0);
+    struct status_now now = {.targets = c->targets, .stopping = c->stopping};
+    now.ready = ready(c, &readiness);
+    now.readiness = buf_str(&readiness);
+    status_print(c->status, &now, json, ret_news_at);
 }
 
 static void tell_supervisor(struct controller *c)
@@ -341,9 +355,27 @@ static void make_wishers(struct controller *c)
         wisher_init(&c->wishers[i], &c->mappings.list[i]);
 }
 
+static void on_status_changed(void *arg)
+{
+    server_status_changed(((struct controller *)arg)->server);
+}
+
+static void make_status(struct controller *c, const char *version)
+{
+    const struct status_options options = {.config = c->config,
+                                           .mappings = &c->mappings,
+                                           .sources = c->sources,
+                                           .leadership = c->leadership,
+                                           .clients = &c->clients,
+                                           .journal = c->journal,
+                                           .version = version};
+    c->status = status_new(&options, on_status_changed, c);
+}
+
 static int make_server(struct controller *c, struct error *err)
 {
-    const struct server_callbacks callbacks = {.ready = ready, .alive = alive};
+    const struct server_callbacks callbacks = {
+        .ready = ready, .alive = alive, .status = c->status != NULL ? print_status : NULL};
     c->server = server_new(c->base, c->config->listen_host, c->config->listen_port, c->telemetry.registry, c->log,
                            &callbacks, c, err);
     return c->server != NULL ? 0 : -1;
@@ -385,6 +417,8 @@ struct controller *controller_new(struct event_base *base, struct config *config
     }
     make_sources(c);
     make_leadership(c, access);
+    if (config->status_page)
+        make_status(c, version);
     if (make_server(c, err) != 0) {
         controller_free(c);
         return NULL;
@@ -396,6 +430,7 @@ void controller_free(struct controller *c)
 {
     if (c == NULL)
         return;
+    status_free(c->status);
     server_free(c->server);
     sources_free(c->sources);
     targets_free(c->targets);

@@ -182,3 +182,14 @@ bool leadership_ready(const struct leadership *l, struct buf *body)
         buf_printf(body, "[+]leader election: standing by for %s, which holds lease %s\n", holder, l->lease);
     return problem == NULL || leading;
 }
+
+struct leadership_status leadership_status(const struct leadership *l)
+{
+    if (l->election == NULL)
+        return (struct leadership_status){.leading = l->started};
+    return (struct leadership_status){.election = true,
+                                      .leading = election_may_act(l->election),
+                                      .lease = l->lease,
+                                      .holder = election_holder(l->election),
+                                      .problem = election_problem(l->election)};
+}

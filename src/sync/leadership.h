@@ -50,6 +50,15 @@ bool leadership_may_take_back(void *l);
 /* After the last write: lets the next one lead at once; done is called once, perhaps at once. */
 void leadership_release(struct leadership *l, void (*done)(void *arg), void *arg);
 
+struct leadership_status {
+    bool election; /* false: none of the below */
+    bool leading;
+    const char *lease;   /* "namespace/name"; borrowed, as are those below */
+    const char *holder;  /* as last seen; "" where nobody has it; NULL: not known */
+    const char *problem; /* NULL: none */
+};
+struct leadership_status leadership_status(const struct leadership *l);
+
 /* Adds a line where there is an election; false where this replica does not lead and the Lease cannot be read or
  * written, so that perhaps nobody leads. */
 bool leadership_ready(const struct leadership *l, struct buf *body);

@@ -181,6 +181,15 @@ bool sources_ready(const struct sources *s, struct buf *body)
     return all;
 }
 
+void sources_each(const struct sources *s, void (*fn)(void *arg, const struct source *of), void *arg)
+{
+    fn(arg, &s->nodes);
+    for (size_t i = 0; i < s->service_count; i++)
+        for (int which = 0; which < SERVICE_SOURCES; which++)
+            if (service_sources_in_use(&s->services[i], which))
+                fn(arg, &s->services[i].all[which]);
+}
+
 /* ---- gauges: a resource's objects of all Services together, and the oldest contact ---- */
 
 struct gauges {

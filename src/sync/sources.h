@@ -17,6 +17,7 @@
 
 struct event_base;
 struct kube_client;
+struct source;
 struct sources;
 struct telemetry;
 
@@ -64,6 +65,9 @@ bool sources_refused(const struct sources *s);
 
 /* Adds a line for each watch (and for a credential plugin); true where all that are needed are synced and in contact. A denied Service is no lack. */
 bool sources_ready(const struct sources *s, struct buf *body);
+
+/* Calls fn for each watch that is in use. */
+void sources_each(const struct sources *s, void (*fn)(void *arg, const struct source *of), void *arg);
 
 /* Sets the gauges that are read at scrape time. */
 void sources_measure(struct sources *s, struct telemetry *t);

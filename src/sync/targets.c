@@ -84,6 +84,16 @@ void targets_stop(struct targets *t, void (*stopped)(void *arg), void *arg)
         target_stop(t->list[i], on_stopped, t);
 }
 
+size_t targets_count(const struct targets *t)
+{
+    return t->count;
+}
+
+const struct target *targets_at(const struct targets *t, size_t i)
+{
+    return t->list[i];
+}
+
 bool targets_ready(const struct targets *t, struct buf *body)
 {
     bool any = false;

@@ -26,6 +26,8 @@ void targets_go(struct targets *t);
 void targets_compare(struct targets *t);
 /* stopped is called once, when the last one has stopped (perhaps at once). */
 void targets_stop(struct targets *t, void (*stopped)(void *arg), void *arg);
+size_t targets_count(const struct targets *t);
+const struct target *targets_at(const struct targets *t, size_t i);
 /* True where any of them is ready: the others are listed all the same. */
 bool targets_ready(const struct targets *t, struct buf *body);
 
