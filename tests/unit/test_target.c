@@ -637,6 +637,26 @@ START_TEST(dead_transactions_are_looked_for_but_need_not_be_found)
 }
 END_TEST
 
+/* A begin that is refused with 500 may have left a transaction that no commit ends. The first look for it may fail (times 1), and
+ * the one after the next commit (times 2), too. */
+START_TEST(what_a_refused_begin_left_is_looked_for_until_it_was)
+{
+    world_in_step();
+    fault((struct fault){.step = 'B', .status = 500, .times = 1});
+    fault((struct fault){.step = 'L', .status = 500, .times = _i});
+    unsigned before = count('L');
+    wish("n2", "event");
+    settle();
+    ck_assert_uint_eq(count('L') - before, 1);
+    pass(20000 + RESYNC_MS);
+    ck_assert_uint_eq(w.commits, 1);
+    assert_settled("n2");
+    ck_assert_uint_eq(count('L') - before, (unsigned)_i + 1);
+    pass(3 * RESYNC_MS);
+    ck_assert_uint_eq(count('L') - before, (unsigned)_i + 1);
+}
+END_TEST
+
 /* ---- what does not stick, and strangers ---- */
 
 START_TEST(a_change_that_does_not_stick_is_not_hammered)
@@ -1188,6 +1208,7 @@ int main(void)
     tcase_add_test(tc, history_pending_for_ever_is_given_up);
     tcase_add_loop_test(tc, history_that_cannot_be_read_now_is_asked_again, 0, 6);
     tcase_add_loop_test(tc, history_that_this_api_does_not_have_keeps_nothing_up, 0, 4);
+    tcase_add_loop_test(tc, what_a_refused_begin_left_is_looked_for_until_it_was, 1, 3);
     tcase_add_loop_test(tc, dead_transactions_are_looked_for_but_need_not_be_found, 0, 6);
     tcase_add_test(tc, a_change_that_does_not_stick_is_not_hammered);
     tcase_add_test(tc, a_wish_while_our_commit_is_read_back_is_no_sign_that_it_did_not_stick);
