@@ -8,6 +8,9 @@ import pytest
 
 from tests.harness import realparts
 
+from .chart import cases
+from .once import once
+
 
 @pytest.fixture(scope="session")
 def helm() -> pathlib.Path:
@@ -15,3 +18,8 @@ def helm() -> pathlib.Path:
         return realparts.helm()
     except realparts.Missing as e:
         pytest.skip(f"helm: {e}")
+
+
+@pytest.fixture(scope="session")
+def rendered(helm: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> cases.Renderings:
+    return cases.Renderings(once(tmp_path_factory, "chart", lambda home: cases.render_all(helm, home)))

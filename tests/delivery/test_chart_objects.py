@@ -70,8 +70,8 @@ def test_a_release_whose_name_has_dots_has_none_in_its_objects(helm: pathlib.Pat
 
 
 @pytest.mark.parametrize("name", cases.NAMES)
-def test_labels_and_the_selector_belong_together(helm: pathlib.Path, name: str) -> None:
-    found = chart.render(helm, cases.values(name))
+def test_labels_and_the_selector_belong_together(rendered: cases.Renderings, name: str) -> None:
+    found = rendered[name]
     for document in found:
         labels = document["metadata"]["labels"]
         assert labels["app.kubernetes.io/instance"] == chart.RELEASE
@@ -117,8 +117,8 @@ OTHERWISE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", cases.NAMES)
-def test_the_rights_are_those_in_use(helm: pathlib.Path, name: str) -> None:
-    assert rights(chart.render(helm, cases.values(name))) == OTHERWISE.get(name, ORDINARY)
+def test_the_rights_are_those_in_use(rendered: cases.Renderings, name: str) -> None:
+    assert rights(rendered[name]) == OTHERWISE.get(name, ORDINARY)
 
 
 def test_lease_and_service_in_one_namespace_are_one_role(helm: pathlib.Path) -> None:
@@ -126,9 +126,13 @@ def test_lease_and_service_in_one_namespace_are_one_role(helm: pathlib.Path) -> 
     assert rights(found) == {"lb": [SLICES, SERVICE, *OWN_LEASE], "": [NODES]}
 
 
-def test_the_token_is_there_only_where_it_is_used(helm: pathlib.Path) -> None:
+def test_a_dry_run_has_no_right_to_write_events(helm: pathlib.Path) -> None:
+    assert rights(chart.render(helm, {"env": {"emitEvents": True, "dryRun": True}})) == ORDINARY
+
+
+def test_the_token_is_there_only_where_it_is_used(rendered: cases.Renderings) -> None:
     for name in cases.NAMES:
-        found = chart.render(helm, cases.values(name))
+        found = rendered[name]
         pod_spec = chart.only(found, "Deployment")["spec"]["template"]["spec"]
         assert pod_spec["automountServiceAccountToken"] is (name != "other-cluster")
         assert all(d["automountServiceAccountToken"] is False for d in found if d["kind"] == "ServiceAccount")
@@ -148,13 +152,13 @@ def of_the_values(values: Any, path: str = "") -> dict[str, str]:
     return {}
 
 
-def test_no_secret_of_the_values_is_outside_of_the_secret(helm: pathlib.Path) -> None:
+def test_no_secret_of_the_values_is_outside_of_the_secret(rendered: cases.Renderings) -> None:
     looked_for = 0
     for name in cases.NAMES:
         secrets = of_the_values(yaml.safe_load(cases.values(name).read_text()))
-        found = chart.render(helm, cases.values(name))
+        found = rendered[name]
         elsewhere = yaml.safe_dump([d for d in found if d["kind"] != "Secret"], width=100000)
-        said = chart.notes(helm, cases.values(name)) if secrets else ""
+        said = rendered.notes(name)
         for path, secret in secrets.items():
             if secret == "admin":
                 continue
@@ -169,8 +173,8 @@ def test_no_secret_of_the_values_is_outside_of_the_secret(helm: pathlib.Path) ->
 
 
 @pytest.mark.parametrize("name", cases.NAMES)
-def test_secrets_are_files_that_can_be_rotated(helm: pathlib.Path, name: str) -> None:
-    found = chart.render(helm, cases.values(name))
+def test_secrets_are_files_that_can_be_rotated(rendered: cases.Renderings, name: str) -> None:
+    found = rendered[name]
     files = pod.mounted(found, lambda path, key: "")
     for setting, value in pod.settings(found).items():
         if setting.startswith("HAPROXY_DATAPLANE_") and setting.endswith("_FILE") or setting == "KUBECONFIG":
@@ -203,17 +207,17 @@ def test_only_what_the_daemon_does_not_read_again_restarts_it(helm: pathlib.Path
 # --- pods
 
 
-def test_one_replica_is_never_two(helm: pathlib.Path) -> None:
+def test_one_replica_is_never_two(rendered: cases.Renderings) -> None:
     for name in cases.NAMES:
-        found = chart.render(helm, cases.values(name))
+        found = rendered[name]
         spec = chart.only(found, "Deployment")["spec"]
         if spec["strategy"]["type"] != "Recreate" or spec["replicas"] > 1:
             settings = pod.settings(found)
             assert settings.get("LEADER_ELECT") == "true" or settings["DRY_RUN"] == "true", name
 
 
-def test_the_container_may_do_nothing_by_default(helm: pathlib.Path) -> None:
-    found = chart.render(helm)
+def test_the_container_may_do_nothing_by_default(rendered: cases.Renderings) -> None:
+    found = rendered["default"]
     spec = chart.only(found, "Deployment")["spec"]["template"]["spec"]
     assert spec["securityContext"] == {"runAsNonRoot": True, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532,
                                        "seccompProfile": {"type": "RuntimeDefault"}}
@@ -222,24 +226,34 @@ def test_the_container_may_do_nothing_by_default(helm: pathlib.Path) -> None:
     assert spec["enableServiceLinks"] is False and pod.settings(found)["SECCOMP"] == "true"
 
 
-def test_probes_and_port_follow_the_address_that_is_listened_on(helm: pathlib.Path) -> None:
-    found = chart.render(helm, cases.values("host-network"))
+def test_probes_and_port_follow_the_address_that_is_listened_on(rendered: cases.Renderings) -> None:
+    found = rendered["host-network"]
     there = pod.container(found)
     assert there["ports"] == [{"name": "http", "containerPort": 9101}]
     assert {name: probe["httpGet"]["host"] for name, probe in there.items() if name.endswith("Probe")} == dict.fromkeys(
         ("livenessProbe", "readinessProbe", "startupProbe"), "127.0.0.1")
-    found = chart.render(helm, cases.values("settings"))
+    found = rendered["settings"]
     assert pod.container(found)["ports"] == [{"name": "http", "containerPort": 9101}]
     assert "host" not in pod.container(found)["livenessProbe"]["httpGet"]
+
+
+@pytest.mark.parametrize(("given", "told"), [
+    ("http://haproxy", "http://haproxy:80"), ("https://haproxy/", "https://haproxy:443"), ("https://haproxy:5556/v3/", "https://haproxy:5556"),
+    ("https://haproxy/lb/v3", "https://haproxy:443/lb"), ("http://[2001:db8::7]", "http://[2001:db8::7]:80"),
+    ("unix:/run/v3", "unix:/run/v3"), (["http://a", "http://b:1"], "http://a:80,http://b:1"),
+    ("http://a:1, http://b:2", "http://a:1,http://b:2"), ("http://[2001:db8::7]:5555", "http://[2001:db8::7]:5555"),
+], ids=str)
+def test_urls_that_the_daemon_would_refuse_are_made_to_fit(helm: pathlib.Path, given: str | list[str], told: str) -> None:
+    found = chart.render(helm, {"env": {"haproxy": {"dataplaneURL": given}}})
+    assert pod.settings(found)["HAPROXY_DATAPLANE_URL"] == told
 
 
 # --- what is said at the end
 
 
 @pytest.mark.parametrize("name", cases.NAMES)
-def test_the_notes_tell_the_next_three_commands(helm: pathlib.Path, name: str) -> None:
-    found = chart.render(helm, cases.values(name))
-    said = chart.notes(helm, cases.values(name))
+def test_the_notes_tell_the_next_three_commands(rendered: cases.Renderings, name: str) -> None:
+    found, said = rendered[name], rendered.notes(name)
     deployment = chart.only(found, "Deployment")["metadata"]["name"]
     port = pod.container(found)["ports"][0]["containerPort"]
     commands = [line.strip() for line in said.splitlines() if line.startswith("     kubectl ")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -32,8 +33,8 @@ def test_lint_finds_nothing(helm: pathlib.Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", cases.NAMES)
-def test_the_rendering_is_the_recorded_one(helm: pathlib.Path, name: str) -> None:
-    rendering = cases.recorded_part(chart.template(helm, cases.values(name)))
+def test_the_rendering_is_the_recorded_one(rendered: cases.Renderings, name: str) -> None:
+    rendering = cases.recorded_part(rendered.text(name))
     recorded = cases.GOLDEN / f"{name}.yaml"
     if cases.RENEW:
         recorded.write_text(rendering)
@@ -45,9 +46,9 @@ def test_every_recording_has_its_values_file() -> None:
 
 
 @pytest.mark.parametrize("name", cases.NAMES)
-def test_the_daemon_takes_the_rendered_settings(helm: pathlib.Path, name: str, tmp_path: pathlib.Path,
+def test_the_daemon_takes_the_rendered_settings(rendered: cases.Renderings, name: str, tmp_path: pathlib.Path,
                                                 certificates: dict[str, str]) -> None:
-    found = chart.render(helm, cases.values(name))
+    found = rendered[name]
     urls = pod.settings(found).get("HAPROXY_DATAPLANE_URL", "").split(",")
     contents = {**certificates, "kubeconfig": json.dumps(KUBECONFIG), "username": "admin", "password": "a password", "token": "atoken",
                 "by-url": "".join(f"{url} somebody:something\n" for url in urls)}
@@ -57,12 +58,23 @@ def test_the_daemon_takes_the_rendered_settings(helm: pathlib.Path, name: str, t
         for place in tmp_path.rglob(path):
             place.write_text(pem)
     done = subprocess.run([program(), "check-config"], env=clean_env(**env), capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    shown = {line.split("=", 1)[0]: line.split("=", 1)[1].partition("  # ") for line in done.stdout.splitlines() if line[:1].isupper()}
-    # What was rendered, and nothing of what was rendered is unknown to it.
+    assert done.returncode == 0, done.stderr
+    assert (done.stderr if name != "default" else done.stderr.partition(" is set: the Data Plane API is asked without")[2][-1]) in ("", "\n")
+    shown = dict(re.findall(r"^([A-Z0-9_]+)=(.*?)  # ", done.stdout, re.MULTILINE))
+    # Nothing of what was rendered is unknown to it, and it understands what was meant.
     for setting, value in env.items():
-        if setting.isupper() and not setting.startswith("HAPROXY_DATAPLANE_"):
-            assert shown[setting][0] == value, f"{setting}: {shown[setting]}"
+        if setting.endswith(("_PERIOD", "_TIMEOUT", "_TTL")):
+            assert seconds(shown[setting]) == seconds(value), setting
+        elif setting == "INGRESS_SERVICES":
+            assert [entry.strip() for entry in shown[setting].split(",")] == [
+                entry if "=" in entry else f"{entry}={entry.partition('/')[2].partition(':')[0]}" for entry in value.split(",")]
+        elif setting.isupper() and not setting.startswith("HAPROXY_DATAPLANE_"):
+            assert shown[setting] == value
+
+
+def seconds(duration: str) -> int:
+    """It shows 1h as 60m."""
+    return sum(int(n) * {"s": 1, "m": 60, "h": 3600}.get(unit, 0) for n, unit in re.findall(r"(\d+)([smh]?)", duration))
 
 
 def test_certificates_in_the_values_arrive(helm: pathlib.Path, certificates: dict[str, str]) -> None:

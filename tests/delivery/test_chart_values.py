@@ -188,10 +188,15 @@ def test_all_mistakes_are_told_at_once(helm: pathlib.Path) -> None:
 BY_OTHER_VALUES = {"HAPROXY_DATAPLANE_CREDENTIALS_FILE", "HAPROXY_DATAPLANE_CA_FILE", "HAPROXY_DATAPLANE_CERT_FILE",
                    "HAPROXY_DATAPLANE_KEY_FILE", "LEADER_ELECT", "LEASE_NAME", "LEASE_NAMESPACE", "KUBECONFIG"}
 ACRONYMS = {"Url": "URL", "Ttl": "TTL"}
+# The Go controller's names.
+SHORTER = {"HAPROXY_DATAPLANE_USERNAME": "env.haproxy.username", "HAPROXY_DATAPLANE_PASSWORD": "env.haproxy.password",
+           "HAPROXY_DATAPLANE_TOKEN": "env.haproxy.token"}
 
 
 def value_of(setting: str) -> str:
     """INGRESS_SERVICE_NAME -> env.ingressServiceName, HAPROXY_DATAPLANE_URL -> env.haproxy.dataplaneURL."""
+    if setting in SHORTER:
+        return SHORTER[setting]
     where, rest = ("env.haproxy", setting.removeprefix("HAPROXY_")) if setting.startswith("HAPROXY_") else ("env", setting)
     first, *others = rest.lower().split("_")
     return f"{where}.{first}" + "".join(ACRONYMS.get(w.capitalize(), w.capitalize()) for w in others)
@@ -203,10 +208,10 @@ def test_each_setting_has_the_value_that_its_name_promises_and_no_other_is_there
     assert there == {value_of(s) for s in of_the_daemon().keys() - BY_OTHER_VALUES}
 
 
-def test_every_setting_reaches_the_daemon(helm: pathlib.Path) -> None:
+def test_every_setting_reaches_the_daemon(rendered: cases.Renderings) -> None:
     reached: set[str] = set()
     for name in cases.NAMES:
-        found = chart.render(helm, cases.values(name))
+        found = rendered[name]
         extra = {e["name"] for e in yaml.safe_load(cases.values(name).read_text()).get("extraEnv", [])}
         reached |= pod.settings(found).keys() - extra
     files = {"HAPROXY_DATAPLANE_USERNAME_FILE", "HAPROXY_DATAPLANE_PASSWORD_FILE", "HAPROXY_DATAPLANE_TOKEN_FILE"}

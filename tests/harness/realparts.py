@@ -85,7 +85,7 @@ def staging_replaces(go_mod: str, version: str) -> str:
     return "".join(f"\t{name} => {name} v0.{minor_patch}\n" for name in names)
 
 
-def _go_build(module: str, version: str, package: str, program: str, staging: bool = False) -> pathlib.Path:
+def _go_build(module: str, version: str, package: str, program: str, staging: bool = False, ldflags: str = "") -> pathlib.Path:
     target = cache_dir() / f"{program}-{version}"
     if target.exists():
         return target
@@ -106,7 +106,7 @@ def _go_build(module: str, version: str, package: str, program: str, staging: bo
             f"module realparts\n\ngo {GO_AT_LEAST[0]}.{GO_AT_LEAST[1]}\n\nrequire {module} {version}\n\n"
             f"replace (\n{replaces})\n")
         half = work / program
-        _run(["go", "build", "-trimpath", "-ldflags", "-s -w", "-o", str(half), package], log, work, _go_env())
+        _run(["go", "build", "-trimpath", "-ldflags", f"-s -w {ldflags}", "-o", str(half), package], log, work, _go_env())
         os.replace(half, target)
     return target
 
@@ -121,7 +121,11 @@ def etcd() -> pathlib.Path:
 
 
 def helm() -> pathlib.Path:
-    return _go_build("helm.sh/helm/v3", HELM, "helm.sh/helm/v3/cmd/helm", "helm")
+    # The Kubernetes that it takes for granted without a cluster, in its own releases that of its client library; otherwise 1.20.
+    minor = KUBERNETES.split(".")[1]
+    places = ("helm.sh/helm/v3/pkg/chartutil", "helm.sh/helm/v3/pkg/lint/rules")
+    flags = " ".join(f"-X {place}.k8sVersionMajor=1 -X {place}.k8sVersionMinor={minor}" for place in places)
+    return _go_build("helm.sh/helm/v3", HELM, "helm.sh/helm/v3/cmd/helm", "helm", ldflags=flags)
 
 
 # --- Debian's and PyPI's

@@ -20,7 +20,7 @@ deployment.yaml names those files.
   "MAX_LOSS_PERCENT" $env.maxLossPercent
   "DRY_RUN" $env.dryRun
   "RESYNC_PERIOD" $env.resyncPeriod
-  "HAPROXY_DATAPLANE_URL" $haproxy.dataplaneURL
+  "HAPROXY_DATAPLANE_URL" (include "haproxy-k8s-sync.dataplaneURLs" . | fromYamlArray)
   "HAPROXY_DATAPLANE_SERVER_NAME" $haproxy.dataplaneServerName
   "HAPROXY_DATAPLANE_INSECURE" $haproxy.dataplaneInsecure
   "HAPROXY_BACKEND_NAME" $haproxy.backendName
@@ -59,6 +59,30 @@ deployment.yaml names those files.
 {{ $name }}: {{ toString $value | quote }}
 {{- end }}
 {{- end }}
+{{- end }}
+
+{{/*
+A YAML list of the URLs. The daemon wants the port to be told and adds the path itself; what the Go controller took otherwise is made
+to fit.
+*/}}
+{{- define "haproxy-k8s-sync.dataplaneURLs" -}}
+{{- $given := .Values.env.haproxy.dataplaneURL }}
+{{- if not (kindIs "slice" $given) }}
+{{- $given = regexSplit "[,[:space:]]+" (toString (default "" $given)) -1 }}
+{{- end }}
+{{- $urls := list }}
+{{- range compact $given }}
+{{- $url := . }}
+{{- if hasPrefix "http" . }}
+{{- $scheme := regexFind "^https?://" . }}
+{{- $host := regexFind "^[^/]*" (trimPrefix $scheme .) }}
+{{- $path := trimPrefix (print $scheme $host) . | trimSuffix "/" | trimSuffix "/v3" }}
+{{- $port := regexMatch ":[0-9]+$" $host | ternary "" (eq $scheme "https://" | ternary ":443" ":80") }}
+{{- $url = print $scheme $host $port $path }}
+{{- end }}
+{{- $urls = append $urls $url }}
+{{- end }}
+{{- toYaml $urls }}
 {{- end }}
 
 {{/* "true" or nothing. By itself: more than one replica that writes; a dry run is no candidate for the Lease. */}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable
@@ -63,11 +64,18 @@ def render(helm: pathlib.Path, *values: pathlib.Path | Values, release: str = RE
     return documents(template(helm, *values, release=release, namespace=namespace))
 
 
-def notes(helm: pathlib.Path, *values: pathlib.Path | Values, release: str = RELEASE, namespace: str = NAMESPACE) -> str:
-    """What helm install says at its end."""
+def template_with_notes(helm: pathlib.Path, values: pathlib.Path) -> tuple[str, str]:
+    """The rendering, and what helm install says at its end. helm tells that only in sight of a cluster: so a copy of the chart has it
+    in a document."""
     with tempfile.TemporaryDirectory() as directory:
-        said = run(helm, "install", release, str(CHART), "--namespace", namespace, "--dry-run=client", *_given(values, directory))
-    return said.partition("\nNOTES:\n")[2]
+        copied = pathlib.Path(shutil.copytree(CHART, pathlib.Path(directory) / CHART.name))
+        text = (copied / "templates" / "NOTES.txt").read_text()
+        (copied / "templates" / "_notes.tpl").write_text('{{ define "notes" }}' + text + "{{ end }}")
+        (copied / "templates" / "notes.yaml").write_text('text: {{ include "notes" . | toJson }}\nkind: Notes\n')
+        rendering = run(helm, "template", RELEASE, str(copied), "--namespace", NAMESPACE, *_given([values], directory))
+    parts = rendering.split("---\n# Source: ")
+    said = [part for part in parts if part.startswith("haproxy-k8s-sync/templates/notes.yaml\n")]
+    return "---\n# Source: ".join(part for part in parts if part not in said), documents(said[0].partition("\n")[2])[0]["text"]
 
 
 def only(found: list[Document], kind: str) -> Document:

@@ -18,8 +18,10 @@ def container(found: list[Document]) -> Document:
 
 def settings(found: list[Document]) -> dict[str, str]:
     """Of the ConfigMap and of the container's own variables, which go before it."""
-    env = dict(only(found, "ConfigMap")["data"])
-    env.update((e["name"], e["value"]) for e in container(found).get("env", []))
+    there = container(found)
+    name = there["envFrom"][0]["configMapRef"]["name"]
+    env = dict(next(d for d in found if d["kind"] == "ConfigMap" and d["metadata"]["name"] == name)["data"])
+    env.update((e["name"], e["value"]) for e in there.get("env", []))
     return env
 
 
