@@ -226,6 +226,27 @@ static long try_listen(void)
     return fd < 0 ? -1 : listen(fd, 1);
 }
 
+/* As net/notify does: its socket is older than the filter, whoever listens at the address may be younger. */
+static struct sockaddr_un supervisor = {.sun_family = AF_UNIX};
+static int listener = -1, teller = -1;
+
+static void open_sockets(void)
+{
+    snprintf(supervisor.sun_path + 1, sizeof(supervisor.sun_path) - 1, "test_sandbox-%d", getpid());
+    listener = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    teller = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(bind(listener, (const struct sockaddr *)&supervisor, sizeof(supervisor)), 0);
+}
+
+static void close_sockets(void)
+{
+    close(listener);
+    close(teller);
+}
+
+ATTEMPT(tell_supervisor,
+        sendto(teller, "READY=1", 7, MSG_DONTWAIT, (const struct sockaddr *)&supervisor, sizeof(supervisor)))
+ATTEMPT(socket_unix_datagram, socket(AF_UNIX, SOCK_DGRAM, 0))
 ATTEMPT(socket_ipv6, socket(AF_INET6, SOCK_STREAM, 0) >= 0 || errno == EAFNOSUPPORT ? 0 : -1)
 ATTEMPT(socket_datagram, socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0))
 ATTEMPT(socket_routes, socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 0))
@@ -326,6 +347,8 @@ static const struct row rows[] = {
 
     {"a connection by IPv4", try_connect_ipv4, WORKS},
     {"a connection to a unix socket", try_connect_unix, WORKS},
+    {"a datagram to who supervises us", try_tell_supervisor, WORKS},
+    {"another socket for such", try_socket_unix_datagram, EPERM},
     {"a socket of IPv6", try_socket_ipv6, WORKS},
     {"a socket of datagrams", try_socket_datagram, WORKS},
     {"a socket of routes", try_socket_routes, WORKS},
@@ -529,6 +552,7 @@ int main(void)
         puts("SKIPPED: the filter of system calls, valgrind would be under it, too");
     else if (geteuid() != 0)
         puts("SKIPPED: what happens without the filter, which only root can try");
+    tcase_add_checked_fixture(filter, open_sockets, close_sockets);
     tcase_add_loop_test(filter, tries, 0, (int)(sizeof(rows) / sizeof(rows[0])));
     tcase_add_loop_test(filter, is_otherwise_without_the_filter, 0, (int)(sizeof(rows) / sizeof(rows[0])));
     tcase_add_test(rest, hardened);
