@@ -16,6 +16,9 @@
 #include "sync/certificates.h"
 #include "sync/command.h"
 #include "sync/controller.h"
+#include "sync/doctor.h"
+#include "sync/doctor_report.h"
+#include "sync/doctor_show.h"
 #include "sync/inspect.h"
 #include "sync/inspect_show.h"
 
@@ -165,7 +168,7 @@ static int run(struct config *config, char **environ_, const struct log *log)
     return status;
 }
 
-/* ---- plan, explain ---- */
+/* ---- plan, explain, doctor ---- */
 
 struct inspection {
     const struct command *command;
@@ -179,14 +182,19 @@ static void on_report(void *arg, const struct inspect_report *report)
     i->status = inspect_show(report, i->command, i->environ);
 }
 
+/* The answer is the output; what a daemon says on its way is of no interest. */
+static struct log log_of_command(const struct config *config, enum log_level least)
+{
+    return (struct log){.level = config->log_level > least ? config->log_level : least,
+                        .format = config->log_format,
+                        .fd = STDERR_FILENO};
+}
+
 static int inspect(struct config *config, char **environ_, const struct command *command)
 {
     cleanup(kube_access_fini) struct kube_access access = {0};
     struct error err = {0};
-    /* The answer is the output; what a daemon says on its way is of no interest. */
-    const struct log log = {.level = config->log_level > LOG_LEVEL_WARN ? config->log_level : LOG_LEVEL_WARN,
-                            .format = config->log_format,
-                            .fd = STDERR_FILENO};
+    const struct log log = log_of_command(config, LOG_LEVEL_WARN);
     struct inspection inspection = {.command = command, .environ = environ_, .status = EXIT_FAILURE};
     const struct inspect_options options = {
         .node = command->node, .timeout_ms = command->timeout_ms, .show = on_report, .arg = &inspection};
@@ -206,6 +214,31 @@ static int inspect(struct config *config, char **environ_, const struct command 
     return inspection.status;
 }
 
+/* ok: the settings can be used. */
+static int doctor(struct config *config, const struct config_report *findings, bool ok, char **environ_,
+                  const struct command *command)
+{
+    cleanup(kube_access_fini) struct kube_access access = {0};
+    cleanup(doctor_report_fini) struct doctor_report report = {0};
+    struct error err = {0};
+    const struct log log = log_of_command(config, LOG_LEVEL_ERROR);
+    bool accessible = ok && find_kubernetes(config, environ_, &access, &err) == 0;
+    const struct doctor_options options = {.findings = findings,
+                                           .access = accessible ? &access : NULL,
+                                           .no_access = &err,
+                                           .version = PROJECT_VERSION,
+                                           .log = &log,
+                                           .timeout_ms = command->timeout_ms};
+    struct event_base *base = event_base_new();
+    if (base == NULL) {
+        fprintf(stderr, "error: no event loop can be made: out of file descriptors or memory\n");
+        return EXIT_FAILURE;
+    }
+    doctor_run(base, ok ? config : NULL, &options, &report);
+    event_base_free(base);
+    return doctor_show(&report, command, environ_);
+}
+
 static int start(const struct command *command, char **environ_)
 {
     cleanup(config_fini) struct config config = {0};
@@ -222,6 +255,8 @@ static int start(const struct command *command, char **environ_)
     config_wipe_environment(environ_);
     if (command->kind == COMMAND_CHECK_CONFIG)
         return check_config(&config, &report, ok);
+    if (command->kind == COMMAND_DOCTOR)
+        return doctor(&config, &report, ok, environ_, command);
     if (command->kind != COMMAND_RUN) {
         print_findings(&report);
         return ok ? inspect(&config, environ_, command) : CONFIG_EXIT_CODE;

@@ -42,6 +42,7 @@ struct dataplane_client {
     struct error start_error;
     char method[8];
     char *path;
+    const char *prefix; /* of path */
     void (*on_answer)(void *arg, const struct dataplane_answer *a);
     void *arg;
 };
@@ -161,7 +162,8 @@ static void on_done(void *arg, const struct http_response *r, const struct error
                                  .retry_after_ms = http_response_retry_after_ms(r),
                                  .progress = r->progress,
                                  .duration_us = r->duration_us,
-                                 .error = err};
+                                 .error = err,
+                                 .response = r};
     c->refused = a.status == 401 || a.status == 403;
     if (err == NULL)
         fill_excerpt(c, &a);
@@ -223,7 +225,7 @@ static void set_gate(struct dataplane_client *c, struct http_request_options *o)
 static int start(struct dataplane_client *c, const char *json, struct error *err)
 {
     static const struct http_callbacks callbacks = {.on_done = on_done};
-    cleanup(mem_free_ptr) char *path = mem_printf("%s%s", DATAPLANE_API, c->path);
+    cleanup(mem_free_ptr) char *path = mem_printf("%s%s", c->prefix, c->path);
     bool raw = str_has_prefix(c->path, "/configuration/raw");
     bool writes = str_eq(c->method, "POST") || str_eq(c->method, "PUT");
     struct http_request_options o = {
@@ -244,12 +246,13 @@ static int start(struct dataplane_client *c, const char *json, struct error *err
     return c->request != NULL ? 0 : -1;
 }
 
-void dataplane_send(struct dataplane_client *c, const char *method, const char *path, const char *json,
-                    void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
+static void begin(struct dataplane_client *c, const char *method, const char *prefix, const char *path,
+                  const char *json, void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
 {
     if (c->busy)
         abort(); /* two requests at once would mix two transactions: a programming error */
     c->busy = true;
+    c->prefix = prefix;
     c->path = mem_strdup(path);
     c->on_answer = on_answer;
     c->arg = arg;
@@ -257,6 +260,18 @@ void dataplane_send(struct dataplane_client *c, const char *method, const char *
     error_clear(&c->start_error);
     if (start(c, json, &c->start_error) != 0)
         timer_set(&c->later, 0);
+}
+
+void dataplane_send(struct dataplane_client *c, const char *method, const char *path, const char *json,
+                    void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
+{
+    begin(c, method, DATAPLANE_API, path, json, on_answer, arg);
+}
+
+void dataplane_get_root(struct dataplane_client *c, const char *path,
+                        void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
+{
+    begin(c, "GET", "", path, NULL, on_answer, arg);
 }
 
 bool dataplane_busy(const struct dataplane_client *c)

@@ -18,6 +18,8 @@ struct dataplane_client;
 
 #define DATAPLANE_API "/v3/services/haproxy"
 
+struct http_response;
+
 struct dataplane_answer {
     int status;       /* 0 without an answer */
     const char *body; /* NUL-terminated, never NULL */
@@ -28,6 +30,7 @@ struct dataplane_answer {
     enum http_progress progress;
     uint64_t duration_us;
     const struct error *error; /* no complete answer: why; otherwise NULL */
+    const struct http_response *response; /* for further headers, and how far it got; NULL: it could not be started */
     char excerpt[512];         /* not a 2xx, or markup: the API's own message, or how it begins; safe to log */
 };
 
@@ -67,6 +70,9 @@ void dataplane_client_free(struct dataplane_client *c);
  * status 0 and the error, so callers have one path. */
 void dataplane_send(struct dataplane_client *c, const char *method, const char *path, const char *json,
                     void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg);
+/* As dataplane_send, for a GET of a path from the root: "/v3/info". */
+void dataplane_get_root(struct dataplane_client *c, const char *path,
+                        void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg);
 bool dataplane_busy(const struct dataplane_client *c);
 void dataplane_cancel(struct dataplane_client *c);
 

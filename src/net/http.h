@@ -58,6 +58,22 @@ enum http_progress {
     HTTP_ANSWERED, /* a complete answer */
 };
 
+/* How far the connection got that a request went by; for people, to whom "refused" and "wrong certificate" are two things. */
+enum http_reached {
+    HTTP_REACHED_NOTHING,
+    HTTP_REACHED_NAME, /* it has an address */
+    HTTP_REACHED_PEER, /* connected: with a proxy, to that */
+    HTTP_REACHED_TLS,  /* the handshake is over and the certificate believed; of plain http: connected */
+};
+
+struct http_connection {
+    enum http_reached reached;
+    char peer[64];    /* the address that it was made to, "10.0.0.1:6443"; "" where there is none, or it is not known */
+    int os_error;     /* errno of a connection that could not be made; 0: it could, or it was another reason */
+    long verify;      /* X509_V_ERR_... of a certificate that is not believed; 0: it is, or is for another name */
+    uint64_t took_us; /* until it could be used */
+};
+
 struct http_response {
     int status;             /* 0 without an answer */
     const struct buf *body; /* of non-streaming requests; never NULL */
@@ -68,6 +84,9 @@ struct http_response {
 
 /* The value of a response header (any case), NULL where absent; valid during the callback. */
 const char *http_response_header(const struct http_response *r, const char *name);
+
+/* Of a connection that was kept from another request it tells what it told then. */
+struct http_connection http_response_connection(const struct http_response *r);
 
 /* Retry-After in ms (seconds form, RFC 9110 10.2.3; capped at an hour); -1 where absent or of another form. */
 int64_t http_response_retry_after_ms(const struct http_response *r);

@@ -42,7 +42,7 @@ static int parse_timeout(const char *value, struct command *c)
 static const struct option_rule {
     const char *name;
     const char *expected;
-    bool plan_only;
+    bool not_explain;
     int (*parse)(const char *value, struct command *c);
 } rules[] = {
     {"-o", "text or json", true, parse_output},
@@ -59,7 +59,7 @@ static const struct option_rule *find_rule(const char *word, enum command_kind k
         const struct option_rule *r = &rules[i];
         size_t len = strlen(r->name);
         bool this_one = strncmp(word, r->name, len) == 0 && (word[len] == '\0' || word[len] == '=');
-        if (!this_one || (r->plan_only && kind != COMMAND_PLAN))
+        if (!this_one || (r->not_explain && kind == COMMAND_EXPLAIN))
             continue;
         *ret_value = word[len] == '=' ? word + len + 1 : NULL;
         return r;
@@ -126,6 +126,7 @@ int command_parse(int argc, char *const *argv, struct command *ret, struct error
         {"-V", COMMAND_VERSION},
         {"plan", COMMAND_PLAN},
         {"explain", COMMAND_EXPLAIN},
+        {"doctor", COMMAND_DOCTOR},
         {"check-config", COMMAND_CHECK_CONFIG},
     };
     *ret = (struct command){.kind = COMMAND_RUN, .timeout_ms = INSPECT_TIMEOUT_MS};
@@ -135,7 +136,7 @@ int command_parse(int argc, char *const *argv, struct command *ret, struct error
     if (argc > 1 && ret->kind == COMMAND_RUN)
         return error_set(err, ERROR_INVALID, "unknown argument \"%s\"", argv[1]);
     struct words w = {.at = argv + (argc > 2 ? 2 : argc), .end = argv + argc};
-    if (ret->kind == COMMAND_PLAN || ret->kind == COMMAND_EXPLAIN)
+    if (ret->kind == COMMAND_PLAN || ret->kind == COMMAND_EXPLAIN || ret->kind == COMMAND_DOCTOR)
         return parse_inspection(&w, ret, err);
     if (argc > 2)
         return error_set(err, ERROR_INVALID, "unknown argument \"%s\"", argv[2]);

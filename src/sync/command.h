@@ -16,6 +16,7 @@ enum command_kind {
     COMMAND_VERSION,
     COMMAND_CHECK_CONFIG,
     COMMAND_PLAN,    /* plan [-o text|json] [--color=auto|always|never] [--timeout=30s] */
+    COMMAND_DOCTOR,  /* doctor [-o text|json] [--color=...] [--timeout=...] */
     COMMAND_EXPLAIN, /* explain [--color=...] [--timeout=...] NODE */
 };
 

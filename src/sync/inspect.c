@@ -31,12 +31,12 @@
 struct inspect {
     struct event_base *base;
     const struct inspect_options *options;
-    struct clients clients;
+    const struct clients *clients;
     struct mappings mappings;
     struct plan_rules rules;
     uint64_t park_ttl_ms;
-    struct sources *sources;
-    struct inspect_haproxy *haproxies; /* as clients.dataplanes */
+    struct sources *sources;           /* NULL: Kubernetes is not asked */
+    struct inspect_haproxy *haproxies; /* as the clients' dataplanes */
     size_t haproxies_left;             /* that are being read */
     struct timer synced, refused, deadline;
     unsigned refused_looks; /* in a row at which all that was missing was refused */
@@ -53,8 +53,10 @@ static void read_haproxies(struct inspect *i)
     timer_cancel(&i->synced);
     timer_cancel(&i->refused);
     timer_cancel(&i->deadline);
-    i->haproxies_left = i->clients.dataplane_count;
-    for (size_t h = 0; h < i->clients.dataplane_count; h++)
+    i->haproxies_left = i->clients->dataplane_count;
+    if (i->haproxies_left == 0)
+        event_base_loopbreak(i->base);
+    for (size_t h = 0; h < i->clients->dataplane_count; h++)
         inspect_haproxy_start(&i->haproxies[h], i->options->timeout_ms);
 }
 
@@ -99,7 +101,7 @@ static char *missing_lines(const struct inspect *i)
 static void on_deadline(void *arg)
 {
     struct inspect *i = arg;
-    i->missing = missing_lines(i);
+    i->missing = i->sources != NULL ? missing_lines(i) : NULL;
     read_haproxies(i);
 }
 
@@ -138,6 +140,12 @@ static void fill_mapping(const struct inspect *i, const struct mapping *from, st
     const char *node = i->options->node;
     m->backend = from->backend;
     m->rules = &from->rules;
+    m->source = from->service;
+    if (i->sources == NULL) {
+        m->wish.state = DESIRED_NOT_SYNCED;
+        m->wish.problem = mem_strdup("Kubernetes could not be asked");
+        return;
+    }
     fill_service(i, from, m);
     mapping_compute(from, i->sources, clock_mono_ms(), &m->wish);
     if (node == NULL)
@@ -156,7 +164,7 @@ static void fill_reasons(const struct inspect *i, const struct mapping *from, st
 {
     const struct desired *wish = &b->of->wish;
     b->reasons = mem_array(b->actual.server_count, sizeof(b->reasons[0]));
-    for (size_t k = 0; k < b->actual.server_count && b->reason_count < REASONS_MAX; k++) {
+    for (size_t k = 0; i->sources != NULL && k < b->actual.server_count && b->reason_count < REASONS_MAX; k++) {
         cleanup(explanation_fini) struct explanation e = {.state = SERVER_OUT};
         const char *server = b->actual.servers[k].name;
         if (desired_find(wish, server) != NULL || desired_why_out(wish, server) != NULL)
@@ -188,7 +196,7 @@ static void fill_target(struct inspect *i, struct inspect_haproxy *h, struct ins
 {
     const struct inspect_rules rules = {.plan = &i->rules,
                                         .park_ttl_ms = i->park_ttl_ms,
-                                        .node_exists = sources_node_exists,
+                                        .node_exists = i->sources != NULL ? sources_node_exists : NULL,
                                         .node_arg = i->sources,
                                         .now_ms = clock_mono_ms()};
     t->url = dataplane_client_url(h->client);
@@ -212,8 +220,9 @@ static char *nearest_names(const struct inspect *i, const char *node)
 
 static void fill(struct inspect *i, struct inspect_report *r)
 {
-    inspect_report_init(r, i->clients.dataplane_count, i->mappings.count);
+    inspect_report_init(r, i->clients->dataplane_count, i->mappings.count);
     r->rules = &i->rules.diff;
+    r->sources = i->sources;
     r->node = i->options->node;
     r->missing = mem_strdup(i->missing);
     for (size_t k = 0; k < r->mapping_count; k++)
@@ -226,29 +235,39 @@ static void fill(struct inspect *i, struct inspect_report *r)
 
 /* ---- life ---- */
 
-static void begin(struct inspect *i, struct config *config, const struct log *log)
+static void begin_sources(struct inspect *i, const struct config *config, const struct log *log)
 {
     const struct sources_options options = {.services = i->mappings.services,
                                             .service_count = i->mappings.service_count,
                                             .node_selector = config->node_selector,
                                             .log = log};
-    i->sources = sources_new(i->base, i->clients.kube, &options, on_changed, i);
-    timer_init(&i->synced, i->base, on_synced, i);
-    timer_init(&i->refused, i->base, look_for_refusals, i);
-    timer_init(&i->deadline, i->base, on_deadline, i);
-    i->haproxies = mem_array(i->clients.dataplane_count, sizeof(i->haproxies[0]));
-    for (size_t h = 0; h < i->clients.dataplane_count; h++)
-        inspect_haproxy_init(&i->haproxies[h], i->base, i->clients.dataplanes[h].file, i->mappings.backends,
-                             i->mappings.count, &i->rules.diff, on_haproxy, i);
+    if (i->clients->kube == NULL) {
+        timer_set(&i->deadline, 0);
+        return;
+    }
+    i->sources = sources_new(i->base, i->clients->kube, &options, on_changed, i);
     sources_start(i->sources);
     timer_set(&i->refused, REFUSED_LOOK_MS);
     timer_set(&i->deadline, i->options->timeout_ms);
 }
 
+static void begin(struct inspect *i, struct config *config, const struct log *log)
+{
+    timer_init(&i->synced, i->base, on_synced, i);
+    timer_init(&i->refused, i->base, look_for_refusals, i);
+    timer_init(&i->deadline, i->base, on_deadline, i);
+    i->haproxies = mem_array(i->clients->dataplane_count, sizeof(i->haproxies[0]));
+    for (size_t h = 0; h < i->clients->dataplane_count; h++)
+        inspect_haproxy_init(&i->haproxies[h], i->base, i->clients->dataplanes[h].file, i->mappings.backends,
+                             i->mappings.count, &i->rules.diff, on_haproxy, i);
+    begin_sources(i, config, log);
+}
+
 static void end(struct inspect *i)
 {
-    sources_free(i->sources);
-    for (size_t h = 0; h < i->clients.dataplane_count; h++)
+    if (i->sources != NULL)
+        sources_free(i->sources);
+    for (size_t h = 0; h < i->clients->dataplane_count; h++)
         inspect_haproxy_fini(&i->haproxies[h]);
     free(i->haproxies);
     timer_fini(&i->synced);
@@ -257,24 +276,35 @@ static void end(struct inspect *i)
     free(i->missing);
 }
 
+void inspect_look(struct event_base *base, struct config *config, struct clients *clients, const struct log *log,
+                  const struct inspect_options *options)
+{
+    struct inspect i = {.base = base,
+                        .options = options,
+                        .clients = clients,
+                        .rules = rules_for_plan(config),
+                        .park_ttl_ms = config->park_ttl_ms};
+    struct inspect_report report;
+    mappings_init(&i.mappings, config);
+    begin(&i, config, log);
+    event_base_dispatch(base);
+    if (i.sources != NULL)
+        sources_stop(i.sources); /* what they have is shown from here on, and does not change meanwhile */
+    fill(&i, &report);
+    options->show(options->arg, &report);
+    inspect_report_fini(&report);
+    end(&i);
+    mappings_fini(&i.mappings);
+}
+
 int inspect_run(struct event_base *base, struct config *config, const struct kube_access *access, const char *version,
                 const struct log *log, const struct inspect_options *options, struct error *err)
 {
-    struct inspect i = {
-        .base = base, .options = options, .rules = rules_for_plan(config), .park_ttl_ms = config->park_ttl_ms};
+    struct clients clients;
     const struct clients_hooks hooks = {0};
-    int status = clients_make(base, config, access, version, &hooks, log, &i.clients, err);
-    if (status == 0) {
-        struct inspect_report report;
-        mappings_init(&i.mappings, config);
-        begin(&i, config, log);
-        event_base_dispatch(base);
-        fill(&i, &report);
-        options->show(options->arg, &report);
-        inspect_report_fini(&report);
-        end(&i);
-        mappings_fini(&i.mappings);
-    }
-    clients_free(&i.clients);
+    int status = clients_make(base, config, access, version, &hooks, log, &clients, err);
+    if (status == 0)
+        inspect_look(base, config, &clients, log, options);
+    clients_free(&clients);
     return status;
 }

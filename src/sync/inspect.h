@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 
+struct clients;
 struct config;
 struct event_base;
 struct inspect_report;
@@ -28,5 +29,10 @@ struct inspect_options {
 /* Runs the loop of base until all is known or the time is over. -1: not even begun (as clients_make), and nothing shown. */
 int inspect_run(struct event_base *base, struct config *config, const struct kube_access *access, const char *version,
                 const struct log *log, const struct inspect_options *options, struct error *err) must_check;
+
+/* The same with clients that are there already. Without a Kubernetes client nothing is known of the Services; there may be fewer
+ * Data Plane clients than in the settings, or none. */
+void inspect_look(struct event_base *base, struct config *config, struct clients *clients, const struct log *log,
+                  const struct inspect_options *options);
 
 #endif

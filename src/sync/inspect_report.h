@@ -18,6 +18,7 @@
 
 struct parking;
 struct service;
+struct sources;
 
 enum inspect_service {
     INSPECT_SERVICE_WAITING, /* not read yet */
@@ -29,6 +30,7 @@ enum inspect_service {
 /* What is wanted of one backend, the same of each HAProxy. */
 struct inspect_mapping {
     const char *backend;               /* its name; borrowed, as are rules and service */
+    size_t source;                     /* index of its Service for sources */
     const struct mapping_rules *rules; /* which Service it is for */
     enum inspect_service service_state;
     const struct service *service; /* KNOWN */
@@ -87,6 +89,7 @@ struct inspect_report {
     struct inspect_target *targets; /* in the order of the settings */
     size_t target_count;
     const struct diff_rules *rules; /* which lines are ours */
+    const struct sources *sources;  /* what Kubernetes told; NULL: it was not asked, or the report is a test's; borrowed */
     char *missing;                  /* what Kubernetes did not tell, a line for each; NULL: nothing */
 
     const char *node; /* the NODE of `explain`; NULL: `plan` */

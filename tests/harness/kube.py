@@ -144,7 +144,8 @@ class KubeDouble:
         self.control("PUT", "/access", {"tokens": users})
 
     def forbid(self, *plurals: str) -> None:
-        """403 for these resources ("services", or "ns/services" in one namespace); forbid() allows all again."""
+        """403 for these resources ("services", or "ns/services" in one namespace; "update leases": for that verb); forbid()
+        allows all again."""
         self.control("PUT", "/access", {"forbidden": plurals})
 
     def settings(self, **values: Any) -> None:

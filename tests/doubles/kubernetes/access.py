@@ -18,7 +18,8 @@ class Access:
     powerless: set[str] = field(default_factory=lambda: {ANONYMOUS})
     """Users who are known and may read nothing."""
     forbidden: set[str] = field(default_factory=set)
-    """Resources that nobody may read, as a plural name or "namespace/plural": what a missing RBAC rule does."""
+    """Resources that nobody may read, as a plural name or "namespace/plural", for one verb as "verb plural" or "verb
+    namespace/plural": what a missing RBAC rule does."""
 
     def user(self, authorization: str, certificate_user: str) -> str:
         if certificate_user:
@@ -30,10 +31,13 @@ class Access:
             return self.tokens[token.strip()]
         return ANONYMOUS if self.tokens or self.client_ca else "admin"
 
+    def allows(self, user: str, verb: str, plural: str, namespace: str) -> bool:
+        names = {plural, f"{namespace}/{plural}"}
+        return user not in self.powerless and not (names | {f"{verb} {name}" for name in names}) & self.forbidden
+
     def check(self, user: str, verb: str, target: Target) -> None:
         resource = target.resource
-        forbidden = {resource.plural, f"{target.namespace}/{resource.plural}"} & self.forbidden
-        if user not in self.powerless and not forbidden:
+        if self.allows(user, verb, resource.plural, target.namespace):
             return
         where = f'in the namespace "{target.namespace}"' if target.namespace else "at the cluster scope"
         named = f' "{target.name}"' if target.name else ""

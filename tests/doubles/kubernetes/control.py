@@ -10,7 +10,8 @@
     GET    /requests[?since=n]        what was asked; DELETE forgets it
     POST   /disconnect                {"resource", "verb", "how": "reset"|"fin"}: ends connections: {"closed": n}
     PUT    /listening                 {"open": false} refuses new connections, true takes them again
-    PUT    /access                    {"tokens": {token: user}, "powerless": [user], "forbidden": [plural or namespace/plural]}
+    PUT    /access                    {"tokens": {token: user}, "powerless": [user], "forbidden": [plural or namespace/plural,
+                                      or for one verb "verb plural"]}
     PUT    /settings                  {"streamingLists", "etcd", "bookmarkIntervalSeconds", "watchTimeoutSeconds",
                                       "freshWaitSeconds"}
 """

@@ -9,7 +9,7 @@ import traceback
 import uuid
 from dataclasses import dataclass, field
 
-from . import answer, lists, objectapi
+from . import answer, lists, objectapi, reviews
 from .access import Access
 from .faults import Faults
 from .http import MAX_HEAD, BadRequest, Request, Response, abort, read_request
@@ -149,6 +149,10 @@ class Server:
             if await answer.refusal(response, fault):
                 return
         user = api.access.user(authorization, _certificate_user(response.writer))
+        if request.path in reviews.PATHS:
+            code, body = reviews.answer(api.access, user, request)
+            await response.whole(code, headers, body)
+            return
         if target is None:
             await _unversioned(request, response, headers)
             return

@@ -1,0 +1,116 @@
+/* The checks of one backend in one HAProxy. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "config/config.h"
+#include "sync/doctor_haproxy.h"
+#include "sync/doctor_report.h"
+#include "sync/inspect_print.h"
+#include "sync/inspect_report.h"
+
+static void fail_missing(const struct inspect_backend *b, struct doctor_section *s)
+{
+    struct doctor_check *c = doctor_fail(s, "backend.exists", "backend", "there is none of that name in haproxy.cfg");
+    doctor_why(c, "HAPROXY_BACKEND_NAME (or the name behind = in INGRESS_SERVICES) has to be one of its backends");
+    doctor_fix(c, "in haproxy.cfg, then reload HAProxy", "backend %s\n  mode tcp", b->of->backend);
+    doctor_fix(c, "let the daemon make it", "HAPROXY_CREATE_BACKEND=true");
+}
+
+static bool report_exists(const struct doctor_haproxy_input *in, const struct inspect_backend *b,
+                          struct doctor_section *s)
+{
+    static const char id[] = "backend.exists", label[] = "backend";
+    if (!b->seen) {
+        doctor_fail(s, id, label, "cannot be read: %s", b->unseen.message);
+    } else if (b->actual.exists) {
+        size_t ours = 0;
+        for (size_t i = 0; i < b->actual.server_count; i++)
+            ours += !diff_server_is_foreign(&b->actual.servers[i], in->seen->rules);
+        doctor_ok(s, id, label, "server lines: %zu ours, %zu left alone", ours,
+                  b->actual.server_count - ours + b->actual.template_count);
+        return true;
+    } else if (in->config->create_backend) {
+        doctor_ok(s, id, label, "is not there and will be made, as HAPROXY_CREATE_BACKEND says");
+    } else {
+        fail_missing(b, s);
+    }
+    return false;
+}
+
+static void report_mode(const struct inspect_backend *b, struct doctor_section *s)
+{
+    static const char id[] = "backend.mode", label[] = "mode";
+    bool http = str_eq(b->actual.mode, "http");
+    if (str_empty(b->actual.mode))
+        doctor_ok(s, id, label, "as its defaults section says (without one: tcp)");
+    else
+        doctor_ok(s, id, label, "%s%s", b->actual.mode,
+                  http ? ": HAProxy ends the client's TLS itself and speaks HTTP to the nodes"
+                       : ": bytes are passed on as they are, TLS ends at the ingress controller");
+}
+
+static void report_lines(const struct inspect_backend *b, struct doctor_section *s)
+{
+    static const char id[] = "backend.lines", label[] = "lines";
+    const struct diff *d = &b->plan.diff;
+    if (inspect_verdict(b) == INSPECT_REFUSED) {
+        cleanup(mem_free_ptr) char *why = inspect_why(b);
+        struct doctor_check *c =
+            doctor_fail(s, id, label, "must not be written: %s", why != NULL ? why : "no reason given");
+        doctor_advice(c, "take that line out of the backend, or write it in a way that this Data Plane API knows; "
+                         "nothing is written before");
+        return;
+    }
+    for (size_t i = 0; i < d->skip_count; i++)
+        doctor_warn(s, id, label, "no server %s: %s", d->skips[i].name, d->skips[i].reason);
+    if (d->skip_count == 0)
+        doctor_ok(s, id, label, "a write damages none");
+}
+
+/* What `plan` would say, in short. */
+static void report_plan(const struct inspect_backend *b, struct doctor_section *s)
+{
+    static const char id[] = "backend.plan", label[] = "in step";
+    enum inspect_verdict v = inspect_verdict(b);
+    cleanup(mem_free_ptr) char *why = inspect_why(b);
+    struct inspect_ways ways = inspect_count_ways(b);
+    switch (v) {
+    case INSPECT_IN_STEP:
+        doctor_ok(s, id, label, "HAProxy has what Kubernetes says");
+        return;
+    case INSPECT_CHANGES:
+    case INSPECT_WITHHELD:
+        doctor_ok(s, id, label, "not yet: %zu changes without a reload, %zu by one%s; haproxy-k8s-sync plan shows them",
+                  ways.without, ways.reload, v == INSPECT_WITHHELD ? ", withheld" : "");
+        return;
+    case INSPECT_RELOAD_AGAIN:
+        doctor_warn(s, id, label, "the file is to be loaded again");
+        return;
+    case INSPECT_HOLD:
+    case INSPECT_BRAKE:
+        doctor_warn(s, id, label, "%s", why != NULL ? why : "held");
+        return;
+    case INSPECT_WAITING:
+    case INSPECT_REFUSED:
+    case INSPECT_UNSEEN:
+        break;
+    }
+    doctor_skip(s, id, label, "needs %s",
+                v == INSPECT_WAITING ? "servers, see the Service" : "lines that may be written");
+}
+
+void doctor_backend_report(const struct doctor_haproxy_input *in, const struct inspect_backend *b,
+                           struct doctor_report *r)
+{
+    cleanup(mem_free_ptr) char *remark = in->seen->target_count > 1 ? mem_printf("at %s", in->of->url) : NULL;
+    struct doctor_section *s = doctor_section(r, "backend", b->of->backend, remark);
+    if (!report_exists(in, b, s)) {
+        doctor_skip(s, "backend.plan", "in step", "needs the backend");
+        return;
+    }
+    report_mode(b, s);
+    report_lines(b, s);
+    report_plan(b, s);
+}

@@ -1,0 +1,177 @@
+/* What HAProxy sends and what the nodes expect, held against each other. Pure. */
+#include <errno.h>
+#include <string.h>
+#include <yyjson.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "config/config.h"
+#include "sync/doctor_proxy.h"
+#include "sync/doctor_report.h"
+#include "sync/inspect_report.h"
+
+/* ---- what is sent ---- */
+
+/* Of whichever version: as the API names the options of a default-server line. */
+static bool default_server_sends(const char *backend_json)
+{
+    static const char *const options[] = {"send-proxy",        "send-proxy-v2",        "send_proxy_v2_ssl",
+                                          "send-proxy-v2-ssl", "send_proxy_v2_ssl_cn", "send-proxy-v2-ssl-cn"};
+    yyjson_doc *doc = backend_json != NULL ? yyjson_read(backend_json, strlen(backend_json), 0) : NULL;
+    yyjson_val *line = yyjson_obj_get(yyjson_doc_get_root(doc), "default_server");
+    bool sends = false;
+    for (size_t i = 0; i < array_len(options); i++)
+        sends = sends || yyjson_equals_str(yyjson_obj_get(line, options[i]), "enabled");
+    yyjson_doc_free(doc);
+    return sends;
+}
+
+enum doctor_sends doctor_proxy_sends(const struct inspect_backend *b, const struct config *config)
+{
+    if (config->proxy_v2 != CONFIG_PROXY_V2_OFF)
+        return DOCTOR_SENDS_BY_SETTING;
+    bool by_file = b->seen && (b->actual.default_send_proxy_v2 || default_server_sends(b->actual.json));
+    return by_file ? DOCTOR_SENDS_BY_FILE : DOCTOR_SENDS_NOTHING;
+}
+
+/* ---- what is expected ---- */
+
+struct doctor_expects doctor_proxy_expects(const struct doctor_place *places, size_t count)
+{
+    struct doctor_expects e = {.verdict = PROXY_UNREACHED, .language = PROXY_TALKS};
+    for (size_t i = 0; i < count; i++) {
+        enum proxy_verdict v = proxy_talk_judge(&places[i].replies);
+        bool both_tell = v > PROXY_UNREACHED && e.verdict > PROXY_UNREACHED;
+        if (e.language == PROXY_TALKS)
+            e.language = proxy_talk_language(&places[i].replies);
+        e.mixed = e.mixed || (both_tell && v != e.verdict && v != PROXY_EITHER && e.verdict != PROXY_EITHER);
+        /* One that takes either fits the others, whatever these want. */
+        if (v > PROXY_UNREACHED && (e.verdict <= PROXY_UNREACHED || e.verdict == PROXY_EITHER))
+            e.verdict = v;
+        else if (v == PROXY_UNKNOWN && e.verdict == PROXY_UNREACHED)
+            e.verdict = v;
+    }
+    return e;
+}
+
+/* ---- both ---- */
+
+/* "n1 at 10.0.0.1:30443". Allocates. */
+static char *place_text(const struct doctor_place *p)
+{
+    return mem_printf(strchr(p->address, ':') != NULL ? "%s at [%s]:%u" : "%s at %s:%u", p->name, p->address, p->port);
+}
+
+/* "n1 at 10.0.0.1:30443: it answered ...; n2 ..." of those that did not say the same as the one before. */
+static char *seen_text(const struct doctor_place *places, size_t count)
+{
+    cleanup(buf_fini) struct buf text;
+    cleanup(mem_free_ptr) char *before = mem_strdup("");
+    buf_init(&text, 0);
+    for (size_t i = 0; i < count; i++) {
+        char *what = proxy_talk_seen(&places[i].replies);
+        cleanup(mem_free_ptr) char *place = place_text(&places[i]);
+        if (str_eq(what, before))
+            buf_printf(&text, ", so did %s", places[i].name);
+        else
+            buf_printf(&text, "%s%s: %s", i > 0 ? "; " : "", place, what);
+        free(before);
+        before = what;
+    }
+    return buf_take(&text);
+}
+
+static void add_ingress_fix(struct doctor_check *c, bool on)
+{
+    doctor_fix(c,
+               on ? "or let the ingress controller expect it: ingress-nginx"
+                  : "or let the ingress controller not expect it: ingress-nginx",
+               "kubectl -n ingress-nginx patch configmap ingress-nginx-controller --type=merge "
+               "-p '{\"data\":{\"use-proxy-protocol\":\"%s\"}}'",
+               on ? "true" : "false");
+    doctor_advice(
+        c, on ? "Traefik: --entryPoints.websecure.proxyProtocol.trustedIPs=HAPROXY'S ADDRESS; Contour: contour serve "
+                "--use-proxy-protocol"
+              : "Contour: contour serve without --use-proxy-protocol");
+}
+
+static void fail_unsent(const char *seen, struct doctor_section *s)
+{
+    struct doctor_check *c =
+        doctor_fail(s, "proxy.nodes", "nodes", "expect the PROXY protocol, and HAProxy does not send it");
+    doctor_why(c, "each connection is closed before a word is said: %s", seen);
+    doctor_fix(c, "let HAProxy send it", "HAPROXY_SEND_PROXY_V2=true");
+    add_ingress_fix(c, false);
+}
+
+static void fail_unwanted(const char *seen, enum doctor_sends sends, struct doctor_section *s)
+{
+    struct doctor_check *c =
+        doctor_fail(s, "proxy.nodes", "nodes", "do not expect the PROXY protocol, and HAProxy sends it");
+    doctor_why(c, "its header is taken for a broken request: %s", seen);
+    if (sends == DOCTOR_SENDS_BY_SETTING)
+        doctor_fix(c, "let HAProxy not send it", "HAPROXY_SEND_PROXY_V2=false");
+    doctor_advice(
+        c, "%stake send-proxy-v2 out of the backend's default-server line in haproxy.cfg: the setting leaves it there",
+        sends == DOCTOR_SENDS_BY_SETTING ? "then " : "");
+    add_ingress_fix(c, true);
+}
+
+static void fail_mixed(const char *seen, struct doctor_section *s)
+{
+    struct doctor_check *c = doctor_fail(s, "proxy.nodes", "nodes", "some expect the PROXY protocol and some do not");
+    doctor_why(c, "whatever HAProxy sends is wrong for some: %s", seen);
+    doctor_fix(c, "look for pods with other settings, of an update that has not ended perhaps",
+               "kubectl get pods -A -o wide");
+}
+
+static void not_reached(const struct doctor_place *places, size_t count, struct doctor_section *s)
+{
+    int why = count > 0 ? places[0].os_error : 0;
+    cleanup(mem_free_ptr) char *place = place_text(&places[0]);
+    struct doctor_check *c =
+        doctor_warn(s, "proxy.nodes", "nodes", "cannot tell what they expect: %s%s was not reached from here (%s)",
+                    place, count > 1 ? " and others" : "", why != 0 ? strerror(why) : "no answer");
+    doctor_why(c, "%s",
+               why == ECONNREFUSED
+                   ? "that address answers, and nothing listens at the port: is it the port that nodes serve?"
+                   : "this place may not be let through to the nodes; HAProxy's has to be");
+    doctor_advice(c, "run doctor where HAProxy runs");
+    doctor_fix(c, "see there whether it gets through", "nc -zv -w 2 %s %u", places[0].address, places[0].port);
+}
+
+static void unknown(enum doctor_sends sends, const char *seen, struct doctor_section *s)
+{
+    static const char id[] = "proxy.nodes", label[] = "nodes";
+    if (sends == DOCTOR_SENDS_NOTHING) {
+        doctor_skip(s, id, label, "cannot tell what they expect: %s", seen);
+        return;
+    }
+    struct doctor_check *c = doctor_warn(s, id, label, "cannot tell whether they expect what HAProxy sends: %s", seen);
+    doctor_why(c, "a port that speaks neither HTTP nor TLS first does not show it");
+}
+
+void doctor_proxy_judge(const struct doctor_expects *e, enum doctor_sends sends, const struct doctor_place *places,
+                        size_t count, struct doctor_section *s)
+{
+    static const char id[] = "proxy.nodes", label[] = "nodes";
+    cleanup(mem_free_ptr) char *seen = seen_text(places, count);
+    bool sent = sends != DOCTOR_SENDS_NOTHING;
+    if (count == 0)
+        doctor_skip(s, id, label, "needs a server with an IP address, see the Service");
+    else if (e->mixed)
+        fail_mixed(seen, s);
+    else if (e->verdict == PROXY_UNREACHED)
+        not_reached(places, count, s);
+    else if (e->verdict == PROXY_UNKNOWN)
+        unknown(sends, seen, s);
+    else if (e->verdict == PROXY_WANTED && !sent)
+        fail_unsent(seen, s);
+    else if (e->verdict == PROXY_UNWANTED && sent)
+        fail_unwanted(seen, sends, s);
+    else if (e->verdict == PROXY_EITHER)
+        doctor_ok(s, id, label, "take connections with it and without: %s", seen);
+    else
+        doctor_ok(s, id, label, "%s, which fits: %s", sent ? "expect it" : "do not expect it", seen);
+}

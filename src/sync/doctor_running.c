@@ -1,0 +1,173 @@
+/* The running HAProxy: is it there, can it be told things, how do its reloads end, is it a master with a worker. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "config/config.h"
+#include "sync/doctor_dataplane.h"
+#include "sync/doctor_haproxy.h"
+#include "sync/doctor_report.h"
+#include "sync/inspect_report.h"
+
+#define SOCKET_LINES "global\n  stats socket /run/haproxy.sock mode 600 level admin expose-fd listeners"
+
+/* ---- it runs ---- */
+
+static void report_process(const struct doctor_dataplane *d, struct doctor_section *s)
+{
+    static const char id[] = "haproxy.running", label[] = "HAProxy";
+    const struct doctor_get *get = &d->gets[DATAPLANE_HAPROXY];
+    const char *problem = get->error.kind != ERROR_NONE ? get->error.message : d->haproxy.problem;
+    if (!get->asked) {
+        doctor_skip(s, id, label, "not asked in time");
+        return;
+    }
+    if (problem == NULL) {
+        doctor_ok(s, id, label, "%s runs%s%s", d->haproxy.version != NULL ? d->haproxy.version : "it",
+                  d->haproxy.socket != NULL ? ", reached by " : "", d->haproxy.socket != NULL ? d->haproxy.socket : "");
+        return;
+    }
+    struct doctor_check *c = doctor_warn(s, id, label, "the Data Plane API does not reach it: %s", problem);
+    doctor_why(
+        c, "HAProxy does not run, or the API looks for its socket elsewhere. Without it every change takes a reload, "
+           "and nobody sees what really runs");
+    doctor_fix(c, "is it running?", "systemctl status haproxy");
+    doctor_fix(c, "in haproxy.cfg, then restart HAProxy and the Data Plane API", SOCKET_LINES);
+}
+
+/* ---- it can be told things ---- */
+
+/* The first backend that is there: what of it could be read. */
+static const struct runtime *runtime_of(const struct doctor_haproxy_input *in)
+{
+    for (size_t i = 0; i < in->seen->mapping_count; i++)
+        if (in->target->backends[i].seen && in->target->backends[i].actual.exists)
+            return &in->target->backends[i].runtime;
+    return NULL;
+}
+
+static void report_runtime(const struct doctor_haproxy_input *in, struct doctor_section *s)
+{
+    static const char id[] = "haproxy.runtime", label[] = "without reload";
+    const struct runtime *runtime = in->target != NULL ? runtime_of(in) : NULL;
+    const struct doctor_dataplane *d = in->asked;
+    bool global_known = d->gets[DATAPLANE_GLOBAL].asked && d->gets[DATAPLANE_GLOBAL].error.kind == ERROR_NONE;
+    if (runtime == NULL) {
+        doctor_skip(s, id, label, "needs a backend that can be read");
+        return;
+    }
+    if (runtime->readable && (!global_known || d->global.admin_socket || d->global.sockets == 0)) {
+        doctor_ok(s, id, label, "what it runs can be read; that it takes changes, the first one proves");
+        return;
+    }
+    struct doctor_check *c = runtime->readable
+                                 ? doctor_warn(s, id, label, "no stats socket in haproxy.cfg is of level admin")
+                                 : doctor_warn(s, id, label, "what it runs of the backend cannot be read: %s",
+                                               runtime->why != NULL ? runtime->why : "no reason given");
+    doctor_why(c, "changes that need no reload are made by it; without, each takes a transaction and a reload. HAProxy "
+                  "before 2.7 does not answer this at its master socket");
+    doctor_fix(c, "in haproxy.cfg, then restart HAProxy and the Data Plane API", SOCKET_LINES);
+}
+
+/* ---- reloads ---- */
+
+static void report_reloads(const struct doctor_haproxy_input *in, struct doctor_section *s)
+{
+    static const char id[] = "haproxy.reload", label[] = "last reload";
+    const struct doctor_dataplane *d = in->asked;
+    const struct doctor_get *get = &d->gets[DATAPLANE_RELOADS];
+    if (!get->asked || get->error.kind != ERROR_NONE) {
+        doctor_skip(s, id, label, "not told: %s", get->asked ? get->error.message : "not asked in time");
+    } else if (d->reload_failed) {
+        bool silent = str_empty(d->reload_response);
+        struct doctor_check *c = doctor_fail(s, id, label, "failed: %s",
+                                             silent ? "it says nothing (is HAProxy running?)" : d->reload_response);
+        doctor_why(c, "HAProxy goes on with what it ran before; the daemon tries again, in growing pauses");
+        doctor_fix(c, "what HAProxy says of the file itself", "haproxy -c -f /etc/haproxy/haproxy.cfg");
+        doctor_fix(c, "how the API reloads it, in dataplaneapi.yml",
+                   "haproxy:\n  reload:\n    reload_strategy: systemd\n    service_name: haproxy\n    reload_delay: 5");
+    } else if (d->reload_pending) {
+        doctor_ok(s, id, label, "one is under way");
+    } else {
+        doctor_ok(s, id, label, "%s",
+                  d->reload_response != NULL ? "succeeded" : "none since the Data Plane API was started");
+    }
+    if (in->target == NULL || in->target->drift == NULL)
+        return;
+    struct doctor_check *c = doctor_warn(s, "haproxy.drift", "drift",
+                                         "HAProxy runs something else than its file says: %s", in->target->drift);
+    doctor_why(c, "somebody changed one and not the other; the daemon would load the file again");
+}
+
+void doctor_running_report(const struct doctor_haproxy_input *in, struct doctor_section *s)
+{
+    report_process(in->asked, s);
+    report_runtime(in, s);
+    report_reloads(in, s);
+}
+
+/* ---- master and worker ---- */
+
+/* The API is on this machine, so that its HAProxy's process may be one of ours. */
+static bool is_here(const struct config_dataplane *of)
+{
+    static const char *const here[] = {"http://127.",       "https://127.", "http://localhost",
+                                       "https://localhost", "http://[::1]", "https://[::1]"};
+    for (size_t i = 0; i < array_len(here); i++)
+        if (str_has_prefix(of->url, here[i]))
+            return true;
+    return of->socket != NULL;
+}
+
+/* Name and parent of a process, by /proc/PID/stat. False: there is none, or it is nobody's business. */
+static bool look_at(long long pid, char name[32], long long *ret_parent)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%lld/stat", pid);
+    cleanup(buf_fini) struct buf text;
+    buf_init(&text, 4096);
+    if (pid <= 0 || buf_read_file(&text, path) != 0)
+        return false;
+    return sscanf(buf_str(&text), "%*d (%31[^)]) %*c %lld", name, ret_parent) == 2;
+}
+
+enum master { MASTER_UNKNOWN, MASTER_YES, MASTER_NO };
+
+static enum master look_for_master(const struct doctor_haproxy_input *in)
+{
+    const struct doctor_dataplane *d = in->asked;
+    char worker[32], master[32];
+    long long parent, grandparent;
+    if (d->gets[DATAPLANE_GLOBAL].asked && d->gets[DATAPLANE_GLOBAL].error.kind == ERROR_NONE &&
+        d->global.master_worker)
+        return MASTER_YES;
+    if (!is_here(in->of) || !look_at(d->haproxy.pid, worker, &parent) || !str_has_prefix(worker, "haproxy"))
+        return MASTER_UNKNOWN;
+    return look_at(parent, master, &grandparent) && str_has_prefix(master, "haproxy") ? MASTER_YES : MASTER_NO;
+}
+
+void doctor_master_worker_report(const struct doctor_haproxy_input *in, struct doctor_section *s)
+{
+    static const char id[] = "haproxy.master-worker", label[] = "master-worker";
+    enum master is = look_for_master(in);
+    if (is == MASTER_YES) {
+        doctor_ok(s, id, label, "a master reloads it by a new worker, and open connections live on in the old one");
+        return;
+    }
+    struct doctor_check *c = is == MASTER_NO
+                                 ? doctor_fail(s, id, label, "HAProxy runs without a master")
+                                 : doctor_skip(s, id, label,
+                                               "cannot be told from here: look at its command line (-W, -Ws) or "
+                                               "at global in its file");
+    if (is == MASTER_UNKNOWN) {
+        doctor_fix(c, "on that machine", "ps -o args= -C haproxy; grep -n master-worker /etc/haproxy/haproxy.cfg");
+        return;
+    }
+    doctor_why(c, "a reload needs a master, or it is a restart that cuts every open connection");
+    doctor_fix(c, "in haproxy.cfg, then restart HAProxy", "global\n  master-worker");
+    doctor_fix(c, "or start it as its systemd unit does",
+               "haproxy -Ws -f /etc/haproxy/haproxy.cfg -p /run/haproxy.pid");
+}
