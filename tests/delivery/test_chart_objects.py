@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import pathlib
 import re
+import shutil
 from typing import Any
 
 import pytest
@@ -50,9 +51,8 @@ def test_no_two_releases_share_an_object(helm: pathlib.Path) -> None:
             seen[one] = (release, namespace)
         settings = pod.settings(found)
         held = ("Lease", settings["LEASE_NAMESPACE"], settings["LEASE_NAME"])
-        if namespace in ("lb",):
-            assert held not in seen, f"{held} is of {seen[held]} and of {(release, namespace)}"
-            seen[held] = (release, namespace)
+        assert held not in seen, f"{held} is of {seen[held]} and of {(release, namespace)}"
+        seen[held] = (release, namespace)
         assert all(len(d["metadata"]["name"]) <= 63 for d in found if d["kind"] in ("Deployment", "Service"))
 
 
@@ -62,6 +62,18 @@ def test_leases_of_releases_are_apart(helm: pathlib.Path) -> None:
             for release, namespace in (("sync", "lb"), ("sync", "shop"), ("other", "lb"))
             for s in [pod.settings(chart.render(helm, values, release=release, namespace=namespace))]}
     assert held == {("lb", "sync-haproxy-k8s-sync"), ("shop", "sync-haproxy-k8s-sync"), ("lb", "other-haproxy-k8s-sync")}
+
+
+def test_as_a_part_of_another_chart(helm: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """Which hands down `global`, and asks for `enabled`."""
+    (tmp_path / "Chart.yaml").write_text(
+        "apiVersion: v2\nname: edge\nversion: 1.0.0\ndependencies:\n"
+        "  - {name: haproxy-k8s-sync, version: '*', condition: haproxy-k8s-sync.enabled, repository: ''}\n")
+    shutil.copytree(chart.CHART, tmp_path / "charts" / "haproxy-k8s-sync")
+    for enabled, words in ((True, ["edge-haproxy-k8s-sync"]), (False, [])):
+        (tmp_path / "values.yaml").write_text(f"global: {{region: x}}\nhaproxy-k8s-sync: {{enabled: {str(enabled).lower()}}}\n")
+        found = chart.documents(chart.run(helm, "template", "edge", str(tmp_path), "--namespace", "lb"))
+        assert [d["metadata"]["name"] for d in found if d["kind"] == "Deployment"] == words
 
 
 def test_a_release_whose_name_has_dots_has_none_in_its_objects(helm: pathlib.Path) -> None:

@@ -174,6 +174,21 @@ def test_what_cannot_work_together_is_refused_with_what_to_do(helm: pathlib.Path
     assert words in str(e.value)
 
 
+def test_whatever_is_taken_away_by_null_is_as_if_it_were_empty(helm: pathlib.Path) -> None:
+    """--set x=null takes the chart's own default away."""
+    schema = readme.schema()
+    needed = {"image.repository", "kubeconfig.key", "global", "enabled"}
+    values: dict[str, Any] = {}
+    for path, leaf in readme.leaves(schema, schema):
+        if path not in needed and path.split(".")[0] not in ELSEWHERE and not path.endswith(".enabled"):
+            values = merged(values, nested(tuple(path.split(".")), None))
+    found = chart.render(helm, values, {"podDisruptionBudget": {"enabled": True}})
+    assert "<nil>" not in yaml.safe_dump_all(found)
+    assert pod.settings(found) == {"INGRESS_NAMESPACE": "ingress-nginx", "INGRESS_SERVICE_NAME": "ingress-nginx"}
+    assert chart.only(found, "PodDisruptionBudget")["spec"]["maxUnavailable"] == 1
+    chart.render(helm, {"livenessProbe": None, "readinessProbe": None, "startupProbe": None, "strategy": None, "resources": None})
+
+
 def test_all_mistakes_are_told_at_once(helm: pathlib.Path) -> None:
     with pytest.raises(chart.Refused) as e:
         chart.template(helm, {"env": {"haproxy": {"username": "admin"}}, "strategy": {"type": "RollingUpdate"}, "tls": {"cert": "a"}})

@@ -67,7 +67,7 @@ it, or a list of such strings and of {namespace, service, port, backend}.
 {{- if kindIs "string" $given }}
 {{- $given = regexSplit "[,[:space:]]+" $given -1 }}
 {{- end }}
-{{- range compact $given }}
+{{- range compact (default list $given) }}
 {{- if kindIs "string" . }}
 {{- $entries = append $entries . }}
 {{- else }}

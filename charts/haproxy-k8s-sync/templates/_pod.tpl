@@ -2,7 +2,7 @@
 {{- define "haproxy-k8s-sync.probe" -}}
 {{- $release := index . 0 }}
 {{- $name := index . 1 }}
-{{- $probe := get $release.Values $name }}
+{{- $probe := get $release.Values $name | default dict }}
 {{- if $probe.enabled -}}
 {{ $name }}:
   httpGet:
@@ -30,7 +30,7 @@ The URLs that have a line in credentials.file, one a line: which have one is set
 restart. What stands behind them does not.
 */}}
 {{- define "haproxy-k8s-sync.ownCredentialURLs" -}}
-{{- range splitList "\n" .Values.credentials.file }}
+{{- range splitList "\n" (default "" .Values.credentials.file) }}
 {{- with trim . }}
 {{- if not (hasPrefix "#" .) }}
 {{ regexFind "^[^[:space:]]+" . }}

@@ -71,7 +71,7 @@ to fit.
 {{- $given = regexSplit "[,[:space:]]+" (toString (default "" $given)) -1 }}
 {{- end }}
 {{- $urls := list }}
-{{- range compact $given }}
+{{- range compact (default list $given) }}
 {{- $url := . }}
 {{- if hasPrefix "http" . }}
 {{- $scheme := regexFind "^https?://" . }}
@@ -85,16 +85,22 @@ to fit.
 {{- toYaml $urls }}
 {{- end }}
 
-{{/* "true" or nothing. By itself: more than one replica that writes; a dry run is no candidate for the Lease. */}}
+{{/* "true" or nothing. By itself: with more than one replica; a dry run is no candidate for the Lease. */}}
 {{- define "haproxy-k8s-sync.leaderElection" -}}
 {{- $enabled := toString .Values.leaderElection.enabled }}
-{{- if or (eq $enabled "true") (and (ne $enabled "false") (gt (int .Values.replicaCount) 1) (ne (toString .Values.env.dryRun) "true")) -}}
+{{- $wanted := or (eq $enabled "true") (and (ne $enabled "false") (gt (int .Values.replicaCount) 1)) }}
+{{- if and $wanted (ne (toString .Values.env.dryRun) "true") -}}
 true
 {{- end }}
 {{- end }}
 
+{{/* Elsewhere with the release's namespace in it, and with a dot, which neither of the two has. */}}
 {{- define "haproxy-k8s-sync.leaseName" -}}
-{{- default (include "haproxy-k8s-sync.fullname" .) .Values.leaderElection.leaseName }}
+{{- $name := include "haproxy-k8s-sync.fullname" . }}
+{{- if ne (include "haproxy-k8s-sync.leaseNamespace" .) .Release.Namespace }}
+{{- $name = printf "%s.%s" .Release.Namespace $name }}
+{{- end }}
+{{- default $name .Values.leaderElection.leaseName }}
 {{- end }}
 
 {{- define "haproxy-k8s-sync.leaseNamespace" -}}

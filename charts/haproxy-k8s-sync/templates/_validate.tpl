@@ -114,16 +114,17 @@
 {{- if and $writes (not $elected) (gt (int .Values.replicaCount) 1) }}
 {{- $problems = append $problems (printf "replicaCount is %d and leaderElection.enabled is false: all of them would write to HAProxy; leave leaderElection.enabled out or use one replica" (int .Values.replicaCount)) }}
 {{- end }}
-{{- if and $writes (not $elected) (eq (toString (dig "type" "" .Values.strategy)) "RollingUpdate") }}
+{{- if and $writes (not $elected) (eq (toString (dig "type" "" (default dict .Values.strategy))) "RollingUpdate") }}
 {{- $problems = append $problems "strategy.type is RollingUpdate without leader election: the old and the new pod would both write to HAProxy; set leaderElection.enabled to true" }}
 {{- end }}
 {{- if and (not (empty .Values.podDisruptionBudget.minAvailable)) (not (empty .Values.podDisruptionBudget.maxUnavailable)) }}
 {{- $problems = append $problems "podDisruptionBudget.minAvailable and maxUnavailable: set one of them" }}
 {{- end }}
-{{- if and .Values.podDisruptionBudget.enabled (eq (toString .Values.podDisruptionBudget.minAvailable) (toString .Values.replicaCount)) }}
+{{- if and .Values.podDisruptionBudget.enabled (not (empty .Values.podDisruptionBudget.minAvailable)) (eq (toString .Values.podDisruptionBudget.minAvailable) (toString .Values.replicaCount)) }}
 {{- $problems = append $problems (printf "podDisruptionBudget.minAvailable is %v of %v replicas: no node with it could be drained; use more replicas or maxUnavailable" .Values.podDisruptionBudget.minAvailable .Values.replicaCount) }}
 {{- end }}
-{{- if and (include "haproxy-k8s-sync.listenHost" .) (not .Values.hostNetwork) (or .Values.livenessProbe.enabled .Values.readinessProbe.enabled .Values.startupProbe.enabled) }}
+{{- $probes := print (include "haproxy-k8s-sync.probe" (list . "livenessProbe")) (include "haproxy-k8s-sync.probe" (list . "readinessProbe")) (include "haproxy-k8s-sync.probe" (list . "startupProbe")) }}
+{{- if and $probes (include "haproxy-k8s-sync.listenHost" .) (not .Values.hostNetwork) }}
 {{- $problems = append $problems (printf "env.listenAddress is %s, where no probe reaches the pod: leave the address out (:%s), or switch the probes off" .Values.env.listenAddress (include "haproxy-k8s-sync.port" .)) }}
 {{- end }}
 {{- toYaml $problems }}
