@@ -41,9 +41,9 @@ def life(rig: Rig, supervisor: Supervisor) -> None:
     rig.wait_in_sync()
     rig.dataplane.stop()
     rig.pods(1, 2)
-    body = daemon.wait_not_ready("target")
+    daemon.wait_not_ready("target")
     supervisor.wait_status("not ready: target " + rig.dataplane.url)
-    assert supervisor.status() == f"not ready: {not_ready(body)[0]}"
+    wait_until(lambda: supervisor.status() == f"not ready: {not_ready(daemon.get('/readyz')[1])[0]}", 20, "what /readyz says")
     rig.dataplane.start()
     rig.wait_servers(1, 2)
     supervisor.wait_status("ready")
