@@ -1,0 +1,172 @@
+"""Command lines of the pages: parsed as a shell does, each by its own program's rules."""
+
+from __future__ import annotations
+
+import functools
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+
+from .docs_blocks import ROOT
+
+# What may follow each word of these programs: subcommands, and flags where the program is not here to be asked.
+KUBECTL = {
+    "annotate": set(), "apply": {"-f"}, "config": {"--minify", "-o", "--server", "--certificate-authority", "--embed-certs", "--kubeconfig",
+                                                   "--token", "--cluster", "--user"},
+    "create": {"--from-literal"}, "delete": {"-f"}, "describe": set(), "exec": set(), "get": {"-o", "-A"}, "label": set(),
+    "logs": {"--follow"}, "port-forward": set(), "rollout": set(), "scale": {"--replicas"}, "version": set(),
+}
+GLOBAL_KUBECTL = {"-n", "--namespace"}
+# Packages of Debian's, and ours.
+PACKAGES = {"haproxy", "keepalived", "curl", "make", "haproxy-k8s-sync"}
+SYSTEMCTL = {"daemon-reload", "restart", "enable", "disable", "status", "stop", "start", "reload", "is-active"}
+
+
+class Wrong(AssertionError):
+    pass
+
+
+def lines_of(text: str) -> list[str]:
+    """Lines of a script, those that go on with a backslash as one, without comments."""
+    joined = re.sub(r"\\\n\s*", " ", text)
+    return [line for line in joined.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+
+
+def commands_of(line: str) -> list[list[str]]:
+    """The words of each simple command: of a pipe's sides, and of what stands in $(...)."""
+    inner = re.findall(r"\$\(((?:[^()]|\([^()]*\))*)\)", line)
+    outer = re.sub(r"\$\(((?:[^()]|\([^()]*\))*)\)", "SUBSTITUTED", line)
+    found = [words for each in inner for words in commands_of(each)]
+    lexer = shlex.shlex(outer, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    lexer.commenters = "#"
+    command: list[str] = []
+    words = list(lexer)
+    for i, word in enumerate([*words, ";"]):
+        if word in ("|", "||", "&&", ";", "&"):
+            if command:
+                found.append(command)
+            command = []
+        elif word in (">", ">>", "<"):
+            words[i + 1] = ""  # the file's name
+        elif word and not (re.fullmatch(r"\w+=.*", word) and not command):
+            command.append(word)
+    return found
+
+
+@functools.cache
+def said_by(*words: str) -> str:
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
+    return done.stdout + done.stderr
+
+
+def flags_of(words: list[str]) -> set[str]:
+    return {re.sub(r"=.*", "", word) for word in words if re.fullmatch(r"--?[a-z][\w-]*(=.*)?", word)}
+
+
+def check_flags(words: list[str], helptext: str) -> None:
+    for flag in flags_of(words):
+        if not re.search(rf"(^|[\s,\[]){re.escape(flag)}\b", helptext):
+            raise Wrong(f"{words[0]}: no flag {flag}")
+
+
+def check_repository_paths(words: list[str]) -> None:
+    for word in words:
+        # deploy/NAME is a Deployment to kubectl.
+        if re.match(r"(docs|charts|scripts|tests)/|deploy/.*\.", word) and not (ROOT / word).exists():
+            raise Wrong(f"there is no {word}")
+
+
+# --- programs
+
+
+def make(words: list[str]) -> None:
+    variables = [word.split("=")[0] for word in words[1:] if "=" in word]
+    rules = "".join(path.read_text() for path in [ROOT / "Makefile", *ROOT.glob("scripts/*.mk"), *ROOT.glob("tests/*.mk")])
+    read = rules + "".join(path.read_text() for path in ROOT.glob("tests/*/__main__.py"))
+    for name in variables:
+        if not re.search(rf"\b{name}\b", read):
+            raise Wrong(f"make knows no variable {name}")
+    for target in [word for word in words[1:] if "=" not in word]:
+        if not re.search(rf"^(\.PHONY:.*|(?:[\w -]* )?){re.escape(target)}\b[^=\n]*:(?!=)", rules, re.M):
+            raise Wrong(f"no target {target!r}")
+
+
+def ours(words: list[str]) -> None:
+    text = (ROOT / "src/config/print.c").read_text()
+    usage = text + "".join(path.read_text() for path in [*ROOT.glob("cmd/*/*.c"), *ROOT.glob("src/config/print*.c"), *ROOT.glob("src/sync/command.c")])
+    if len(words) > 1 and not words[1].startswith("-") and f"haproxy-k8s-sync {words[1]}" not in usage:
+        raise Wrong(f"--help knows no {words[1]!r}")
+    check_flags([words[0], *[w for w in words[2:] if w != "-o"]], usage)
+
+
+def kubectl(words: list[str]) -> None:
+    rest = list(words[1:])
+    while rest and rest[0] in GLOBAL_KUBECTL:
+        rest = rest[2:]
+    if not rest or rest[0] not in KUBECTL:
+        raise Wrong(f"no kubectl {rest[:1]}, or not one that the test knows")
+    if "--" in rest:
+        inner = rest[rest.index("--") + 1:]
+        rest = rest[:rest.index("--")]
+        check(inner)
+    unknown = flags_of(rest) - KUBECTL[rest[0]] - GLOBAL_KUBECTL
+    if unknown:
+        raise Wrong(f"kubectl {rest[0]}: {unknown} is not among the flags that the test knows")
+    # Where there is a kubectl, it says so itself.
+    program = shutil.which("kubectl")
+    if program and flags_of(rest):
+        sub = [rest[0], *([rest[1]] if rest[0] in ("config", "create", "rollout") else [])]
+        sub += [rest[2]] if sub == ["create", "secret"] else []
+        check_flags([w for w in rest if w not in GLOBAL_KUBECTL], said_by(program, *sub, "--help") + said_by(program, "options"))
+
+
+def systemctl(words: list[str]) -> None:
+    verbs = [word for word in words[1:] if not word.startswith("-")]
+    if verbs[0] not in SYSTEMCTL or flags_of(words) - {"--now", "--quiet"}:
+        raise Wrong(f"systemctl {verbs[0]} or its flags are not what the test knows")
+
+
+def apt(words: list[str]) -> None:
+    if words[1] not in ("install", "purge", "remove", "update"):
+        raise Wrong(f"apt-get {words[1]}")
+    for package in words[2:]:
+        name = re.sub(r"^\./build/(.+?)_\d.*\.deb$", r"\1", package)
+        if name not in PACKAGES:
+            raise Wrong(f"package {package}")
+
+
+def asked(*helpwords: str):  # type: ignore[no-untyped-def]
+    def check_it(words: list[str]) -> None:
+        program = shutil.which(words[0], path="/usr/sbin:/usr/bin:/sbin:/bin")
+        if program is None:
+            raise Wrong(f"no {words[0]} here to ask for its flags")
+        check_flags(words, said_by(program, *helpwords))
+    return check_it
+
+
+def haproxy(words: list[str]) -> None:
+    if not set(words[1:]) <= {"-c", "-f", "-W", "-db", "-S"} | {w for w in words if w.startswith("/")}:
+        raise Wrong(f"haproxy {words[1:]}")
+
+
+PROGRAMS = {
+    "make": make, "haproxy-k8s-sync": ours, "kubectl": kubectl, "systemctl": systemctl, "apt-get": apt, "haproxy": haproxy,
+    "curl": asked("--help", "all"), "install": asked("--help"), "keepalived": asked("--help"), "base64": asked("--help"),
+    "openssl": lambda words: None, "ip": lambda words: None, "promtool": lambda words: None,
+}
+
+
+def check(words: list[str], helm: pathlib.Path | None = None) -> None:
+    check_repository_paths(words)
+    if words[0] == "helm":
+        if helm is None:
+            raise Wrong("helm is not here")
+        import tests.delivery.docs_helm as docs_helm
+        docs_helm.check_command(words, helm)
+    elif words[0] in PROGRAMS:
+        PROGRAMS[words[0]](words)
+    else:
+        raise Wrong(f"no rule for the program {words[0]!r}")

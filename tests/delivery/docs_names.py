@@ -1,0 +1,120 @@
+"""Names that the pages use, and where each of them has to exist: settings, metrics, alerts, messages, chart values, paths."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Any
+
+import yaml
+
+from tests.harness.metrics import PREFIX
+
+from .docs_blocks import ROOT
+from .queries import families, known_metrics
+
+CHART = ROOT / "charts" / "haproxy-k8s-sync"
+
+# What looks like a setting and is none: signals, and words of HAProxy, systemd, the tests' own and other people's environment.
+NO_SETTINGS = {"SIGHUP", "SIGTERM", "SIGKILL", "MAINT", "PROXY", "DOWN", "READY", "HTTPS_PROXY", "NO_PROXY", "CHANGELOG", "PATH", "SECURITY",
+               "CONTRIBUTING", "HELP", "TYPE"}
+# Variables of make targets; each has to be in Makefile or in what it includes or runs.
+MAKE_VARIABLES = {"KEEP", "TIME", "ONLY", "OTHER", "ROUNDS", "KIND", "SEED", "UNIT_ONLY", "CK_FORK", "DATAPLANEAPI", "K", "T", "V", "B",
+                  "RENEW_SETTINGS_PAGES", "SOURCE_DATE_EPOCH", "HAPROXY_K8S_SYNC"}
+# Words with an underscore that are HAProxy's, the Data Plane API's, Kubernetes' or a program's.
+OTHERS_WORDS = {"reload_delay", "reload_cmd", "tls_ca", "adv_check", "no_proxy", "http_proxy", "https_proxy", "url_param"}
+# What the kernel and OpenSSL say, which the daemon hands on.
+OTHERS_MESSAGES = {"Permission denied", "local issuer", "subject name"}
+
+
+@functools.cache
+def sources() -> str:
+    """All of the source's text, with string literals that follow each other as one, and without escapes."""
+    text = "\n".join(path.read_text() for path in sorted([*ROOT.glob("src/*/*.[ch]"), *ROOT.glob("cmd/*/*.c")]))
+    return re.sub(r'"\s*\\?\s*"', "", text).replace('\\"', '"')
+
+
+@functools.cache
+def settings() -> set[str]:
+    """All variables, with the _FILE forms."""
+    table = (ROOT / "docs" / "settings.md").read_text()
+    names = {name for row in re.findall(r"^\| (`.+?) \|", table, re.M) for name in re.findall(r"`([A-Z0-9_]+)`", row)}
+    assert len(names) > 40
+    return names
+
+
+def metric_exists(name: str) -> bool:
+    known = known_metrics()
+    return name in known or PREFIX + name in known or PREFIX + name in families() or name in families()
+
+
+@functools.cache
+def alerts() -> set[str]:
+    rules = yaml.safe_load((CHART / "alerts" / "haproxy-k8s-sync.yaml").read_text())
+    return {rule["alert"] for group in rules["groups"] for rule in group["rules"]}
+
+
+@functools.cache
+def chart_values() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load((CHART / "values.yaml").read_text())
+    return loaded
+
+
+def chart_value_exists(dotted: str) -> bool:
+    at: Any = chart_values()
+    for key in dotted.split("."):
+        # What is empty by default takes what Kubernetes knows (resources, affinity, ...).
+        if at == {} or at == []:
+            return True
+        if not isinstance(at, dict) or key not in at:
+            return False
+        at = at[key]
+    return True
+
+
+@functools.cache
+def python_of_the_tests() -> str:
+    return "\n".join(path.read_text() for path in ROOT.glob("tests/chaos/*.py"))
+
+
+def trouble_with_setting(word: str) -> str:
+    """word: NAME or NAME=value, as it stands on a page."""
+    name, _, value = word.partition("=")
+    if name in settings() or name in NO_SETTINGS or name in MAKE_VARIABLES or re.search(rf"^{name}\b", python_of_the_tests(), re.M):
+        return ""
+    if name.startswith("_") and any(other.endswith(name) for other in settings()):
+        return ""
+    return f"there is no setting {name}"
+
+
+def trouble_with_span(span: str) -> str:
+    """What is wrong with a `span` of a page's prose; "" for nothing, also where it is of no kind that can be looked up."""
+    word = span.strip()
+    if re.fullmatch(r"_?[A-Z][A-Z0-9_]{3,}(=\S*)?", word):
+        return trouble_with_setting(word)
+    if found := re.fullmatch(r"([a-z]+(?:_[a-z0-9]+)+)(\{[^}]*\})?", word):
+        known = metric_exists(found[1]) or found[1] in OTHERS_WORDS or re.search(rf"\b{found[1]}\b", sources())
+        return "" if known else f"{found[1]} is no metric, no key of a log line, and no word that tests/delivery/docs_names.py knows"
+    if re.fullmatch(r"\w[\w./-]*/[\w.*/-]+", word) and (ROOT / word.split("/")[0]).is_dir() and "*" not in word and word.split("/")[0] != "build":
+        return "" if (ROOT / word).exists() else f"there is no {word}"
+    if re.fullmatch(r"[a-z]\w*(\.\w+)+", word) and word.split(".")[0] in chart_values():
+        return "" if chart_value_exists(word) else f"the chart has no value {word}"
+    if re.fullmatch(r"HaproxyK8sSync\w+", word):
+        return "" if word in alerts() else f"there is no alert {word}"
+    return ""
+
+
+# What prose in backticks may begin with without being a message of the daemon's.
+COMMANDS = ("haproxy-k8s-sync", "kubectl", "helm", "make", "set server", "systemctl", "apt", "server ", "default-server", "openssl", "build/",
+            "stats socket", "HTTP", "curl", "haproxy ", "scripts/", "/usr/bin/python3", "s6-", ".ci/", "int f(", "add server", "-W ", "ulimit",
+            "URL ", "tests/", "plan ", "explain ", "Mutant(", "monitor ", "git ", "fsGroup", "defaultMode", "bind ", "haproxy-k8s-sync/")
+
+
+def trouble_with_message(span: str) -> str:
+    """A span of several words that is neither a command nor a piece of a file is something that the daemon says."""
+    if " " not in span or span in OTHERS_MESSAGES or span.startswith(COMMANDS) or not re.search(r"[a-z]{2} [a-z]{2}", span):
+        return ""
+    for piece in re.split(r"\s*\.\.\.\s*", span):
+        if piece and piece.rstrip() not in sources():
+            return f"the daemon never says {piece!r}"
+    return ""
