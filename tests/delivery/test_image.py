@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import re
@@ -15,14 +16,15 @@ import pytest
 from tests.functional.rig import Rig
 from tests.functional.wrapped import root_only
 from tests.harness.certificates import Authority
-from tests.harness.daemon import Daemon, clean_env, program
+from tests.harness.daemon import Daemon, clean_env
 from tests.harness.dns import NameServer
 from tests.harness.process import ROOT, wait_until
 
 from .container import Archive, Container
-from .once import once, run, version
+from . import image
+from .image import EPOCH
+from .once import run, version
 
-EPOCH = "1700000000"
 LIMIT_MB = 25
 
 # In the image, though the daemon never opens it.
@@ -30,7 +32,7 @@ UNOPENED = {
     r"/etc/(passwd|group)": "container engines and people look up the user",
     r"/etc/(os-release|debian_version)": "scanners tell by it whose packages these are",
     r"/var/lib/dpkg/status\.d/[^/]+": "scanners and the bill of materials read the packages' versions there",
-    r"/usr/share/doc/[^/]+/copyright": "licences that ask to be handed on",
+    r"/usr/share/doc/[^/]+/copyright\.gz": "licences that ask to be handed on",
     r"/usr/share/common-licenses/[^/]+": "the texts that these refer to",
 }
 # Asked for, and not needed where it is not there.
@@ -47,24 +49,18 @@ OPTIONAL = {
 }
 
 
-def build_image(home: pathlib.Path) -> None:
-    rootfs, archive = home / "rootfs", home / "image.oci.tar"
-    run("scripts/rootfs", program(), rootfs, SOURCE_DATE_EPOCH=EPOCH)
-    run("scripts/image", rootfs, archive, version(), SOURCE_DATE_EPOCH=EPOCH)
-
-
 needs_buildah = pytest.mark.skipif(shutil.which("buildah") is None, reason="no buildah here (Debian's package buildah)")
 pytestmark = [needs_buildah, root_only]
 
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    return once(tmp_path_factory, "image", build_image)
+    return image.image(tmp_path_factory)
 
 
 @pytest.fixture
 def archive(built: pathlib.Path) -> Archive:
-    return Archive(built / "image.oci.tar")
+    return Archive(built)
 
 
 def files(root: pathlib.Path) -> Iterator[pathlib.Path]:
@@ -106,11 +102,30 @@ def test_dockerfile_says_the_same(archive: Archive) -> None:
 
 
 def test_same_input_same_bytes(built: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    """In another folder, by another name, a little later."""
-    build_image(tmp_path / "elsewhere")
-    one, other = Archive(built / "image.oci.tar"), Archive(tmp_path / "elsewhere/image.oci.tar")
-    assert one.manifest == other.manifest and one.digest == other.digest
-    assert (built / "image.oci.tar").read_bytes() == (tmp_path / "elsewhere/image.oci.tar").read_bytes()
+    """In another folder, a little later, by a user with another umask and another language."""
+    before = os.umask(0o077)
+    try:
+        image.build_rootfs(tmp_path)
+        other = image.archive(tmp_path / "rootfs", tmp_path / "other.oci.tar")
+    finally:
+        os.umask(before)
+    assert Archive(built).manifest == Archive(other).manifest
+    assert built.read_bytes() == other.read_bytes()
+
+
+def test_images_of_two_architectures_under_one_name(built: pathlib.Path, tmp_path: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """As the release workflow sends them to a registry; the other architecture is played by this one's files."""
+    root = tmp_path / "root"
+    shutil.copytree(image.rootfs(tmp_path_factory), root, symlinks=True)
+    listed = root / "var/lib/dpkg/status.d/libc6"
+    listed.write_text(re.sub(r"(?m)^Architecture: .*$", "Architecture: arm64", listed.read_text()))
+    other = image.archive(root, tmp_path / "arm64.oci.tar")
+    said = run("scripts/image-index", f"oci:{tmp_path}/index:v1", built, other).strip()
+    index = json.loads((tmp_path / "index/blobs/sha256" / said.removeprefix("sha256:")).read_text())
+    inside = {entry["digest"]: entry["platform"] for entry in index["manifests"]}
+    # Not made anew on the way: what is signed is what was built.
+    assert inside == {Archive(path).digest: {"os": "linux", "architecture": Archive(path).config["architecture"]} for path in (built, other)}
+    assert Archive(other).config["architecture"] == "arm64"
 
 
 # --- what is in it

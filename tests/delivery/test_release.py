@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.harness import realparts
 from tests.harness.process import ROOT
 
 from .once import run, version
@@ -88,6 +89,15 @@ def test_steps_are_sound_shell(tmp_path: pathlib.Path) -> None:
     assert len(paths) > 10
     # What comes from $GITHUB_ENV is assigned by the machinery.
     run("shellcheck", "-e", "SC2154", *paths)
+
+
+def test_workflows_by_their_linter() -> None:
+    """Names of jobs, steps, matrices and contexts, kinds of values, inputs of well-known actions."""
+    try:
+        actionlint = realparts.actionlint()
+    except realparts.Missing as e:
+        pytest.skip(str(e))
+    run(actionlint, "-no-color", "-shellcheck=", "-pyflakes=", *WORKFLOWS)
 
 
 def test_no_expression_in_shell() -> None:

