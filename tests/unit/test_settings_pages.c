@@ -1,6 +1,6 @@
 /*
- * --help, config.example.env and docs/settings.md come from one table (src/config/fields.c); this holds the two files to
- * it. To renew them after a change of the table: RENEW_SETTINGS_PAGES=1 build/unit/test_settings_pages
+ * --help, config.example.env, docs/settings.md and the manual page come from one table (src/config/fields.c); this holds the
+ * three files to it. To renew them after a change of the table: RENEW_SETTINGS_PAGES=1 build/unit/test_settings_pages
  */
 #include <check.h>
 #include <stdio.h>
@@ -17,16 +17,24 @@
 /* So that the settings of TLS have an effect; of two lines the first counts. */
 #define HTTPS_URL "HAPROXY_DATAPLANE_URL=https://a:1"
 #define PAGE "docs/settings.md"
+#define MANUAL "deploy/man/haproxy-k8s-sync.8"
 #define RENEW "; renew it by RENEW_SETTINGS_PAGES=1 build/unit/test_settings_pages"
 
-static const char start_mark[] = "<!-- settings -->\n", end_mark[] = "<!-- /settings -->\n";
+/* A file that has the table between two lines of its own. */
+static const struct page {
+    const char *name, *start, *end;
+    void (*print)(struct buf *);
+} pages[] = {
+    {PAGE, "<!-- settings -->\n", "<!-- /settings -->\n", config_print_markdown},
+    {MANUAL, ".\\\" settings\n", ".\\\" /settings\n", config_print_man},
+};
 
 static bool renewing(void)
 {
     return getenv("RENEW_SETTINGS_PAGES") != NULL;
 }
 
-static char *page(void (*print)(struct buf *))
+static char *printed(void (*print)(struct buf *))
 {
     struct buf out;
     buf_init(&out, 0);
@@ -34,7 +42,7 @@ static char *page(void (*print)(struct buf *))
     return buf_take(&out);
 }
 
-/* The text without what laying it out on the page did: line breaks with the margin or "# " behind them, and '\\'. */
+/* The text without what laying it out on the page did: line breaks with the margin or "# " behind them, '\\', and "\\&". */
 static char *flowed(const char *text)
 {
     struct buf out;
@@ -45,6 +53,8 @@ static char *flowed(const char *text)
             text += strspn(text + 1, "# ");
         } else if (*text != '\\') {
             buf_addn(&out, text, 1);
+        } else if (text[1] == '&') {
+            text++;
         }
     }
     return buf_take(&out);
@@ -77,7 +87,7 @@ static void assert_same(const char *name, const char *is, const char *should)
 
 START_TEST(the_example_is_the_table)
 {
-    cleanup(mem_free_ptr) char *should = page(config_print_example);
+    cleanup(mem_free_ptr) char *should = printed(config_print_example);
     if (renewing())
         write_whole("config.example.env", should);
     cleanup(mem_free_ptr) char *is = read_whole("config.example.env");
@@ -85,28 +95,30 @@ START_TEST(the_example_is_the_table)
 }
 END_TEST
 
-START_TEST(the_page_of_settings_holds_the_table)
+START_TEST(pages_hold_the_table)
 {
-    cleanup(mem_free_ptr) char *table = page(config_print_markdown);
-    cleanup(mem_free_ptr) char *whole = read_whole(PAGE);
-    char *start = strstr(whole, start_mark), *end = strstr(whole, end_mark);
-    ck_assert_msg(start != NULL && end != NULL && start < end, PAGE " has no lines %s and %s", start_mark, end_mark);
-    start += strlen(start_mark);
+    const struct page *p = &pages[_i];
+    cleanup(mem_free_ptr) char *table = printed(p->print);
+    cleanup(mem_free_ptr) char *whole = read_whole(p->name);
+    char *start = strstr(whole, p->start), *end = strstr(whole, p->end);
+    ck_assert_msg(start != NULL && end != NULL && start < end, "%s has no lines %s and %s", p->name, p->start, p->end);
+    start += strlen(p->start);
     if (renewing()) {
         cleanup(mem_free_ptr) char *fresh = mem_printf("%.*s%s%s", (int)(start - whole), whole, table, end);
-        write_whole(PAGE, fresh);
+        write_whole(p->name, fresh);
         return;
     }
     *end = '\0';
-    assert_same(PAGE " between its marks", start, table);
+    assert_same(p->name, start, table);
 }
 END_TEST
 
 START_TEST(each_page_tells_all_of_each_variable)
 {
-    void (*const prints[])(struct buf *) = {config_print_help, config_print_example, config_print_markdown};
+    void (*const prints[])(struct buf *) = {config_print_help, config_print_example, config_print_markdown,
+                                            config_print_man};
     for (size_t i = 0; i < array_len(prints); i++) {
-        cleanup(mem_free_ptr) char *laid_out = page(prints[i]), *text = flowed(laid_out);
+        cleanup(mem_free_ptr) char *laid_out = printed(prints[i]), *text = flowed(laid_out);
         for (int id = 0; id < CONFIG_FIELD_COUNT; id++) {
             const struct config_field *f = config_field((enum config_field_id)id);
             ck_assert_msg(strstr(text, f->name) != NULL, "page %zu: no %s", i, f->name);
@@ -132,7 +144,7 @@ START_TEST(help_tells_how_to_start)
                                         "SIGTERM",
                                         "SIGHUP",
                                         "78"};
-    cleanup(mem_free_ptr) char *text = page(config_print_help);
+    cleanup(mem_free_ptr) char *text = printed(config_print_help);
     for (size_t i = 0; i < array_len(words); i++)
         ck_assert_msg(strstr(text, words[i]) != NULL, "no %s", words[i]);
 }
@@ -142,7 +154,7 @@ START_TEST(no_line_is_too_wide)
 {
     void (*const prints[])(struct buf *) = {config_print_help, config_print_example};
     for (size_t i = 0; i < array_len(prints); i++) {
-        cleanup(mem_free_ptr) char *text = page(prints[i]);
+        cleanup(mem_free_ptr) char *text = printed(prints[i]);
         for (const char *p = text; *p != '\0'; p += strcspn(p, "\n") + 1) {
             size_t len = strcspn(p, "\n");
             ck_assert_msg(len <= 116, "%zu columns: %.*s", len, (int)len, p);
@@ -190,7 +202,7 @@ END_TEST
 /* Uncommenting any line of the example is fine (those of files apart, which are not there). */
 START_TEST(each_line_of_the_example_works)
 {
-    cleanup(mem_free_ptr) char *text = page(config_print_example);
+    cleanup(mem_free_ptr) char *text = printed(config_print_example);
     size_t count = 0;
     char *rest = text;
     for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
@@ -245,7 +257,7 @@ static Suite *suite(void)
     Suite *s = suite_create("settings_pages");
     TCase *t = tcase_create("settings_pages");
     tcase_add_test(t, the_example_is_the_table);
-    tcase_add_test(t, the_page_of_settings_holds_the_table);
+    tcase_add_loop_test(t, pages_hold_the_table, 0, array_len(pages));
     tcase_add_test(t, each_page_tells_all_of_each_variable);
     tcase_add_test(t, help_tells_how_to_start);
     tcase_add_test(t, no_line_is_too_wide);
