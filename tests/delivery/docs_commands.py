@@ -43,15 +43,15 @@ def commands_of(line: str) -> list[list[str]]:
     lexer.whitespace_split = True
     lexer.commenters = "#"
     command: list[str] = []
-    words = list(lexer)
-    for i, word in enumerate([*words, ";"]):
+    to_a_file = False
+    for word in [*lexer, ";"]:
         if word in ("|", "||", "&&", ";", "&"):
             if command:
                 found.append(command)
             command = []
-        elif word in (">", ">>", "<"):
-            words[i + 1] = ""  # the file's name
-        elif word and not (re.fullmatch(r"\w+=.*", word) and not command):
+        elif to_a_file or word in (">", ">>", "<"):
+            to_a_file = not to_a_file
+        elif command or not re.fullmatch(r"\w+=.*", word):
             command.append(word)
     return found
 
@@ -164,7 +164,7 @@ def check(words: list[str], helm: pathlib.Path | None = None) -> None:
     if words[0] == "helm":
         if helm is None:
             raise Wrong("helm is not here")
-        import tests.delivery.docs_helm as docs_helm
+        from . import docs_helm  # which needs this module
         docs_helm.check_command(words, helm)
     elif words[0] in PROGRAMS:
         PROGRAMS[words[0]](words)

@@ -14,8 +14,8 @@ from .docs_blocks import ROOT
 from .docs_commands import Wrong, check_flags, said_by
 
 OUR_CHART = "charts/haproxy-k8s-sync"
-# Chart -> its repository, and the values of it that the pages set. Looked up in ingress-nginx 4.15.1, traefik 41.3.0 and contour 0.7.0,
-# with which helm rendered these very files by hand; there is no network here to get them by.
+# Chart -> its repository, and the values of it that the pages set: there is no network here to get the charts by. Looked up in
+# ingress-nginx 4.15.1, traefik 41.3.0 and contour 0.7.0; the first two were rendered by hand with these very files.
 OTHERS = {
     "ingress-nginx": ("https://kubernetes.github.io/ingress-nginx", {
         "controller.service.type", "controller.service.externalTrafficPolicy", "controller.service.nodePorts.http",

@@ -121,8 +121,8 @@ def haproxies() -> list[str]:
     return found
 
 
-def check_example(path: pathlib.Path, tools: Tools) -> None:
-    name = str(path.relative_to(DOCS / "examples"))
+def check_example(path: pathlib.Path, tools: Tools, base: pathlib.Path = DOCS / "examples") -> None:
+    name = str(path.relative_to(base))
     text = path.read_text()
     if name.endswith(".cfg"):
         for binary in haproxies():
