@@ -12,6 +12,7 @@
 #include "serve/server.h"
 #include "sync/certificates.h"
 #include "sync/clients.h"
+#include "sync/events.h"
 #include "sync/journal.h"
 #include "sync/leadership.h"
 #include "sync/mappings.h"
@@ -37,6 +38,7 @@ struct controller {
     const struct log *log;
     struct telemetry telemetry;
     struct journal *journal;
+    struct events *events; /* NULL: nobody wants them */
     struct status *status; /* NULL: there is no status page */
     struct server *server;
     struct notify *notify; /* NULL: no supervisor wants to know */
@@ -347,6 +349,18 @@ static void make_sources(struct controller *c)
     c->sources = sources_new(c->base, c->clients.kube, &options, on_change, c);
 }
 
+static void make_events(struct controller *c)
+{
+    const struct events_options options = {.client = c->clients.kube,
+                                           .journal = c->journal,
+                                           .mappings = &c->mappings,
+                                           .sources = c->sources,
+                                           .written = c->telemetry.events,
+                                           .log = c->log};
+    if (c->config->emit_events && !c->config->dry_run)
+        c->events = events_new(c->base, &options);
+}
+
 static void make_wishers(struct controller *c)
 {
     mappings_init(&c->mappings, c->config);
@@ -416,6 +430,7 @@ struct controller *controller_new(struct event_base *base, struct config *config
         return NULL;
     }
     make_sources(c);
+    make_events(c);
     make_leadership(c, access);
     if (config->status_page)
         make_status(c, version);
@@ -432,6 +447,7 @@ void controller_free(struct controller *c)
         return;
     status_free(c->status);
     server_free(c->server);
+    events_free(c->events);
     sources_free(c->sources);
     targets_free(c->targets);
     leadership_free(c->leadership);

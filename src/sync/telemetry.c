@@ -82,6 +82,8 @@ void telemetry_init(struct telemetry *t, const char *version)
         "Time until a TLS certificate expires: of a CA's file the one that does first, our client certificate, and the "
         "server's as seen last.",
         "peer,certificate");
+    t->events = metrics_register(m, METRIC_COUNTER, "events_total",
+                                 "Kubernetes Events on the Services, by what became of them.", "result");
     t->build_info =
         metrics_register(m, METRIC_GAUGE, "build_info", "Always 1; the version is in the label.", "version");
     t->dry_run =

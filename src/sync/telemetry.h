@@ -34,6 +34,7 @@ struct telemetry {
     struct metric *objects;            /* resource */
     struct metric *watch_age;          /* resource */
     struct metric *leader;             /* 1: this replica acts */
+    struct metric *events;             /* result; Kubernetes Events */
     struct metric *certificate_expiry; /* peer, certificate; seconds left */
     struct metric *build_info;         /* version */
 };

@@ -1,0 +1,250 @@
+/* src/kube/event_writer: which request it makes, and what each answer means. The client below it is this file's; over real HTTP it
+ * is seen by tests/functional/test_events.py. */
+#include "kube/event_writer.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "kube/client.h"
+#include "net/http.h"
+
+static struct {
+    char method[8], path[128], content_type[64];
+    char *body;
+    uint64_t timeout_ms;
+    const struct http_callbacks *callbacks;
+    void *arg;
+    unsigned sent, cancelled, refused;
+    bool no_credentials;
+    int64_t retry_after_ms;
+} api;
+
+static struct {
+    unsigned calls;
+    enum event_outcome outcome;
+    int64_t retry_after_ms;
+    char message[ERROR_MESSAGE_BYTES];
+} done;
+
+#define REQUEST ((struct http_request *)&api)
+
+struct http_request *kube_client_start(struct kube_client *c, struct http_request_options *o,
+                                       const struct http_callbacks *callbacks, void *arg, struct error *err)
+{
+    (void)c;
+    if (api.no_credentials) {
+        error_set(err, ERROR_RETRY, "waiting for the credential plugin");
+        return NULL;
+    }
+    snprintf(api.method, sizeof(api.method), "%s", o->method);
+    snprintf(api.path, sizeof(api.path), "%s", o->path);
+    snprintf(api.content_type, sizeof(api.content_type), "%s", o->content_type);
+    free(api.body);
+    api.body = mem_strndup(o->body, o->body_len);
+    api.timeout_ms = o->total_timeout_ms;
+    api.callbacks = callbacks;
+    api.arg = arg;
+    api.sent++;
+    return REQUEST;
+}
+
+void kube_client_credentials_refused(struct kube_client *c)
+{
+    (void)c;
+    api.refused++;
+}
+
+const char *kube_client_server(const struct kube_client *c)
+{
+    (void)c;
+    return "https://api";
+}
+
+void http_cancel(struct http_request *q)
+{
+    api.cancelled += q != NULL;
+}
+
+int64_t http_response_retry_after_ms(const struct http_response *r)
+{
+    (void)r;
+    return api.retry_after_ms;
+}
+
+static void on_done(void *arg, enum event_outcome outcome, int64_t retry_after_ms, const struct error *err)
+{
+    (void)arg;
+    done.calls++;
+    done.outcome = outcome;
+    done.retry_after_ms = retry_after_ms;
+    snprintf(done.message, sizeof(done.message), "%s", err != NULL ? err->message : "");
+}
+
+static const struct event_object object = {
+    .namespace = "ing", .name = "web.1", .service = "web", .reason = "Synced", .message = "m", .host = "h", .count = 1};
+static struct event_writer *w;
+
+static void setup(void)
+{
+    memset(&api, 0, sizeof(api));
+    memset(&done, 0, sizeof(done));
+    api.retry_after_ms = -1;
+    w = event_writer_new(NULL, on_done, NULL);
+}
+
+static void teardown(void)
+{
+    event_writer_free(w);
+    free(api.body);
+}
+
+static void send_it(bool again)
+{
+    struct error err = {0};
+    ck_assert_msg(event_writer_send(w, &object, again, &err) == 0, "%s", err.message);
+}
+
+static void answer(int status, const char *body)
+{
+    cleanup(buf_fini) struct buf b;
+    buf_init(&b, 0);
+    buf_add(&b, body);
+    const struct http_response r = {.status = status, .body = &b};
+    api.callbacks->on_done(api.arg, &r, NULL);
+}
+
+START_TEST(a_new_one_is_posted)
+{
+    cleanup(mem_free_ptr) char *json = event_encode_new(&object);
+    send_it(false);
+    ck_assert_str_eq(api.method, "POST");
+    ck_assert_str_eq(api.path, "/api/v1/namespaces/ing/events");
+    ck_assert_str_eq(api.content_type, "application/json");
+    ck_assert_str_eq(api.body, json);
+    ck_assert_uint_gt(api.timeout_ms, 0);
+    answer(201, "{}");
+    ck_assert_int_eq(done.outcome, EVENT_WRITTEN);
+    ck_assert_uint_eq(done.calls, 1);
+}
+END_TEST
+
+START_TEST(one_that_is_there_is_patched)
+{
+    cleanup(mem_free_ptr) char *json = event_encode_again(&object);
+    send_it(true);
+    ck_assert_str_eq(api.method, "PATCH");
+    ck_assert_str_eq(api.path, "/api/v1/namespaces/ing/events/web.1");
+    ck_assert_str_eq(api.content_type, "application/merge-patch+json");
+    ck_assert_str_eq(api.body, json);
+    answer(200, "{}");
+    ck_assert_int_eq(done.outcome, EVENT_WRITTEN);
+}
+END_TEST
+
+static const struct {
+    int status;
+    enum event_outcome anew, again;
+} answers[] = {
+    {200, EVENT_WRITTEN, EVENT_WRITTEN}, {201, EVENT_WRITTEN, EVENT_WRITTEN}, {202, EVENT_WRITTEN, EVENT_WRITTEN},
+    {301, EVENT_REFUSED, EVENT_REFUSED}, {400, EVENT_REFUSED, EVENT_REFUSED}, {401, EVENT_LATER, EVENT_LATER},
+    {403, EVENT_DENIED, EVENT_DENIED},   {404, EVENT_REFUSED, EVENT_GONE},    {405, EVENT_REFUSED, EVENT_REFUSED},
+    {408, EVENT_LATER, EVENT_LATER},     {409, EVENT_EXISTS, EVENT_LATER},    {410, EVENT_REFUSED, EVENT_GONE},
+    {413, EVENT_REFUSED, EVENT_REFUSED}, {415, EVENT_REFUSED, EVENT_REFUSED}, {422, EVENT_REFUSED, EVENT_REFUSED},
+    {429, EVENT_LATER, EVENT_LATER},     {500, EVENT_LATER, EVENT_LATER},     {502, EVENT_LATER, EVENT_LATER},
+    {503, EVENT_LATER, EVENT_LATER},     {504, EVENT_LATER, EVENT_LATER},
+};
+
+START_TEST(what_each_answer_means)
+{
+    for (int again = 0; again < 2; again++) {
+        send_it(again);
+        answer(answers[_i].status, "{\"kind\":\"Status\",\"message\":\"so it is\"}");
+        ck_assert_int_eq(done.outcome, again ? answers[_i].again : answers[_i].anew);
+        ck_assert_int_eq((int)done.retry_after_ms, -1);
+        ck_assert_uint_eq(api.refused, answers[_i].status == 401 ? (unsigned)again + 1 : 0);
+        if (done.outcome != EVENT_WRITTEN) {
+            char what[128];
+            snprintf(what, sizeof(what), "%s https://api/api/v1/namespaces/ing/events%s: HTTP %d: so it is",
+                     again ? "PATCH" : "POST", again ? "/web.1" : "", answers[_i].status);
+            ck_assert_str_eq(done.message, what);
+        }
+    }
+}
+END_TEST
+
+START_TEST(when_the_api_wants_it_again)
+{
+    api.retry_after_ms = 7000;
+    send_it(false);
+    answer(429, "");
+    ck_assert_int_eq((int)done.retry_after_ms, 7000);
+    api.retry_after_ms = -1;
+    send_it(false);
+    answer(429, "{\"kind\":\"Status\",\"details\":{\"retryAfterSeconds\":9}}");
+    ck_assert_int_eq((int)done.retry_after_ms, 9000);
+    send_it(false);
+    answer(500, "<html>no JSON</html>");
+    ck_assert_int_eq(done.outcome, EVENT_LATER);
+    ck_assert_int_eq((int)done.retry_after_ms, -1);
+}
+END_TEST
+
+START_TEST(no_answer)
+{
+    struct error err = {0};
+    error_set(&err, ERROR_RETRY, "timeout");
+    send_it(false);
+    api.callbacks->on_done(api.arg, NULL, &err);
+    ck_assert_int_eq(done.outcome, EVENT_LATER);
+    ck_assert_str_eq(done.message, "timeout");
+}
+END_TEST
+
+START_TEST(no_credentials_yet)
+{
+    struct error err = {0};
+    api.no_credentials = true;
+    ck_assert_int_eq(event_writer_send(w, &object, false, &err), -1);
+    ck_assert_str_eq(err.message, "waiting for the credential plugin");
+    ck_assert_uint_eq(done.calls, 0);
+    api.no_credentials = false;
+    send_it(false);
+    answer(201, "{}");
+    ck_assert_int_eq(done.outcome, EVENT_WRITTEN);
+}
+END_TEST
+
+START_TEST(the_end_takes_what_is_under_way_along)
+{
+    send_it(false);
+    event_writer_free(w);
+    w = NULL;
+    ck_assert_uint_eq(api.cancelled, 1);
+    ck_assert_uint_eq(done.calls, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("kube/event_writer");
+    TCase *t = tcase_create("writer");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, a_new_one_is_posted);
+    tcase_add_test(t, one_that_is_there_is_patched);
+    tcase_add_loop_test(t, what_each_answer_means, 0, (int)array_len(answers));
+    tcase_add_test(t, when_the_api_wants_it_again);
+    tcase_add_test(t, no_answer);
+    tcase_add_test(t, no_credentials_yet);
+    tcase_add_test(t, the_end_takes_what_is_under_way_along);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? 0 : 1;
+}
