@@ -196,6 +196,23 @@ def test_secrets_are_files_that_can_be_rotated(rendered: cases.Renderings, name:
     assert len(files) == sum(v.startswith("/etc/haproxy-k8s-sync/") for v in pod.settings(found).values())
 
 
+@pytest.mark.parametrize(("name", "keys"), [
+    ("existing-secret", {"credentials/username": "user", "credentials/password": "pass.word"}),
+    ("existing-token", {"credentials/token": "bearer"}),
+    ("existing-credentials-file", {"credentials/by-url": "credentials"}),
+    ("tls-ca", {"tls/ca.crt": "bundle.pem", "credentials/username": None, "credentials/password": None}),
+    ("tls-apart", {"tls/ca.crt": "ca.crt", "tls/tls.crt": "tls.crt", "tls/tls.key": "tls.key", "credentials/username": "username",
+                   "credentials/password": "password"}),
+    ("other-cluster", {"kubeconfig/kubeconfig": "kubeconfig", "credentials/username": "username", "credentials/password": "password"}),
+])
+def test_the_keys_are_those_of_the_values(rendered: cases.Renderings, name: str, keys: dict[str, str | None]) -> None:
+    files = pod.mounted(rendered[name], lambda path, key: f"key {key}")
+    assert {f"/etc/haproxy-k8s-sync/{path}" for path in keys} == files.keys()
+    for path, key in keys.items():
+        # None: from the Secret of the release.
+        assert (files[f"/etc/haproxy-k8s-sync/{path}"] == f"key {key}") == (key is not None)
+
+
 # --- restarts
 
 
@@ -238,6 +255,14 @@ def test_the_container_may_do_nothing_by_default(rendered: cases.Renderings) -> 
     assert spec["enableServiceLinks"] is False and pod.settings(found)["SECCOMP"] == "true"
 
 
+def test_probes_are_those_of_the_go_controllers_users(rendered: cases.Renderings) -> None:
+    there = pod.container(rendered["go-controller"])
+    assert {name: probe for name, probe in there.items() if name.endswith("Probe")} == {
+        "livenessProbe": {"httpGet": {"path": "/healthz", "port": "http"}, "initialDelaySeconds": 10, "periodSeconds": 20},
+        "readinessProbe": {"httpGet": {"path": "/readyz", "port": "http"}, "initialDelaySeconds": 5, "periodSeconds": 10}}
+    assert not [name for name in pod.container(rendered["go-controller-quoted"]) if name.endswith("Probe")]
+
+
 def test_probes_and_port_follow_the_address_that_is_listened_on(rendered: cases.Renderings) -> None:
     found = rendered["host-network"]
     there = pod.container(found)
@@ -250,8 +275,8 @@ def test_probes_and_port_follow_the_address_that_is_listened_on(rendered: cases.
 
 
 @pytest.mark.parametrize(("given", "told"), [
-    ("http://haproxy", "http://haproxy:80"), ("https://haproxy/", "https://haproxy:443"), ("https://haproxy:5556/v3/", "https://haproxy:5556"),
-    ("https://haproxy/lb/v3", "https://haproxy:443/lb"), ("http://[2001:db8::7]", "http://[2001:db8::7]:80"),
+    ("http://haproxy", "http://haproxy:80"), ("https://haproxy/", "https://haproxy:443"),
+    ("https://haproxy:5556/v3/", "https://haproxy:5556"), ("https://haproxy/lb/v3", "https://haproxy:443/lb"), ("http://[2001:db8::7]", "http://[2001:db8::7]:80"),
     ("unix:/run/v3", "unix:/run/v3"), (["http://a", "http://b:1"], "http://a:80,http://b:1"),
     ("http://a:1, http://b:2", "http://a:1,http://b:2"), ("http://[2001:db8::7]:5555", "http://[2001:db8::7]:5555"),
 ], ids=str)

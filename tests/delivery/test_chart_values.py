@@ -16,8 +16,8 @@ from .chart import cases, helm as chart, pod, readme
 from .once import version
 
 # Kubernetes' own objects and the user's own names: anything goes.
-FREE = {"global", "commonLabels", "strategy", "deploymentAnnotations", "podAnnotations", "podLabels", "podSecurityContext", "securityContext",
-        "resources", "nodeSelector", "affinity", "dnsConfig", "serviceAccount.annotations"}
+FREE = {"global", "commonLabels", "strategy", "deploymentAnnotations", "podAnnotations", "podLabels", "podSecurityContext",
+        "securityContext", "resources", "nodeSelector", "affinity", "dnsConfig", "serviceAccount.annotations"}
 # Those of others have tests of their own.
 ELSEWHERE = ("service", "metrics", "serviceMonitor", "prometheusRule", "grafanaDashboard", "networkPolicy")
 
@@ -234,14 +234,26 @@ def test_every_setting_reaches_the_daemon(rendered: cases.Renderings) -> None:
     assert {s.removesuffix("_FILE") if s in files else s for s in reached} == of_the_daemon().keys()
 
 
+def test_each_value_arrives_as_the_setting_of_its_name(rendered: cases.Renderings) -> None:
+    given = yaml.safe_load(cases.values("settings").read_text())
+    there = pod.settings(rendered["settings"])
+    arrived = {s for s in of_the_daemon().keys() - BY_OTHER_VALUES if readme.at(given, value_of(s)) is not None}
+    assert len(arrived) > 30
+    for setting in arrived:
+        assert there[setting] == as_text(readme.at(given, value_of(setting))), setting
+
+
+def as_text(value: Any) -> str:
+    return ",".join(value) if isinstance(value, list) else str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def test_the_defaults_are_the_daemons_own() -> None:
     given = readme.defaults()
     different = {}
     for setting, default in of_the_daemon().items():
         if setting in BY_OTHER_VALUES or default is None:
             continue
-        value = readme.at(given, value_of(setting))
-        text = ",".join(value) if isinstance(value, list) else str(value).lower() if isinstance(value, bool) else str(value)
+        text = as_text(readme.at(given, value_of(setting)))
         if text != default and not (setting in ("INGRESS_NAMESPACE", "INGRESS_SERVICE_NAME") and text == ""):
             different[setting] = (text, default)
     # In a container nothing speaks against it.
