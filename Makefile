@@ -58,7 +58,7 @@ FUZZ := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 # One short line for each command; V=1 shows them whole, -s nothing.
 SAY = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $(1) $@;)
 
-.PHONY: all help chaos deps deps-test deps-check demo test unit replay pytest e2e delivery check check-layers bench install uninstall clean
+.PHONY: all help chaos deps deps-test deps-check demo test unit replay pytest e2e delivery check check-layers bench clean
 .SECONDARY:
 
 all: deps
@@ -166,15 +166,6 @@ check:
 check-layers:
 	@scripts/check-layers
 
-install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/haproxy-k8s-sync
-	install -m 755 -s $B/haproxy-k8s-sync $(DESTDIR)$(PREFIX)/bin/
-	install -m 644 README.md CHANGELOG.md LICENSE config.example.env $(DESTDIR)$(PREFIX)/share/doc/haproxy-k8s-sync/
-
-uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/haproxy-k8s-sync
-	rm -rf $(DESTDIR)$(PREFIX)/share/doc/haproxy-k8s-sync
-
 clean:
 	rm -rf $B
 
@@ -183,4 +174,5 @@ $(foreach kind,obj san fuzz/obj mutants/obj valgrind/obj coverage/obj,$B/$(kind)
 
 -include $(OBJ:.o=.d) $(SAN_OBJ:.o=.d) $(patsubst %.c,$B/san/%.d,$(MAIN) $(wildcard tests/*/*.c)) $B/obj/tests/bench/mapping.d
 include tests/variants.mk
+include scripts/install.mk
 include scripts/packaging.mk

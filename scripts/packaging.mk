@@ -4,8 +4,9 @@
 # make image         $B/haproxy-k8s-sync-VERSION-ARCH.oci.tar, of the libraries of this machine's Debian; without a container engine
 # make sbom          $B/haproxy-k8s-sync-VERSION-ARCH.spdx.json: what is in that image
 # make dist          $B/haproxy-k8s-sync-VERSION.tar.gz and SHA256SUMS, of the last commit
+# make deb           $B/haproxy-k8s-sync_VERSION_ARCH.deb, and its -dbgsym: for the Debian, and the kind of machine, that it is made on
 # SUITE=trixie: the first three of that Debian instead, in a chroot of its own (root only)
-.PHONY: rootfs image sbom dist
+.PHONY: rootfs image sbom dist deb
 
 ARCH = $(call once,ARCH,dpkg --print-architecture)
 ROOTFS := $B/rootfs$(if $(SUITE),-$(SUITE))
@@ -31,3 +32,8 @@ sbom: rootfs
 
 dist:
 	@scripts/dist $(VERSION) $B
+
+deb:
+	@scripts/deps build deb
+	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync
+	@scripts/deb $(VERSION) $B

@@ -1,0 +1,33 @@
+# Completion of haproxy-k8s-sync(8) for bash.
+
+_haproxy_k8s_sync() {
+    local current=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]} words
+    COMPREPLY=()
+    # bash takes "--color=al" for three words.
+    if [ "$current" = = ]; then
+        current=''
+    elif [ "$option" = = ]; then
+        option=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
+    if [ "$COMP_CWORD" = 1 ]; then
+        words='plan explain doctor check-config --help --version'
+    else
+        case $option in
+        -o | --output) words='text json' ;;
+        --color | --colour) words='auto always never' ;;
+        --timeout) words='10s 30s 1m 5m' ;;
+        *)
+            case ${COMP_WORDS[1]} in
+            plan | doctor) words='--output= --color= --timeout= --help' ;;
+            explain) words='--color= --timeout= --help' ;;
+            *) words='' ;;
+            esac
+            ;;
+        esac
+    fi
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+    # A value follows at once.
+    [[ ${#COMPREPLY[@]} != 1 || ${COMPREPLY[0]} != *= ]] || compopt -o nospace 2>/dev/null
+}
+
+complete -F _haproxy_k8s_sync haproxy-k8s-sync haproxy-k8s-sync-as-service
