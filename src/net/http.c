@@ -200,6 +200,7 @@ void http_request_finished(struct http_request *q, CURLcode code)
     struct error err = {0};
     fill_response(q, &r);
     r.progress = progress_of(q, code);
+    q->ended = code;
     if (code != CURLE_OK)
         explain(q, code, &err);
     curl_multi_remove_handle(q->http->multi, q->easy);

@@ -1,4 +1,5 @@
 /* How far a request's connection got, as libcurl tells it. */
+#include <openssl/x509.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,6 +22,35 @@ static void fill_peer(CURL *easy, struct http_connection *c)
     snprintf(c->peer, sizeof(c->peer), strchr(ip, ':') != NULL ? "[%s]:%ld" : "%s:%ld", ip, port);
 }
 
+static enum http_reached reached_of(const struct http_response *r, bool secure)
+{
+    CURL *easy = r->request->easy;
+    switch (r->request->ended) {
+    case CURLE_OK: /* by a kept connection, perhaps: that took no time */
+        return HTTP_REACHED_TLS;
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+        return HTTP_REACHED_NOTHING;
+    case CURLE_COULDNT_CONNECT:
+        return HTTP_REACHED_NAME;
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CIPHER:
+    case CURLE_SSL_ISSUER_ERROR:
+        return HTTP_REACHED_PEER;
+    default:
+        break;
+    }
+    /* A deadline, or a connection that was lost: as far as there are times. */
+    if (time_us(easy, secure ? CURLINFO_APPCONNECT_TIME_T : CURLINFO_CONNECT_TIME_T) > 0)
+        return HTTP_REACHED_TLS;
+    if (time_us(easy, CURLINFO_CONNECT_TIME_T) > 0)
+        return HTTP_REACHED_PEER;
+    return time_us(easy, CURLINFO_NAMELOOKUP_TIME_T) > 0 ? HTTP_REACHED_NAME : HTTP_REACHED_NOTHING;
+}
+
 struct http_connection http_response_connection(const struct http_response *r)
 {
     struct http_connection c = {.reached = HTTP_REACHED_NOTHING};
@@ -29,17 +59,13 @@ struct http_connection http_response_connection(const struct http_response *r)
     CURL *easy = r->request->easy;
     bool secure = str_has_prefix(r->request->url, "https:");
     long os_error = 0;
-    curl_off_t named = time_us(easy, CURLINFO_NAMELOOKUP_TIME_T), connected = time_us(easy, CURLINFO_CONNECT_TIME_T),
-               secured = time_us(easy, CURLINFO_APPCONNECT_TIME_T);
-    bool answered = r->progress == HTTP_ANSWERED; /* by a kept connection, perhaps: that took no time */
-    c.reached = answered || (secure ? secured : connected) > 0 ? HTTP_REACHED_TLS
-                : connected > 0                                ? HTTP_REACHED_PEER
-                : named > 0                                    ? HTTP_REACHED_NAME
-                                                               : HTTP_REACHED_NOTHING;
+    curl_off_t connected = time_us(easy, CURLINFO_CONNECT_TIME_T), secured = time_us(easy, CURLINFO_APPCONNECT_TIME_T);
+    c.reached = reached_of(r, secure);
     c.took_us = (uint64_t)(secured > connected ? secured : connected);
     fill_peer(easy, &c);
     (void)curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &os_error);
     c.os_error = (int)os_error;
-    (void)curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &c.verify);
+    if (curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &c.verify) != CURLE_OK || c.verify == X509_V_ERR_UNSPECIFIED)
+        c.verify = 0; /* libcurl's value before it has asked */
     return c;
 }

@@ -135,13 +135,13 @@ static char *words_of(const enum proxy_reply *of)
 {
     static const char *const languages[] = {[PROXY_TALK_HTTP] = "HTTP", [PROXY_TALK_TLS] = "TLS"};
     static const char *const words[] = {
-        [PROXY_REPLY_UNREACHED] = "was not reached",      [PROXY_REPLY_SILENT] = "said nothing",
-        [PROXY_REPLY_CLOSED] = "closed the connection",   [PROXY_REPLY_ODD] = "answered with neither HTTP nor TLS",
-        [PROXY_REPLY_REFUSED] = "answered with an error",
+        [PROXY_REPLY_UNREACHED] = "is not reached",     [PROXY_REPLY_SILENT] = "says nothing",
+        [PROXY_REPLY_CLOSED] = "closes the connection", [PROXY_REPLY_ODD] = "answers neither HTTP nor TLS",
+        [PROXY_REPLY_REFUSED] = "answers an error",
     };
     enum proxy_reply best = best_of(of);
     if (best == PROXY_REPLY_SPOKE)
-        return mem_printf("answered %s", languages[of[PROXY_TALK_TLS] == best ? PROXY_TALK_TLS : PROXY_TALK_HTTP]);
+        return mem_printf("answers %s", languages[of[PROXY_TALK_TLS] == best ? PROXY_TALK_TLS : PROXY_TALK_HTTP]);
     return mem_strdup(words[best]);
 }
 
@@ -149,6 +149,6 @@ char *proxy_talk_seen(const struct proxy_replies *r)
 {
     cleanup(mem_free_ptr) char *plain = words_of(r->plain), *headed = words_of(r->headed);
     if (strcmp(plain, headed) == 0)
-        return mem_printf("it %s with a PROXY header and without", plain);
-    return mem_printf("it %s with a PROXY header, and %s without", headed, plain);
+        return mem_printf("with a PROXY header and without it %s", plain);
+    return mem_printf("without a PROXY header it %s, with one it %s", plain, headed);
 }

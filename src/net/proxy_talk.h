@@ -54,7 +54,7 @@ enum proxy_verdict {
 enum proxy_verdict proxy_talk_judge(const struct proxy_replies *r);
 /* Which of the two the port speaks, as far as it answered properly; PROXY_TALKS: not known. */
 enum proxy_talk proxy_talk_language(const struct proxy_replies *r);
-/* "it answered HTTP with a header and closed the connection without": what was seen. Allocates. */
+/* "without a PROXY header it answers HTTP, with one it closes the connection": what was seen. Allocates. */
 char *proxy_talk_seen(const struct proxy_replies *r) must_check;
 
 #endif

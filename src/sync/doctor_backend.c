@@ -66,24 +66,24 @@ static void report_lines(const struct inspect_backend *b, struct doctor_section 
     for (size_t i = 0; i < d->skip_count; i++)
         doctor_warn(s, id, label, "no server %s: %s", d->skips[i].name, d->skips[i].reason);
     if (d->skip_count == 0)
-        doctor_ok(s, id, label, "a write damages none");
+        doctor_ok(s, id, label, "none that a write would damage");
 }
 
 /* What `plan` would say, in short. */
 static void report_plan(const struct inspect_backend *b, struct doctor_section *s)
 {
-    static const char id[] = "backend.plan", label[] = "in step";
+    static const char id[] = "backend.plan", label[] = "plan";
     enum inspect_verdict v = inspect_verdict(b);
     cleanup(mem_free_ptr) char *why = inspect_why(b);
     struct inspect_ways ways = inspect_count_ways(b);
     switch (v) {
     case INSPECT_IN_STEP:
-        doctor_ok(s, id, label, "HAProxy has what Kubernetes says");
+        doctor_ok(s, id, label, "in step: HAProxy has what Kubernetes says");
         return;
     case INSPECT_CHANGES:
     case INSPECT_WITHHELD:
-        doctor_ok(s, id, label, "not yet: %zu changes without a reload, %zu by one%s; haproxy-k8s-sync plan shows them",
-                  ways.without, ways.reload, v == INSPECT_WITHHELD ? ", withheld" : "");
+        doctor_ok(s, id, label, "%zu to change without a reload, %zu by a reload%s; haproxy-k8s-sync plan shows them",
+                  ways.without, ways.reload, v == INSPECT_WITHHELD ? ", all withheld" : "");
         return;
     case INSPECT_RELOAD_AGAIN:
         doctor_warn(s, id, label, "the file is to be loaded again");
@@ -107,7 +107,7 @@ void doctor_backend_report(const struct doctor_haproxy_input *in, const struct i
     cleanup(mem_free_ptr) char *remark = in->seen->target_count > 1 ? mem_printf("at %s", in->of->url) : NULL;
     struct doctor_section *s = doctor_section(r, "backend", b->of->backend, remark);
     if (!report_exists(in, b, s)) {
-        doctor_skip(s, "backend.plan", "in step", "needs the backend");
+        doctor_skip(s, "backend.plan", "plan", "needs the backend");
         return;
     }
     report_mode(b, s);

@@ -57,10 +57,17 @@ static bool is_secure(const struct doctor_peer *p)
 
 /* ---- what is wrong ---- */
 
+/* Without the "GET URL: " in front: the section is about that URL. */
+static const char *bare(const struct error *error)
+{
+    const char *behind = str_has_prefix(error->message, "GET ") ? strstr(error->message, ": ") : NULL;
+    return behind != NULL ? behind + 2 : error->message;
+}
+
 static void fail_name(const struct doctor_peer *p, const struct error *error, struct doctor_section *s)
 {
     cleanup(mem_free_ptr) char *host = host_of(p->url);
-    struct doctor_check *c = doctor_fail(s, id_of(p, ID_NAME), "name", "%s has no address: %s", host, error->message);
+    struct doctor_check *c = doctor_fail(s, id_of(p, ID_NAME), "name", "%s: %s", host, bare(error));
     doctor_why(c, "%s",
                p->proxy != NULL ? p->proxy : "the name is wrong, or the DNS server of this place does not know it");
     doctor_fix(c, "see what this place makes of it, and correct the URL or the DNS", "getent ahosts %s", host);
@@ -86,7 +93,7 @@ static const char *why_no_connection(const struct doctor_peer *p, int os_error)
 static void fail_connection(const struct doctor_peer *p, const struct http_connection *got, const struct error *error,
                             struct doctor_section *s)
 {
-    struct doctor_check *c = doctor_fail(s, id_of(p, ID_CONNECTION), "connection", "%s", error->message);
+    struct doctor_check *c = doctor_fail(s, id_of(p, ID_CONNECTION), "connection", "%s", bare(error));
     doctor_why(c, "%s%s%s", why_no_connection(p, got->os_error), p->proxy != NULL ? "; " : "",
                p->proxy != NULL ? p->proxy : "");
     if (got->os_error == EACCES && p->unix_socket != NULL)
@@ -127,7 +134,7 @@ static void add_cure_of_tls(const struct doctor_peer *p, long verify, struct doc
 static void fail_tls(const struct doctor_peer *p, const struct http_connection *got, const struct error *error,
                      struct doctor_section *s)
 {
-    struct doctor_check *c = doctor_fail(s, id_of(p, ID_TLS), "TLS", "%s", error->message);
+    struct doctor_check *c = doctor_fail(s, id_of(p, ID_TLS), "TLS", "%s", bare(error));
     if (error->kind == ERROR_INVALID) {
         add_cure_of_tls(p, got->verify, c);
         return;
@@ -148,7 +155,7 @@ static void add_end(struct buf *text, const char *whose, int64_t end_s, int64_t 
     int64_t days = (end_s - now_s) / DAY_S;
     buf_printf(text, "%s%s %s %s", text->len > 0 ? ", " : "", whose, end_s > now_s ? "until" : "has ended on", day);
     if (end_s > now_s && days <= 90)
-        buf_printf(text, " (%" PRId64 " days)", days);
+        buf_printf(text, " (%" PRId64 " day%s)", days, days == 1 ? "" : "s");
 }
 
 static int64_t soonest(const struct doctor_peer *p)
@@ -180,14 +187,21 @@ static void report_certificates(const struct doctor_peer *p, struct doctor_secti
 
 /* ---- all of it ---- */
 
+static void ok_address(const struct doctor_peer *p, const struct http_connection *got, struct doctor_section *s)
+{
+    char took[32] = "";
+    if (got->took_us > 0)
+        snprintf(took, sizeof(took), ", %.1f ms", (double)got->took_us / 1000.0);
+    doctor_ok(s, id_of(p, ID_CONNECTION), "connection", "%s%s%s%s", got->peer[0] != '\0' ? got->peer : p->url, took,
+              p->proxy != NULL ? "; " : "", p->proxy != NULL ? p->proxy : "");
+}
+
 static void ok_connection(const struct doctor_peer *p, const struct http_connection *got, struct doctor_section *s)
 {
     if (p->unix_socket != NULL)
         doctor_ok(s, id_of(p, ID_CONNECTION), "connection", "unix socket %s", p->unix_socket);
     else
-        doctor_ok(s, id_of(p, ID_CONNECTION), "connection", "%s, %.1f ms%s%s",
-                  got->peer[0] != '\0' ? got->peer : p->url, (double)got->took_us / 1000.0,
-                  p->proxy != NULL ? "; " : "", p->proxy != NULL ? p->proxy : "");
+        ok_address(p, got, s);
 }
 
 bool doctor_connection_report(const struct doctor_peer *p, const struct http_connection *c, const struct error *error,

@@ -85,8 +85,8 @@ static void take(struct doctor_dataplane *d, const struct dataplane_answer *a)
         get->error = *a->error;
     else if (a->status != 200)
         error_set_http(&get->error, a->status, "HTTP %d%s%s", a->status, a->excerpt[0] != '\0' ? ": " : "", a->excerpt);
-    else if (read_answer(d, a, &get->error) != 0)
-        error_prefix(&get->error, "%s", dataplane_client_url(d->client));
+    else if (read_answer(d, a, &get->error) != 0 && a->excerpt[0] != '\0')
+        error_set(&get->error, ERROR_INVALID, "HTTP %d: %s", a->status, a->excerpt); /* a page: its words say more */
     if (d->step != DATAPLANE_V3 || a->response == NULL)
         return;
     d->connection = http_response_connection(a->response);

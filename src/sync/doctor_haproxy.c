@@ -85,7 +85,6 @@ static void refused(const struct doctor_haproxy_input *in, const struct doctor_g
     doctor_fix(c, "in dataplaneapi.yml, that userlist, then restart the API",
                "dataplaneapi:\n  userlist:\n    userlist: dataplaneapi");
     doctor_also(c);
-    doctor_also(c);
 }
 
 static void wrong_api(const struct doctor_dataplane *d, struct doctor_section *s)

@@ -76,7 +76,8 @@ static struct doctor_peer peer_of(const struct doctor_kubernetes *k, const struc
 
 /* ---- who we are ---- */
 
-static void refused(const char *words, const struct kube_access *access, struct doctor_section *s)
+static void refused(const char *words, const struct kube_access *access, const struct config *config,
+                    struct doctor_section *s)
 {
     struct doctor_check *c = doctor_fail(s, "kubernetes.credentials", "credentials", "refused: %s", words);
     doctor_why(c, "the API server does not know them, or not any more (%s)", access->source);
@@ -85,16 +86,16 @@ static void refused(const char *words, const struct kube_access *access, struct 
                    "cut -d. -f2 %s | base64 -d 2>/dev/null; date +%%s", access->token_path);
     doctor_fix(c, "make a token that lasts, for use outside of a pod",
                "kubectl -n %s create token haproxy-k8s-sync --duration=8760h",
-               access->namespace != NULL ? access->namespace : "ingress-nginx");
+               access->namespace != NULL ? access->namespace : config->mappings[0].namespace);
 }
 
 static void report_credentials(const struct doctor_kubernetes *k, const struct kube_access *access,
-                               struct doctor_section *s)
+                               const struct config *config, struct doctor_section *s)
 {
     static const char id[] = "kubernetes.credentials", label[] = "credentials";
     const struct doctor_reply *self = &k->self;
     if (k->reached.status == 401 || self->status == 401) {
-        refused((k->reached.status == 401 ? &k->reached : self)->error.message, access, s);
+        refused((k->reached.status == 401 ? &k->reached : self)->error.message, access, config, s);
     } else if (self->status == 404) {
         doctor_ok(s, id, label, "taken; by which name, only Kubernetes 1.28 and later tell");
     } else if (k->user != NULL && str_eq(k->user, "system:anonymous")) {
@@ -145,7 +146,7 @@ void doctor_kubernetes_report(const struct doctor_kubernetes *k, const struct ku
         return;
     }
     report_version(k, s);
-    report_credentials(k, access, s);
+    report_credentials(k, access, config, s);
     if (doctor_kubernetes_usable(k))
         doctor_rights_report(&k->rights, config, k->user, s);
     else

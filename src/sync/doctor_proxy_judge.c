@@ -73,9 +73,9 @@ static char *seen_text(const struct doctor_place *places, size_t count)
         char *what = proxy_talk_seen(&places[i].replies);
         cleanup(mem_free_ptr) char *place = place_text(&places[i]);
         if (str_eq(what, before))
-            buf_printf(&text, ", so did %s", places[i].name);
+            buf_printf(&text, " (%s: the same)", places[i].name);
         else
-            buf_printf(&text, "%s%s: %s", i > 0 ? "; " : "", place, what);
+            buf_printf(&text, "%s%s, %s", i > 0 ? "; " : "", place, what);
         free(before);
         before = what;
     }
@@ -85,8 +85,8 @@ static char *seen_text(const struct doctor_place *places, size_t count)
 static void add_ingress_fix(struct doctor_check *c, bool on)
 {
     doctor_fix(c,
-               on ? "or let the ingress controller expect it: ingress-nginx"
-                  : "or let the ingress controller not expect it: ingress-nginx",
+               on ? "let the ingress controller expect it; ingress-nginx"
+                  : "let the ingress controller not expect it; ingress-nginx",
                "kubectl -n ingress-nginx patch configmap ingress-nginx-controller --type=merge "
                "-p '{\"data\":{\"use-proxy-protocol\":\"%s\"}}'",
                on ? "true" : "false");
@@ -112,9 +112,11 @@ static void fail_unwanted(const char *seen, enum doctor_sends sends, struct doct
     doctor_why(c, "its header is taken for a broken request: %s", seen);
     if (sends == DOCTOR_SENDS_BY_SETTING)
         doctor_fix(c, "let HAProxy not send it", "HAPROXY_SEND_PROXY_V2=false");
-    doctor_advice(
-        c, "%stake send-proxy-v2 out of the backend's default-server line in haproxy.cfg: the setting leaves it there",
-        sends == DOCTOR_SENDS_BY_SETTING ? "then " : "");
+    doctor_advice(c,
+                  "take send-proxy-v2 out of the backend's default-server line in haproxy.cfg: the setting leaves it "
+                  "there");
+    if (sends == DOCTOR_SENDS_BY_SETTING)
+        doctor_also(c);
     add_ingress_fix(c, true);
 }
 

@@ -16,6 +16,12 @@
 
 /* ---- it runs ---- */
 
+static bool it_runs(const struct doctor_dataplane *d)
+{
+    const struct doctor_get *get = &d->gets[DATAPLANE_HAPROXY];
+    return get->asked && get->error.kind == ERROR_NONE && d->haproxy.problem == NULL;
+}
+
 static void report_process(const struct doctor_dataplane *d, struct doctor_section *s)
 {
     static const char id[] = "haproxy.running", label[] = "HAProxy";
@@ -30,11 +36,9 @@ static void report_process(const struct doctor_dataplane *d, struct doctor_secti
                   d->haproxy.socket != NULL ? ", reached by " : "", d->haproxy.socket != NULL ? d->haproxy.socket : "");
         return;
     }
-    struct doctor_check *c = doctor_warn(s, id, label, "the Data Plane API does not reach it: %s", problem);
-    doctor_why(
-        c, "HAProxy does not run, or the API looks for its socket elsewhere. Without it every change takes a reload, "
-           "and nobody sees what really runs");
-    doctor_fix(c, "is it running?", "systemctl status haproxy");
+    struct doctor_check *c = doctor_fail(s, id, label, "the Data Plane API does not reach it: %s", problem);
+    doctor_why(c, "HAProxy does not run, or the API looks for its socket elsewhere");
+    doctor_fix(c, "see whether it runs", "systemctl status haproxy");
     doctor_fix(c, "in haproxy.cfg, then restart HAProxy and the Data Plane API", SOCKET_LINES);
 }
 
@@ -51,16 +55,16 @@ static const struct runtime *runtime_of(const struct doctor_haproxy_input *in)
 
 static void report_runtime(const struct doctor_haproxy_input *in, struct doctor_section *s)
 {
-    static const char id[] = "haproxy.runtime", label[] = "without reload";
+    static const char id[] = "haproxy.runtime", label[] = "runtime";
     const struct runtime *runtime = in->target != NULL ? runtime_of(in) : NULL;
     const struct doctor_dataplane *d = in->asked;
     bool global_known = d->gets[DATAPLANE_GLOBAL].asked && d->gets[DATAPLANE_GLOBAL].error.kind == ERROR_NONE;
-    if (runtime == NULL) {
-        doctor_skip(s, id, label, "needs a backend that can be read");
+    if (!it_runs(d) || runtime == NULL) {
+        doctor_skip(s, id, label, "needs %s", it_runs(d) ? "a backend that can be read" : "HAProxy, see above");
         return;
     }
     if (runtime->readable && (!global_known || d->global.admin_socket || d->global.sockets == 0)) {
-        doctor_ok(s, id, label, "what it runs can be read; that it takes changes, the first one proves");
+        doctor_ok(s, id, label, "it can be read; that it takes changes without a reload, the first one proves");
         return;
     }
     struct doctor_check *c = runtime->readable
@@ -155,6 +159,10 @@ void doctor_master_worker_report(const struct doctor_haproxy_input *in, struct d
     enum master is = look_for_master(in);
     if (is == MASTER_YES) {
         doctor_ok(s, id, label, "a master reloads it by a new worker, and open connections live on in the old one");
+        return;
+    }
+    if (is == MASTER_UNKNOWN && !it_runs(in->asked)) {
+        doctor_skip(s, id, label, "needs HAProxy, see above");
         return;
     }
     struct doctor_check *c = is == MASTER_NO

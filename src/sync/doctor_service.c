@@ -51,11 +51,13 @@ static char *ports_text(const struct service *svc)
 static void report_absent(const struct inspect_mapping *m, struct doctor_section *s)
 {
     const struct mapping_rules *of = m->rules;
-    struct doctor_check *c = doctor_fail(s, "service.object", "object", "there is no Service %s in namespace %s",
-                                         of->service, of->namespace);
+    bool served = m->wish.state == DESIRED_OK; /* by endpoints that somebody else manages */
+    struct doctor_check *c = (served ? doctor_warn : doctor_fail)(
+        s, "service.object", "object", "there is no Service %s in namespace %s", of->service, of->namespace);
     doctor_fix(c, "see what its name is", "kubectl get services -A");
-    doctor_fix(c, "and say it in the settings (with INGRESS_SERVICES: there)",
+    doctor_fix(c, "say it in the settings (with INGRESS_SERVICES: there)",
                "INGRESS_NAMESPACE=%s\nINGRESS_SERVICE_NAME=%s", of->namespace, of->service);
+    doctor_also(c);
 }
 
 static void report_object(const struct inspect_mapping *m, struct doctor_section *s)
