@@ -8,6 +8,7 @@ import pytest
 
 from tests.harness import realparts
 
+from . import docs_files
 from .chart import cases
 from .once import once
 
@@ -23,3 +24,21 @@ def helm() -> pathlib.Path:
 @pytest.fixture(scope="session")
 def rendered(helm: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> cases.Renderings:
     return cases.Renderings(once(tmp_path_factory, "chart", lambda home: cases.render_all(helm, home)))
+
+
+@pytest.fixture(scope="session")
+def kubectl() -> pathlib.Path:
+    try:
+        return realparts.kubectl()
+    except realparts.Missing as e:
+        pytest.skip(f"kubectl: {e}")
+
+
+@pytest.fixture(scope="session")
+def own_settings(tmp_path_factory: pytest.TempPathFactory) -> docs_files.Settings:
+    return docs_files.Settings(tmp_path_factory.mktemp("settings"))
+
+
+@pytest.fixture
+def docs_tools(tmp_path: pathlib.Path, helm: pathlib.Path, kubectl: pathlib.Path, own_settings: docs_files.Settings) -> docs_files.Tools:
+    return docs_files.Tools(tmp_path, helm, kubectl, own_settings)

@@ -175,3 +175,10 @@ def unit_environment() -> dict[str, str]:
     """What our own unit sets before its env file, with the credentials where they are copied from."""
     unit = (ROOT / "deploy/systemd/haproxy-k8s-sync.service").read_text()
     return {name: value.replace("%d/secret_", "/etc/haproxy-k8s-sync/") for name, value in re.findall(r"^Environment=(\w+)=(.*)$", unit, re.M)}
+
+
+class Tools:
+    """What the rules for blocks and files need: a folder of their own, and programs that not every machine has."""
+
+    def __init__(self, directory: pathlib.Path, helm: pathlib.Path, kubectl: pathlib.Path, own: Settings):
+        self.directory, self.helm, self.kubectl, self.own = directory, helm, kubectl, own

@@ -19,6 +19,7 @@ from tests.harness.haproxy import haproxy_binary
 from . import docs_commands, docs_files, docs_helm
 from .docs_blocks import DOCS, ROOT, Block, anchors, blocks, pages, prose, shown
 from .docs_commands import Wrong
+from .docs_files import Settings, Tools
 from .docs_names import alerts, chart_value_exists, settings, sources, trouble_with_message, trouble_with_span
 from .promtool import promtool, refused
 from .queries import known_metrics, metric_names
@@ -28,29 +29,13 @@ EXAMPLES = sorted(path for path in (DOCS / "examples").rglob("*") if path.is_fil
 OTHER_PAGES = [ROOT / name for name in ("SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 
 
-@pytest.fixture(scope="session")
-def own(tmp_path_factory: pytest.TempPathFactory) -> docs_files.Settings:
-    program()
-    return docs_files.Settings(tmp_path_factory.mktemp("settings"))
-
-
-class Tools:
-    def __init__(self, directory: pathlib.Path, helm: pathlib.Path, own: docs_files.Settings):
-        self.directory, self.helm, self.own = directory, helm, own
-
-
-@pytest.fixture
-def tools(tmp_path: pathlib.Path, helm: pathlib.Path, own: docs_files.Settings) -> Tools:
-    return Tools(tmp_path, helm, own)
-
-
 # --- blocks
 
 def sh(block: Block, tools: Tools) -> None:
     docs_files.must("bash", "-n", "-c", block.text)
     for line in docs_commands.lines_of(block.text):
         for words in docs_commands.commands_of(line):
-            docs_commands.check(words, tools.helm)
+            docs_commands.check(words, tools.helm, tools.kubectl)
 
 
 def env(block: Block, tools: Tools) -> None:
@@ -101,13 +86,13 @@ RULES: dict[str, Callable[[Block, Tools], None]] = {
 
 
 @pytest.mark.parametrize("block", ALL, ids=str)
-def test_block(block: Block, tools: Tools) -> None:
+def test_block(block: Block, docs_tools: Tools) -> None:
     if "file" in block.attributes:
         # The file itself is a case of test_example.
         assert block.text == shown(block), f"{block} does not show {block.attributes['file']}: python3 -m tests.delivery.docs_blocks"
         return
     assert block.kind in RULES, f"{block}: no rule for a block of kind {block.kind!r}"
-    RULES[block.kind](block, tools)
+    RULES[block.kind](block, docs_tools)
 
 
 # --- files
@@ -150,8 +135,8 @@ def check_example(path: pathlib.Path, tools: Tools, base: pathlib.Path = DOCS / 
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: str(path.relative_to(DOCS / "examples")))
-def test_example(path: pathlib.Path, tools: Tools) -> None:
-    check_example(path, tools)
+def test_example(path: pathlib.Path, docs_tools: Tools) -> None:
+    check_example(path, docs_tools)
 
 
 def test_each_example_is_on_a_page() -> None:
@@ -215,13 +200,13 @@ def test_names_exist(page: pathlib.Path) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_values_of_settings_are_accepted(own: docs_files.Settings) -> None:
+def test_values_of_settings_are_accepted(own_settings: Settings) -> None:
     """`NAME=value` on a page is what check-config takes."""
     found = {span for page in pages() for _, line in prose(page) for span in re.findall(r"`([A-Z][A-Z0-9_]+=[^`\s]+)`", line)}
     given = {span for span in found if span.split("=")[0] in settings()}
     assert len(given) >= 8
     for span in sorted(given):
-        own.check(span + "\n", HAPROXY_DATAPLANE_USERNAME="u", HAPROXY_DATAPLANE_PASSWORD="p", **(
+        own_settings.check(span + "\n", HAPROXY_DATAPLANE_USERNAME="u", HAPROXY_DATAPLANE_PASSWORD="p", **(
             {"INGRESS_SERVICE_PORT": "https"} if not span.startswith("INGRESS_SERVICE") else {}))
 
 
@@ -238,6 +223,19 @@ def test_the_page_of_settings_has_a_value_in_the_chart() -> None:
     """As helm.md says: `HAPROXY_BACKEND_NAME` is `env.haproxy.backendName`."""
     for name, value in (("NODE_SELECTOR", "env.nodeSelector"), ("HAPROXY_BACKEND_NAME", "env.haproxy.backendName")):
         assert name in settings() and chart_value_exists(value)
+
+
+def test_the_kubeconfig_of_the_page(kubectl: pathlib.Path, own_settings: Settings, tmp_path: pathlib.Path) -> None:
+    """Its commands, run where they need no cluster, give one that the daemon takes."""
+    commands = [line for block in ALL if block.page.name == "haproxy-side.md" and block.kind == "sh"
+                for line in docs_commands.lines_of(block.text) if re.match(r"kubectl config (set|use)-", line)]
+    assert len(commands) == 4
+    (tmp_path / "ca.crt").write_text((own_settings.directory / "ca.crt").read_text())
+    (tmp_path / "kubectl").symlink_to(kubectl)
+    script = "\n".join(["set -e", "server=https://192.0.2.1:6443", "token=t", *commands])
+    docs_files.must("bash", "-c", script, cwd=tmp_path, env={"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": str(tmp_path)})
+    shown_back = own_settings.check(f"KUBECONFIG={tmp_path}/kubeconfig\nHAPROXY_DATAPLANE_USERNAME=u\nHAPROXY_DATAPLANE_PASSWORD=p\n")
+    assert f"{tmp_path}/kubeconfig" in shown_back
 
 
 def test_daemon_knows_the_commands_on_the_pages() -> None:

@@ -12,7 +12,8 @@ from . import docs_commands, docs_files, docs_helm
 from .docs_blocks import DOCS, Block, anchor, blocks, part_of, split
 from .docs_commands import Wrong
 from .docs_names import trouble_with_message, trouble_with_span
-from .test_docs import RULES, Tools, check_example, own, tools  # noqa: F401  (fixtures)
+from .docs_files import Tools
+from .test_docs import RULES, check_example
 
 BAD_BLOCKS = [
     ("sh", "make demmo\n", "no target"),
@@ -47,9 +48,9 @@ BAD_BLOCKS = [
 
 
 @pytest.mark.parametrize(("kind", "text", "why"), BAD_BLOCKS, ids=lambda value: value.split("\n")[0][:40])
-def test_rule_refuses(kind: str, text: str, why: str, tools: Tools) -> None:  # noqa: F811
+def test_rule_refuses(kind: str, text: str, why: str, docs_tools: Tools) -> None:
     with pytest.raises(Wrong) as refusal:
-        RULES[kind](Block(DOCS / "x.md", 1, kind, {}, text), tools)
+        RULES[kind](Block(DOCS / "x.md", 1, kind, {}, text), docs_tools)
     assert why in str(refusal.value)
 
 
@@ -71,7 +72,7 @@ BAD_FILES = [
 
 
 @pytest.mark.parametrize(("name", "old", "new", "why"), BAD_FILES, ids=lambda value: value.split("\n")[0][:40])
-def test_file_is_refused(name: str, old: str, new: str, why: str, tools: Tools, tmp_path: pathlib.Path) -> None:  # noqa: F811
+def test_file_is_refused(name: str, old: str, new: str, why: str, docs_tools: Tools, tmp_path: pathlib.Path) -> None:
     text = (DOCS / "examples" / name).read_text()
     assert old in text
     copy = tmp_path / "examples" / name
@@ -79,14 +80,14 @@ def test_file_is_refused(name: str, old: str, new: str, why: str, tools: Tools, 
     copy.write_text(text.replace(old, new))
     copy.chmod(0o755)
     with pytest.raises(Wrong) as refusal:
-        check_example(copy, tools, tmp_path / "examples")
+        check_example(copy, docs_tools, tmp_path / "examples")
     assert why in str(refusal.value)
 
 
-def test_file_of_no_kind_is_refused(tools: Tools, tmp_path: pathlib.Path) -> None:  # noqa: F811
+def test_file_of_no_kind_is_refused(docs_tools: Tools, tmp_path: pathlib.Path) -> None:
     (tmp_path / "new.txt").write_text("")
     with pytest.raises(Wrong, match="no rule"):
-        check_example(tmp_path / "new.txt", tools, tmp_path)
+        check_example(tmp_path / "new.txt", docs_tools, tmp_path)
 
 
 @pytest.mark.parametrize(("span", "why"), [
