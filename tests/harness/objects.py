@@ -95,6 +95,16 @@ def service(name: str = SERVICE, *, namespace: str = NAMESPACE, node_ports: Mapp
     return {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": spec}
 
 
+def event(name: str, service: str = SERVICE, *, namespace: str = NAMESPACE, uid: str = "", count: int = 1, **more: Any) -> Object:
+    """On a Service; more: other members of it."""
+    about = {"apiVersion": "v1", "kind": "Service", "namespace": namespace, "name": service, **({"uid": uid} if uid else {})}
+    when = "2024-01-01T00:00:00Z"
+    return {"apiVersion": "v1", "kind": "Event", "metadata": {"name": name, "namespace": namespace}, "involvedObject": about,
+            "type": "Normal", "reason": "Synced", "message": "all is well", "count": count, "firstTimestamp": when, "lastTimestamp": when,
+            "source": {"component": "haproxy-k8s-sync", "host": "pod-1"}, "reportingComponent": "haproxy-k8s-sync",
+            "reportingInstance": "pod-1", **more}
+
+
 def lease(name: str, holder: str = "", *, namespace: str = NAMESPACE, seconds: int = 15, transitions: int = 0,
           renewed: str = "2024-01-01T00:00:00.000000Z", version: str = "", labels: Mapping[str, str] | None = None) -> Object:
     meta: Object = {"name": name, "namespace": namespace}

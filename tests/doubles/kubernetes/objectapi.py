@@ -7,10 +7,11 @@ import time
 from typing import Any
 
 from .encoding import encode
+from .events import check as check_event
 from .http import Request
 from .leases import check as check_lease
 from .objects import BadObject, Stored, resource_of
-from .resources import LEASES, Target
+from .resources import EVENTS, LEASES, Target
 from .status import ApiError, not_found
 from .store import Store
 
@@ -37,7 +38,10 @@ def answer(store: Store, request: Request, target: Target) -> tuple[int, bytes]:
     if method == "PUT":
         held = _update(store, target, held, _tree(request, target))
     elif method == "PATCH":
-        held = _update(store, target, held, _patched(request, held))
+        patched = _patched(request, held)
+        if target.resource == EVENTS:
+            check_event(patched, patched=True)
+        held = _update(store, target, held, patched)
     return 200, held.typed() + b"\n"
 
 
@@ -56,6 +60,8 @@ def _tree(request: Request, target: Target) -> Tree:
         raise ApiError(400, "the namespace of the provided object does not match the namespace sent on the request")
     if resource == LEASES:
         check_lease(tree)
+    if resource == EVENTS:
+        check_event(tree)
     return tree
 
 

@@ -55,7 +55,11 @@ SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", T
                   empty={"addressType": "", "endpoints": None, "ports": None})
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", True, versioned=True, empty={"spec": {}})
 
-ALL = (NAMESPACES, NODES, ENDPOINTS, SERVICES, SLICES, LEASES)
+EVENTS = Resource("", "v1", "events", "Event", True, empty={
+    "involvedObject": {}, "source": {}, "firstTimestamp": None, "lastTimestamp": None, "eventTime": None,
+    "reportingComponent": "", "reportingInstance": ""})
+
+ALL = (NAMESPACES, NODES, ENDPOINTS, SERVICES, SLICES, LEASES, EVENTS)
 
 
 @dataclass(frozen=True)
