@@ -140,6 +140,7 @@ START_TEST(help_tells_how_to_start)
                                         "plan [-o json]",
                                         "0 in step, 2 changes, 1 could not tell",
                                         "explain NODE",
+                                        "doctor [-o json]",
                                         "--version",
                                         "SIGTERM",
                                         "SIGHUP",
