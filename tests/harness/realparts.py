@@ -89,7 +89,8 @@ def staging_replaces(go_mod: str, version: str) -> str:
 
 
 def _go_build(module: str, version: str, package: str, program: str, staging: bool = False, ldflags: str = "") -> pathlib.Path:
-    target = cache_dir() / f"{program}-{version}"
+    # An older run may have left one without the flags.
+    target = cache_dir() / f"{program}-{version}{'+version' if ldflags else ''}"
     if target.exists():
         return target
     go_version()
@@ -115,7 +116,12 @@ def _go_build(module: str, version: str, package: str, program: str, staging: bo
 
 
 def kube_apiserver() -> pathlib.Path:
-    return _go_build("k8s.io/kubernetes", KUBERNETES, "k8s.io/kubernetes/cmd/kube-apiserver", "kube-apiserver", staging=True)
+    # Its releases are told their version as they are linked; one that does not know it is too old for every chart.
+    place = "k8s.io/component-base/version"
+    major, minor, _ = KUBERNETES.removeprefix("v").split(".")
+    flags = f"-X {place}.gitVersion={KUBERNETES} -X {place}.gitMajor={major} -X {place}.gitMinor={minor}"
+    return _go_build("k8s.io/kubernetes", KUBERNETES, "k8s.io/kubernetes/cmd/kube-apiserver", "kube-apiserver", staging=True,
+                     ldflags=flags)
 
 
 def etcd() -> pathlib.Path:
