@@ -3,6 +3,7 @@
 # make test       unit tests (sanitizers on), fuzz corpora, conformance and functional tests
 # make e2e        real etcd, kube-apiserver, HAProxy (needs Go)    make check   layers, format, linters
 # make delivery   chart, manifests, image, package, docs, status page in a browser (needs Go)
+# make manifests  deploy/*.yaml anew from the chart (needs Go)
 # make bench      figures (OTHER=path: another controller, too)    make fuzz    TIME=60 seconds for each target
 # make soak       TIME=30m of changes and troubles: memory, fds, latency over time, build/soak/soak.html
 # make chaos      every part x every fault under a seeded stream of changes  SEED= ONLY=part:fault KIND= ROUNDS= TIME=seconds
@@ -58,7 +59,7 @@ FUZZ := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 # One short line for each command; V=1 shows them whole, -s nothing.
 SAY = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $(1) $@;)
 
-.PHONY: all help chaos deps deps-test deps-check demo test unit replay pytest e2e delivery check check-layers bench clean
+.PHONY: all help chaos deps deps-test deps-check demo test unit replay pytest e2e delivery manifests check check-layers bench clean
 .SECONDARY:
 
 all: deps
@@ -134,6 +135,10 @@ delivery:
 	@scripts/deps build test e2e delivery
 	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync
 	@$(PYTHON) -m pytest -q -rs -n $(JOBS) -p no:cacheprovider tests/delivery
+
+manifests:
+	@scripts/deps test
+	@scripts/manifests
 
 # The mapping alone, as it is in the daemon, with many endpoints: model/ needs no library.
 $B/bench/mapping: $B/obj/tests/bench/mapping.o $(patsubst %.c,$B/obj/%.o,$(filter-out src/base/sandbox.c,$(filter src/base/% src/model/%,$(SRC))))

@@ -34,23 +34,30 @@ class Rights:
         self.namespace = namespace
         for (kind, name), text in documents().items():
             where = None if kind.startswith("Cluster") else namespace
-            kube.admin.apply(kind, name, text.replace(NAMESPACE, namespace), where)
+            kube.admin.apply(kind, name.replace(NAMESPACE, namespace), text.replace(NAMESPACE, namespace), where)
+        self.lease_rules = [rule for rule in kube.admin.get("Role", NAME, namespace)["rules"] if "leases" in rule["resources"]]
         self.token = kube.admin.service_account_token(NAME, namespace)
         self.wait_only(namespace, tuple(RIGHTS))
 
     def also_in(self, namespace: str) -> None:
-        """A Role and a RoleBinding like those in a further namespace, bound to the same ServiceAccount."""
-        for kind in ("Role", "RoleBinding"):
-            own_place, _, rest = documents()[kind, NAME].partition(NAMESPACE)
-            self.kube.admin.apply(kind, NAME, f"{own_place}{namespace}{rest.replace(NAMESPACE, self.namespace)}", namespace)
+        """A Role and a RoleBinding in a further namespace, bound to the same ServiceAccount, as the manifest's head has them."""
+        words = " ".join(line.lstrip("# ").rstrip("\\") for line in MANIFEST.read_text().splitlines() if line.startswith("#   "))
+        found = re.search(r"create role (\S+) --verb=(\S+)\s+--resource=(\S+)", words)
+        assert found and found[1] == NAME, f"{MANIFEST} has no command for a Role: {words}"
+        rules = [{"apiGroups": [group], "resources": [resource], "verbs": found[2].split(",")}
+                 for resource, _, group in (resource.partition(".") for resource in found[3].split(","))]
+        about = {"name": NAME, "namespace": namespace}
+        self.kube.admin.put({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": about, "rules": rules})
+        own_place, _, rest = documents()["RoleBinding", NAME].partition(NAMESPACE)
+        self.kube.admin.apply("RoleBinding", NAME, f"{own_place}{namespace}{rest.replace(NAMESPACE, self.namespace)}", namespace)
         self.wait_only(namespace, tuple(RIGHTS))
 
     def only(self, *rights: str) -> None:
-        """From here on exactly these."""
+        """From here on exactly these, and those to the Lease."""
         rules = {name: {"apiGroups": [group], "resources": [resource], "verbs": ["list", "watch"]}
                  for name, (group, resource) in RIGHTS.items() if name in rights}
-        self.kube.admin.patch("ClusterRole", NAME, {"rules": [rules[r] for r in rules if r == "nodes"]})
-        self.kube.admin.patch("Role", NAME, {"rules": [rules[r] for r in rules if r != "nodes"]}, self.namespace)
+        self.kube.admin.patch("ClusterRole", f"{self.namespace}:{NAME}", {"rules": [rules[r] for r in rules if r == "nodes"]})
+        self.kube.admin.patch("Role", NAME, {"rules": [*(rules[r] for r in rules if r != "nodes"), *self.lease_rules]}, self.namespace)
         self.wait_only(self.namespace, rights)
 
     def wait_only(self, namespace: str, rights: tuple[str, ...]) -> None:

@@ -215,9 +215,9 @@ def test_container_has_no_right_that_it_does_not_need() -> None:
     assert pod["securityContext"] == {"runAsNonRoot": True, "runAsUser": user, "runAsGroup": user, "fsGroup": user,
                                       "seccompProfile": {"type": "RuntimeDefault"}}
     assert not {"hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace"} & set(pod)
+    assert of_kind(manifests("configmap.yaml"), "ConfigMap")["data"]["SECCOMP"] == "true"
     for container in pod["containers"]:
         assert container["securityContext"] == {"privileged": False, "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
                                                 "capabilities": {"drop": ["ALL"]}}
-        assert {"name": "SECCOMP", "value": "true"} in container["env"]
         assert all(mount["readOnly"] for mount in container["volumeMounts"])
     assert [volume["secret"]["defaultMode"] for volume in pod["volumes"]] == [0o440], "a volume that is no Secret, or one that all can read"
