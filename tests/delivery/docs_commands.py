@@ -10,6 +10,7 @@ import shutil
 import subprocess
 
 from .docs_blocks import ROOT
+from .once import version
 
 KUBECTL = {"annotate", "apply", "config", "create", "delete", "describe", "exec", "get", "label", "logs", "port-forward", "rollout", "scale",
            "version"}
@@ -123,7 +124,7 @@ def apt(words: list[str]) -> None:
     if words[1] not in ("install", "purge", "remove", "update"):
         raise Wrong(f"apt-get {words[1]}")
     for package in words[2:]:
-        name = re.sub(r"^\./build/(.+?)_\d.*\.deb$", r"\1", package)
+        name = package.removeprefix("./build/").removesuffix(f"_{version()}_amd64.deb")
         if name not in PACKAGES:
             raise Wrong(f"package {package}")
 
@@ -137,13 +138,24 @@ def asked(*helpwords: str):  # type: ignore[no-untyped-def]
     return check_it
 
 
+def skopeo(words: list[str]) -> None:
+    if words[1:3] != ["copy", f"oci-archive:build/haproxy-k8s-sync-{version()}-amd64.oci.tar"] or not words[3].startswith("docker://"):
+        raise Wrong(f"skopeo {words[1:]}")
+
+
+def as_service(words: list[str]) -> None:
+    if not (ROOT / "deploy/systemd/haproxy-k8s-sync-as-service").exists():
+        raise Wrong("there is no haproxy-k8s-sync-as-service")
+    ours(["haproxy-k8s-sync", *words[1:]])
+
+
 def haproxy(words: list[str]) -> None:
     if not set(words[1:]) <= {"-c", "-f", "-W", "-db", "-S"} | {w for w in words if w.startswith("/")}:
         raise Wrong(f"haproxy {words[1:]}")
 
 
 PROGRAMS = {
-    "make": make, "haproxy-k8s-sync": ours, "systemctl": systemctl, "apt-get": apt, "haproxy": haproxy,
+    "make": make, "haproxy-k8s-sync": ours, "haproxy-k8s-sync-as-service": as_service, "skopeo": skopeo, "systemctl": systemctl, "apt-get": apt, "haproxy": haproxy,
     "curl": asked("--help", "all"), "install": asked("--help"), "keepalived": asked("--help"), "base64": asked("--help"),
     "openssl": lambda words: None, "ip": lambda words: None, "promtool": lambda words: None,
 }
