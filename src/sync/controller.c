@@ -484,6 +484,7 @@ void controller_compare(struct controller *c)
         log_limit_reset(&c->wishers[i].wait_limit);
     sources_poke(c->sources);
     leadership_poke(c->leadership);
+    events_poke(c->events);
     if (c->targets != NULL && !c->stepping_down)
         targets_compare(c->targets);
     notify_reloading(c->notify, clock_mono_us());

@@ -291,6 +291,19 @@ static void on_timer(void *arg)
     step(arg);
 }
 
+void events_poke(struct events *e)
+{
+    if (e == NULL)
+        return;
+    for (size_t i = 0; i < e->options.mappings->service_count; i++) {
+        e->about[i].denied_until_ms = 0;
+        log_limit_reset(&e->about[i].denied_limit);
+    }
+    e->not_before_ms = 0;
+    if (e->count > 0 && !e->busy)
+        timer_set(&e->timer, 0);
+}
+
 /* ---- life ---- */
 
 /* In a pod it is the pod's name. */

@@ -32,6 +32,9 @@ struct events *events_new(struct event_base *base, const struct events_options *
 /* What waits is dropped, what is under way is not waited for. NULL is allowed; before the client and the journal are. */
 void events_free(struct events *e);
 
+/* SIGHUP: what was denied, or has to wait, is tried again. NULL is allowed. */
+void events_poke(struct events *e);
+
 /* The reason of an Event, and what of a journal's entry is told as one. */
 enum event_reason {
     EVENT_NONE,

@@ -458,6 +458,28 @@ START_TEST(denied_is_said_once_and_tried_seldom)
 }
 END_TEST
 
+START_TEST(an_operator_says_go_on)
+{
+    happens(JOURNAL_IN_STEP, "in step");
+    ck_assert(asked());
+    answer(EVENT_DENIED);
+    forget_log();
+    events_poke(w.events);
+    happens(JOURNAL_IN_STEP, "in step");
+    ck_assert(asked());
+    answer(EVENT_DENIED);
+    ck_assert_msg(logged("may not be written"), "whoever asks gets an answer");
+    happens_to("shop", JOURNAL_IN_STEP, "in step");
+    ck_assert(asked());
+    answer_after(EVENT_LATER, 200000);
+    uint64_t then_ms = w.now_ms;
+    events_poke(w.events);
+    ck_assert(asked() && w.now_ms == then_ms);
+    events_poke(w.events); /* while one is under way */
+    events_poke(NULL);
+}
+END_TEST
+
 START_TEST(granted_is_said_too)
 {
     happens(JOURNAL_IN_STEP, "in step");
@@ -584,6 +606,7 @@ int main(void)
     tcase_add_test(t, one_that_is_there_already_is_repeated);
     tcase_add_test(t, an_api_that_contradicts_itself);
     tcase_add_test(t, denied_is_said_once_and_tried_seldom);
+    tcase_add_test(t, an_operator_says_go_on);
     tcase_add_test(t, granted_is_said_too);
     tcase_add_test(t, an_api_that_is_away_is_waited_for_and_then_it_is_dropped);
     tcase_add_test(t, retry_after_is_kept);

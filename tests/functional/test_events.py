@@ -1,0 +1,283 @@
+"""Kubernetes Events on the Service, through the whole program: each reason in its situation, and that nothing else suffers by them."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.harness import objects
+from tests.harness.daemon import Daemon
+from tests.harness.kube import path_of
+from tests.harness.process import wait_until
+
+from .rig import NAMESPACE, SERVICE, SEVERAL, Rig
+from .test_endings import ADD, COMMIT, answer
+from .test_leader import HOSTS, Replicas
+
+WARNINGS = {"HeldBack", "ApplyFailed", "ReloadFailed"}
+NAME = re.compile(rf"{SERVICE}\.[0-9a-f]{{16}}")
+
+
+class Events:
+    """What the double has of them."""
+
+    def __init__(self, rig: Rig):
+        self.rig = rig
+
+    def all(self, reason: str = "", service: str = SERVICE) -> list[dict[str, Any]]:
+        items = [item for item in self.rig.kube.state()["items"] if item["kind"] == "Event"]
+        return [e for e in items if reason in ("", e["reason"]) and e["involvedObject"]["name"] == service]
+
+    def wait(self, reason: str, saying: str = "", service: str = SERVICE, count: int = 1) -> dict[str, Any]:
+        def there() -> dict[str, Any]:
+            found = [e for e in self.all(reason, service) if re.search(saying, e["message"]) and e["count"] >= count]
+            assert found, [(e["reason"], e["count"], e["message"]) for e in self.all()]
+            return found[-1]
+
+        return wait_until(there, 20, f"an Event {reason} on {service} saying {saying!r}")
+
+    def requests(self, verb: str = "") -> list[dict[str, Any]]:
+        return self.rig.kube.requests("events", verb)
+
+
+@pytest.fixture
+def events(rig: Rig) -> Events:
+    return Events(rig)
+
+
+def start(rig: Rig, **settings: str) -> Daemon:
+    rig.service()
+    daemon = rig.start(**{"EMIT_EVENTS": "true", **settings})
+    rig.wait_in_sync()
+    return daemon
+
+
+def uid_of_service(rig: Rig, name: str = SERVICE) -> str:
+    return str(rig.kube.control("GET", path_of(objects.service(name, namespace=NAMESPACE)))["metadata"]["uid"])
+
+
+def check_shape(rig: Rig, event: dict[str, Any]) -> None:
+    assert NAME.fullmatch(event["metadata"]["name"]) and event["metadata"]["namespace"] == NAMESPACE
+    assert event["involvedObject"] == {"apiVersion": "v1", "kind": "Service", "namespace": NAMESPACE, "name": SERVICE,
+                                       "uid": uid_of_service(rig)}
+    assert event["type"] == ("Warning" if event["reason"] in WARNINGS else "Normal")
+    assert event["firstTimestamp"] <= event["lastTimestamp"]
+    assert event["source"]["component"] == event["reportingComponent"] == "haproxy-k8s-sync"
+    assert event["source"]["host"] == event["reportingInstance"] != ""
+    assert rig.dataplane.url in event["message"] and "adminpwd" not in event["message"]
+
+
+def test_each_reason_in_its_situation(rig: Rig, events: Events) -> None:
+    daemon = start(rig, RESYNC_PERIOD="1s")
+    assert events.all() == [], "nothing happened to HAProxy yet"
+
+    rig.pods(1, 2)
+    assert events.wait("Synced", "in step with 2 servers: added n2")["count"] == 1
+
+    rig.pods(2)
+    events.wait("Synced", "parked n1")
+    rig.pods(1, 2)
+    rig.wait_servers(1, 2)
+    rig.kube.put(objects.slice_(f"{SERVICE}-1", SERVICE, [objects.endpoint("10.244.1.7", "n1"),
+                                                         objects.endpoint("10.244.2.7", "n2", objects.TERMINATING)], namespace=NAMESPACE))
+    events.wait("Draining", "n2 drains: it gets no new connections")
+
+    rig.pods()
+    events.wait("HeldBack", "holding the last good servers.*: .*no .*endpoint")
+    rig.pods(1, 2)
+    rig.wait_in_sync()
+
+    rig.dataplane.fault({**answer(ADD, 422, "the address is wrong"), "times": 1})
+    rig.pods(1, 2, 3)
+    events.wait("ApplyFailed", "refuses the change; the file is as it was: .*the address is wrong")
+    rig.pods(1, 2)
+    rig.wait_in_sync()
+
+    rig.dataplane.fault({"action": "fail-reload", "message": "[ALERT] cannot bind socket"})
+    rig.pods(1, 2, 4)
+    events.wait("ReloadFailed", "HAProxy was not reloaded.*cannot bind socket")
+    rig.wait_servers(1, 2, 4)
+    rig.wait_in_sync()
+
+    text = rig.dataplane.config.read_text()
+    rig.hand_edit(text.replace("server n1 127.0.11.1:30443", "server n1 127.0.11.1:30444"))
+    events.wait("DriftRepaired", "somebody else had changed it: version .* server n1: ")
+    rig.wait_in_sync()
+
+    assert {e["reason"] for e in events.all()} == {"Synced", "Draining", "HeldBack", "ApplyFailed", "ReloadFailed", "DriftRepaired"}
+    for event in events.all():
+        check_shape(rig, event)
+    assert {e["method"] for e in events.requests()} <= {"POST", "PATCH"}
+    assert daemon.metrics().sum("events_total", result="written") == len(events.requests())
+
+
+def test_the_same_again_is_counted_and_one_that_expired_is_made_anew(rig: Rig, events: Events) -> None:
+    daemon = start(rig)
+
+    def back_and_forth() -> None:
+        for pods in ((2,), (1, 2)):
+            before = daemon.metrics().sum("events_total", result="written")
+            rig.pods(*pods)
+            daemon.wait_metric("events_total", before + 1, result="written")
+
+    rig.pods(1, 2)
+    events.wait("Synced", "added n2")
+    for _ in range(3):
+        back_and_forth()
+    parked, back = events.wait("Synced", ": parked n1", count=3), events.wait("Synced", "n1 .maintenance off", count=3)
+    assert parked["metadata"]["name"] != back["metadata"]["name"]
+    rig.kube.delete(parked, back)  # as after an hour
+    back_and_forth()
+    assert events.wait("Synced", ": parked n1")["count"] == 4
+    assert len(events.requests("create")) == 5
+
+
+def test_a_thousand_changes_are_few_requests(rig: Rig, events: Events) -> None:
+    daemon = start(rig)
+    rig.pods(1, 2, 3)
+    rig.wait_servers(1, 2, 3)
+    rig.wait_in_sync()
+    for i in range(40):
+        for k in range(24):
+            rig.pods(1, 2 + k % 2)
+        last = (1, 2 + i % 2)
+        rig.pods(*last)
+        rig.wait_servers(*last)
+        rig.wait_in_sync()
+    counted = daemon.metrics()
+    # A burst of 25 for each type; a machine that is very slow may see one or two more of what comes in 5 minutes.
+    assert len(events.requests()) <= 50 + 2
+    assert counted.sum("events_total", result="written") <= len(events.requests())
+    assert len(events.all()) <= 21, "ten different messages of a reason, and no more"
+    assert counted.sum("events_total", result="limited") > 0, "there was hardly anything to tell"
+
+
+def test_denied_costs_nothing_but_the_events(rig: Rig, events: Events) -> None:
+    rig.kube.forbid("events")
+    daemon = start(rig)
+    for pods in ((1, 2), (2,), (1, 2)):
+        rig.pods(*pods)
+        rig.wait_servers(*pods)
+        rig.wait_in_sync()
+    daemon.wait_metric("events_total", 3, result="denied")
+    daemon.wait_ready()
+    assert len(re.findall("Events may not be written", daemon.log())) == 1
+    assert re.search(r'may not be written.*namespace=ingress.*cannot create resource .*verbs \[create, patch\]', daemon.log())
+    assert len(events.requests()) == 1, "tried again seldom"
+    rig.kube.forbid()
+    daemon.process.signal(signal.SIGHUP)
+    rig.pods(2)
+    events.wait("Synced", "parked n1")
+    daemon.wait_log("Events are written again")
+
+
+def test_a_silent_api_is_in_nobody_s_way(rig: Rig, events: Events) -> None:
+    """Its watches answer; what is asked of Events does not."""
+    daemon = start(rig)
+    rig.kube.fault(resource="events", hang=True, times=0)
+    for pods in ((1, 2), (2,), (1, 2), (1,), (1, 2, 3)):
+        rig.pods(*pods)
+        rig.wait_servers(*pods)
+    rig.wait_in_sync()
+    daemon.wait_ready()
+    assert len(events.requests()) == 1, "one at a time"
+    daemon.stop()  # exit 0 within 5 s
+    assert events.all() == []
+
+
+def test_an_api_that_fails_or_has_enough_is_asked_again(rig: Rig, events: Events) -> None:
+    daemon = start(rig)
+    rig.kube.fault(resource="events", status=503, times=1)
+    rig.kube.fault(resource="events", status=429, retryAfter=1, times=1)
+    rig.kube.fault(resource="events", status=401, times=1)
+    rig.pods(1, 2)
+    assert events.wait("Synced", "added n2")["count"] == 1
+    daemon.wait_log("an Event cannot be written now")
+    daemon.wait_log("Events are written again")
+    rig.kube.fault(resource="events", status=422, message="no such Event, please", times=1)
+    rig.pods(2)
+    daemon.wait_log("Kubernetes refuses an Event; it is dropped.*no such Event, please")
+    rig.pods(1, 2)
+    events.wait("Synced", "n1 .maintenance off")
+    assert not [e for e in events.all() if "parked n1" in e["message"]]
+
+
+@pytest.mark.parametrize("settings", [{"EMIT_EVENTS": ""}, {"EMIT_EVENTS": "true", "DRY_RUN": "true"}], ids=["by default", "dry run"])
+def test_none_unless_they_are_wanted(rig: Rig, events: Events, settings: dict[str, str]) -> None:
+    daemon = start(rig, **settings)
+    rig.pods(1, 2)
+    if "DRY_RUN" in settings:
+        daemon.wait_log("nothing is written; this would be")
+    else:
+        rig.wait_servers(1, 2)
+        rig.wait_in_sync()
+    daemon.stop()
+    assert events.requests() == []
+
+
+def test_a_standby_says_nothing(tmp_path: pathlib.Path) -> None:
+    with Rig(tmp_path) as rig:
+        rig.service()
+        replicas = Replicas(rig)
+        for daemon in replicas.daemons.values():
+            daemon.env["EMIT_EVENTS"] = "true"
+        try:
+            replicas.start()
+            rig.pods(1, 2)
+            Events(rig).wait("Synced", "added n2")
+            assert {e["token"] for e in Events(rig).requests()} == {"token-a"}
+            replicas["a"].stop()
+            replicas.wait_leads("b")
+            rig.pods(2)
+            Events(rig).wait("Synced", "parked n1")
+            assert {e["token"] for e in Events(rig).requests()} == {f"token-{name}" for name in HOSTS}
+        except BaseException:
+            replicas.close(False)
+            raise
+        replicas.close(True)
+
+
+@pytest.fixture
+def several(tmp_path: pathlib.Path) -> Iterator[Rig]:
+    with Rig(tmp_path, template=SEVERAL, haproxies=2) as made:
+        yield made
+
+
+def test_each_backend_s_on_its_own_service(several: Rig) -> None:
+    """Two backends of one Service and one of another, on two HAProxies: what is wrong with all of one HAProxy is said on each Service
+    once."""
+    rig, events = several, Events(several)
+    rig.service()
+    rig.service("shop", node_ports={"https": (443, 31443)})
+    rig.pods(1, service="shop")
+    services = f"{NAMESPACE}/{SERVICE}:https=be {NAMESPACE}/{SERVICE}:https=be2 {NAMESPACE}/shop:https=be3"
+    rig.start(EMIT_EVENTS="true", INGRESS_SERVICES=services, INGRESS_NAMESPACE="", INGRESS_SERVICE_NAME="", HAPROXY_BACKEND_NAME="",
+              HAPROXY_BACKEND_PORT="")
+    rig.wait_in_sync(backends=3)
+    for pair in rig.pairs:
+        events.wait("Synced", rf"^backend be2 at {re.escape(pair.dataplane.url)}: in step with 1 server: added n1")
+        events.wait("Synced", rf"^backend be3 at {re.escape(pair.dataplane.url)}: in step with 1 server: added n1", service="shop")
+    before = {service: events.all("ApplyFailed", service) for service in (SERVICE, "shop")}
+    assert before == {SERVICE: [], "shop": []}
+    rig.pairs[1].dataplane.fault({"action": "answer", "method": "GET", "path": "/raw$", "status": 500, "body": {"code": 500, "message": "ill"}})
+    assert rig.daemon and rig.daemon.process
+    rig.daemon.process.signal(signal.SIGHUP)
+    for service in (SERVICE, "shop"):
+        event = events.wait("ApplyFailed", rf"^HAProxy at {re.escape(rig.pairs[1].dataplane.url)}: cannot read", service=service)
+        assert event["count"] == 1
+    assert len(events.all("ApplyFailed")) == 1
+
+
+def test_commits_are_as_quick_with_them(rig: Rig, events: Events) -> None:
+    """Nothing of it is between a change and its commit: an Event is asked for after the write that it tells of."""
+    start(rig)
+    rig.dataplane.fault({"action": "delay", **COMMIT, "seconds": 0.5, "times": 1})
+    rig.pods(1, 2)
+    events.wait("Synced", "added n2")
+    first = min(e["started"] for e in events.requests())
+    assert max(r["time"] for r in rig.dataplane.requests() if r["method"] == "PUT") < first
