@@ -20,7 +20,8 @@
 #define LOOK_MS 2000
 #define BEAT_MS 15000
 #define STALL_MS 10000
-#define PACE_TIMES 50 /* building takes no more than this part of the time */
+#define PACE_TIMES 50     /* building takes no more than this part of the time, */
+#define PACE_MAX_MS 10000 /* unless it takes very long */
 #define UNACKNOWLEDGED_MS 30000
 #define INPUT_MAX_BYTES 1024
 #define KERNEL_BUFFER_BYTES (128 * 1024)
@@ -99,8 +100,10 @@ static void build(struct status_feed *f)
     document_unref(f->current);
     f->current = d;
     f->built_ms = clock_mono_ms();
-    uint64_t took_ms = (clock_cpu_us() - began_us) / 1000;
-    f->pace_ms = took_ms * PACE_TIMES > f->times.pace_ms ? took_ms * PACE_TIMES : f->times.pace_ms;
+    uint64_t pace_ms = (clock_cpu_us() - began_us) * PACE_TIMES / 1000;
+    if (pace_ms > PACE_MAX_MS)
+        pace_ms = PACE_MAX_MS;
+    f->pace_ms = pace_ms > f->times.pace_ms ? pace_ms : f->times.pace_ms;
 }
 
 static bool is_fresh(const struct status_feed *f)
