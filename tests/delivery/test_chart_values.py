@@ -19,7 +19,7 @@ from .once import version
 FREE = {"global", "commonLabels", "strategy", "deploymentAnnotations", "podAnnotations", "podLabels", "podSecurityContext",
         "securityContext", "resources", "nodeSelector", "affinity", "dnsConfig", "serviceAccount.annotations"}
 # Those of others have tests of their own.
-ELSEWHERE = ("service", "metrics", "serviceMonitor", "prometheusRule", "grafanaDashboard", "networkPolicy")
+ELSEWHERE = ("service", "serviceMonitor", "prometheusRule", "grafanaDashboard", "networkPolicy")
 
 
 def of_the_daemon() -> dict[str, str | None]:
