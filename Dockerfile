@@ -9,7 +9,8 @@ ARG DEBIAN=debian:trixie-slim
 FROM ${DEBIAN} AS build
 WORKDIR /usr/src/haproxy-k8s-sync
 COPY scripts/deps scripts/deps
-RUN apt-get update && scripts/deps build rootfs
+# What the base image has from the day that it was made may have got security updates since.
+RUN apt-get update && apt-get --yes upgrade && scripts/deps build rootfs
 COPY . .
 ARG TARGETARCH
 ARG SOURCE_DATE_EPOCH
