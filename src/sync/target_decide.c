@@ -211,20 +211,11 @@ static bool fast_did_not_stick(const struct slot *s)
     return !s->wrote_fast && s->fast_wish_number == s->wish_number && str_eq(c->server.name, s->fast_name);
 }
 
-/* It was in step, and somebody else wrote since: worth a word once it is mended. */
-static void note_drift(struct slot *s)
-{
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, 0);
-    say_difference(s, &text);
-    slot_note_drift(s, buf_str(&text));
-}
-
 static enum need want_write(struct slot *s)
 {
     slot_set_in_step(s, false);
     if (s->plan.verdict == PLAN_WRITE && slot_is_drift(s))
-        note_drift(s);
+        slot_note_drift(s); /* worth a word once it is mended */
     if (s->plan.verdict == PLAN_RELOAD_AGAIN)
         return may_write(s) ? NEED_RELOAD : NEED_TIME;
     if (is_fought_over(s) || !may_write(s) || does_not_stick(s))

@@ -73,7 +73,7 @@ struct story {
 
     int64_t settled_version; /* it was in step at, whoever else wrote for us since; -1: not since we wrote to it */
     uint64_t settled_wish_number;
-    char *drift; /* what somebody else had done to the file, until it is mended; NULL: nothing */
+    char *drift; /* what is written because of somebody else, until it is mended; NULL: nothing */
 
     struct log_limit trouble_limit;
 };
@@ -300,7 +300,7 @@ void slot_note_held(struct slot *s); /* or not, by its plan */
 
 /* It was in step, nothing else is wanted, and the file has another version. */
 bool slot_is_drift(const struct slot *s);
-void slot_note_drift(struct slot *s, const char *what);
+void slot_note_drift(struct slot *s); /* by its plan, which mends it */
 /* What HAProxy runs is not what its file says; or it is, after that. */
 void target_note_drift(struct target *t, const char *what);
 void target_note_drift_over(struct target *t);

@@ -127,8 +127,7 @@ static void note_in_step(struct slot *s)
 
 static void note_drift_repaired(struct slot *s)
 {
-    cleanup(mem_free_ptr) char *text =
-        mem_printf("the file is as wanted again; somebody else had changed it: %s", s->story.drift);
+    cleanup(mem_free_ptr) char *text = mem_printf("put right what somebody else had changed %s", s->story.drift);
     slot_note(s, (struct journal_entry){.kind = JOURNAL_DRIFT_REPAIRED, .text = text});
     free(s->story.drift);
     s->story.drift = NULL;
@@ -156,9 +155,9 @@ void slot_note_in_step(struct slot *s)
 
 static void note_hold(const struct slot *s)
 {
-    size_t stay = s->plan.diff.ours_count;
+    size_t stay = s->plan.diff.live_count;
     cleanup(mem_free_ptr) char *text =
-        stay > 0 ? mem_printf("holding the last good servers, %zu of them", stay) : mem_strdup("no server yet");
+        stay > 0 ? mem_printf("holding the last good servers, %zu of them", stay) : mem_strdup("no server in rotation");
     slot_note(s,
               (struct journal_entry){.kind = JOURNAL_HELD_BACK, .text = text, .why = s->plan.why, .cause = s->cause});
 }
@@ -195,9 +194,10 @@ bool slot_is_drift(const struct slot *s)
            st->settled_wish_number == s->wish_number;
 }
 
-void slot_note_drift(struct slot *s, const char *what)
+void slot_note_drift(struct slot *s)
 {
-    s->story.drift = mem_printf("version %lld has %s", (long long)s->actual.version, what);
+    cleanup(mem_free_ptr) char *what = decision_sentence(&s->plan.diff);
+    s->story.drift = mem_printf("in version %lld: %s", (long long)s->actual.version, what);
 }
 
 void target_note_drift(struct target *t, const char *what)
@@ -212,7 +212,7 @@ void target_note_drift_over(struct target *t)
     if (t->drift_found == NULL)
         return;
     cleanup(mem_free_ptr) char *text =
-        mem_printf("HAProxy runs what its file says again; it ran something else: %s", t->drift_found);
+        mem_printf("HAProxy ran something else than its file says, and was reloaded: %s", t->drift_found);
     if (t->drift_answered)
         target_note(t, (struct journal_entry){.kind = JOURNAL_DRIFT_REPAIRED, .text = text});
     free(t->drift_found);

@@ -168,8 +168,10 @@ static void note_told(const struct call *c, uint64_t took_us, uint64_t event_us)
                                         [RUNTIME_MAINT] = "is out of rotation"};
     const char *reason = reason_of(c);
     cleanup(mem_free_ptr) char *text = mem_printf("%s %s", c->name, words[c->state]);
-    cleanup(mem_free_ptr) char *why =
-        mem_printf("%s%s%s", c->why, reason != NULL ? ": " : "", reason != NULL ? reason : "");
+    /* that it drains is said */
+    cleanup(mem_free_ptr) char *why = reason == NULL              ? mem_strdup(c->why)
+                                      : c->state == RUNTIME_DRAIN ? mem_strdup(reason)
+                                                                  : mem_printf("%s: %s", c->why, reason);
     slot_note(c->slot, (struct journal_entry){.kind = JOURNAL_TOLD,
                                               .server = c->name,
                                               .state = runtime_admin_name(c->state),

@@ -106,7 +106,7 @@ def test_each_reason_in_its_situation(rig: Rig, events: Events) -> None:
 
     text = rig.dataplane.config.read_text()
     rig.hand_edit(text.replace("server n1 127.0.11.1:30443", "server n1 127.0.11.1:30444"))
-    events.wait("DriftRepaired", "somebody else had changed it: version .* server n1: ")
+    events.wait("DriftRepaired", "put right what somebody else had changed in version .*: changed n1 .port 30444 -> 30443")
     rig.wait_in_sync()
 
     assert {e["reason"] for e in events.all()} == {"Synced", "Draining", "HeldBack", "ApplyFailed", "ReloadFailed", "DriftRepaired"}
