@@ -52,7 +52,7 @@ void doctor_clock_report_skew(const char *id, const char *label, const char *who
         return;
     }
     struct doctor_check *c = (llabs(skew) > FAIL_MS ? doctor_fail : doctor_warn)(
-        s, id, label, "ours is %.0f s or more %s that of %s", (double)llabs(skew) / 1000.0,
+        s, id, label, "ours is %lld s or more %s that of %s", llabs((long long)skew) / 1000,
         skew > 0 ? "ahead of" : "behind", whose);
     doctor_why(c, "certificates and tokens that are new or about to end count as invalid on one side, and log lines of "
                   "both do not fit together; leader election does not go by it");

@@ -17,14 +17,15 @@
 /* X509_V_ERR_... of OpenSSL, RFC 5280 behind them; the numbers are part of its interface. */
 enum { VERIFY_ISSUER = 2, VERIFY_NOT_YET = 9, VERIFY_EXPIRED = 10, VERIFY_NAME = 62, VERIFY_ADDRESS = 64 };
 
-enum { ID_NAME, ID_CONNECTION, ID_TLS, ID_CERTIFICATES, IDS };
+enum { ID_NAME, ID_CONNECTION, ID_TLS, ID_CERTIFICATES, ID_ANSWER, IDS };
 
 static const char *id_of(const struct doctor_peer *p, int which)
 {
-    static const char *const ids[][IDS] = {
-        [DOCTOR_PEER_KUBERNETES] = {"kubernetes.name", "kubernetes.connection", "kubernetes.tls",
-                                    "kubernetes.certificates"},
-        [DOCTOR_PEER_HAPROXY] = {"haproxy.name", "haproxy.connection", "haproxy.tls", "haproxy.certificates"}};
+    static const char *const ids[][IDS] = {[DOCTOR_PEER_KUBERNETES] = {"kubernetes.name", "kubernetes.connection",
+                                                                       "kubernetes.tls", "kubernetes.certificates",
+                                                                       "kubernetes.answer"},
+                                           [DOCTOR_PEER_HAPROXY] = {"haproxy.name", "haproxy.connection", "haproxy.tls",
+                                                                    "haproxy.certificates", "haproxy.answer"}};
     return ids[p->kind][which];
 }
 
@@ -106,7 +107,7 @@ static void fail_connection(const struct doctor_peer *p, const struct http_conne
 
 static void add_cure_of_tls(const struct doctor_peer *p, long verify, struct doctor_check *c)
 {
-    cleanup(mem_free_ptr) char *host = host_of(p->url), *place = place_of(p->url);
+    cleanup(mem_free_ptr) char *place = place_of(p->url);
     switch (verify) {
     case VERIFY_EXPIRED:
     case VERIFY_NOT_YET:
@@ -119,7 +120,7 @@ static void add_cure_of_tls(const struct doctor_peer *p, long verify, struct doc
     case 0:
     case VERIFY_NAME:
     case VERIFY_ADDRESS:
-        doctor_why(c, "the certificate may be for other names than %s", host);
+        doctor_why(c, "it is for other names than the one that is asked for");
         doctor_fix(c, "see which names it is for",
                    "openssl s_client -connect %s </dev/null | openssl x509 -noout -ext subjectAltName", place);
         doctor_advice(c, "use one of these names in the URL, or say it in %s", p->name_setting);
@@ -225,7 +226,7 @@ bool doctor_connection_report(const struct doctor_peer *p, const struct http_con
         report_certificates(p, s);
     if (error != NULL && c->reached == HTTP_REACHED_TLS) {
         struct doctor_check *broken =
-            doctor_fail(s, id_of(p, ID_CONNECTION), "answer", "connected, but no answer came: %s", error->message);
+            doctor_fail(s, id_of(p, ID_ANSWER), "answer", "connected, but no answer came: %s", bare(error));
         doctor_advice(broken, "look at that server's own log: it took the question and gave no answer");
     }
     return error == NULL;

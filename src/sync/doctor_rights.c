@@ -54,7 +54,7 @@ static const struct need {
                              "kubernetes.rights.lease-create",
                              "haproxy-k8s-sync-lease-create",
                              "LEADER_ELECT is set, and somebody has to make the Lease where there is none yet"},
-    [DOCTOR_EVENTS] = {"events.k8s.io",
+    [DOCTOR_EVENTS] = {"",
                        "events",
                        {"create", "patch"},
                        "kubernetes.rights.events",
