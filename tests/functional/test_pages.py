@@ -61,12 +61,13 @@ def tls(tmp_path: pathlib.Path) -> Iterator[Rig]:
 
 def test_table_of_metrics_is_what_is_exported(tls: Rig) -> None:
     rig = tls  # some are about certificates alone
-    rig.start()
+    rig.start(EMIT_EVENTS="true")
     rig.wait_in_sync()
     rig.pods(1, 2)
     rig.wait_servers(1, 2)
     rig.wait_in_sync()
     rig.daemon.wait_metric("reloads_total", 1)
+    rig.daemon.wait_metric("events_total", 1)
     rig.kube.disconnect(how="reset")
     rig.daemon.wait_metric("watch_restarts_total", 1)
     assert rig.dataplane.delete(f"/configuration/backends/be/servers/n2?version={rig.dataplane.version()}").status in (202, 204)
