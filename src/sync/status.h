@@ -24,11 +24,11 @@
  *     list           [{name, state, address, port, weight, reason, subject, ordinary, announced}]: what is wanted. name: of the
  *                    server; null where there would be none. Of "out": subject is what was left out, ordinary: in the normal
  *                    course of things, announced: it was said that it would go
- *   haproxies        [{url, state, text, version, worker_pid, reload {state, id}, runtime, drift, backends [...]}]
+ *   haproxies        [{url, state, text, version, worker_pid, reload {state, id, problem}, runtime, drift, backends [...]}]
  *                    state as above; runtime: whether changes without a reload are known to reach it: "untried", "proven",
- *                    "doubted", "disproven", "off"
+ *                    "doubted", "disproven", "off". Of a "standby" there are url, state, text and no backends
  *     backends       [{backend, state, text, readable, held {servers, names, until}, by_hand,
- *                      servers {live, draining, parked, not_ours, listed, list}}]
+ *                      servers {live, draining, leaving, parked, spare, not_ours, by_hand, listed, list}}]
  *       list         [{name, address, port, weight, state, line, running, by_hand}]: what is there. state "live", "draining",
  *                    "parked" (kept in maintenance), "spare" (the same for a node that has no endpoint yet), "leaving" (live,
  *                    and not wanted), "not_ours"; line: "live" or "maintenance" in the file; running: "ready", "drain", "maint";

@@ -69,13 +69,14 @@ static bool is_telling(const struct server_view *v)
 static void put_servers(const struct slot *s, struct status_haproxies *h, yyjson_mut_doc *doc, yyjson_mut_val *obj)
 {
     yyjson_mut_val *servers = json_put_object(doc, obj, "servers"), *list = yyjson_mut_arr(doc);
-    size_t count[PLACES] = {0}, listed = 0, max = h->left < STATUS_LIST_MAX ? h->left : STATUS_LIST_MAX;
+    size_t count[PLACES] = {0}, by_hand = 0, listed = 0, max = h->left < STATUS_LIST_MAX ? h->left : STATUS_LIST_MAX;
     for (int telling = 1; telling >= 0; telling--) {
         for (size_t i = 0; i < s->actual.server_count; i++) {
             const struct server_view v = view_of(s, &s->actual.servers[i]);
             if (is_telling(&v) != (telling == 1))
                 continue;
             count[v.place]++;
+            by_hand += v.theirs != RUNTIME_READY;
             if (listed < max) {
                 add_server(doc, list, &v);
                 listed++;
@@ -85,6 +86,7 @@ static void put_servers(const struct slot *s, struct status_haproxies *h, yyjson
     h->left -= listed;
     for (int i = 0; i < PLACES; i++)
         json_put_count(doc, servers, place_names[i], count[i]);
+    json_put_count(doc, servers, "by_hand", by_hand);
     json_put_count(doc, servers, "listed", listed);
     json_put(doc, servers, "list", list);
 }
