@@ -6,7 +6,7 @@ import re
 import urllib.parse
 from collections.abc import Callable
 
-from . import auth, handlers_config, handlers_raw, handlers_runtime, handlers_transactions
+from . import auth, handlers_config, handlers_global, handlers_raw, handlers_runtime, handlers_transactions
 from .errors import ApiError
 from .service import Service
 from .web import Answer, Request, error_answer
@@ -27,6 +27,7 @@ ROUTES: list[tuple[str, str, Handler]] = [
         ("GET", "/reloads/([^/]+)", handlers_transactions.reload),
         ("GET", "/configuration/raw", handlers_raw.show),
         ("POST", "/configuration/raw", handlers_raw.replace),
+        ("GET", "/configuration/global", handlers_global.show),
         ("GET", "/configuration/backends", handlers_config.backends),
         ("POST", "/configuration/backends", handlers_config.create_backend),
         ("GET", "/configuration/backends/([^/]+)", handlers_config.backend),
