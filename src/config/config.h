@@ -1,7 +1,7 @@
 /*
  * Everything the daemon can be told, parsed once from the environment into one validated struct. No field is looked up by
  * name anywhere else. The table of variables (config/fields.c) feeds the parser, --help, config.example.env and the
- * check of README's table.
+ * check of docs/settings.md.
  */
 #ifndef CONFIG_CONFIG_H
 #define CONFIG_CONFIG_H
@@ -158,7 +158,7 @@ void config_print_mappings(const struct config *c, struct buf *out);
 /* The URLs as HAPROXY_DATAPLANE_URL would have them: "http://a:5555,unix:/run/b.sock". For the log. */
 void config_print_dataplanes(const struct config *c, struct buf *out);
 
-/* The text of --help, of config.example.env, and of README's table (Markdown). */
+/* The text of --help, of config.example.env, and of the table in docs/settings.md. */
 void config_print_help(struct buf *out);
 void config_print_example(struct buf *out);
 void config_print_markdown(struct buf *out);

@@ -1,6 +1,6 @@
 /*
- * The table of all variables. Everything that names one comes from here: the parser, --help, config.example.env, README's
- * table, check-config and "did you mean". To add a variable: an id here, a row in fields.c, a parse function in values*.c,
+ * The table of all variables. Everything that names one comes from here: the parser, --help, config.example.env, the page of
+ * settings, check-config and "did you mean". To add a variable: an id here, a row in fields.c, a parse function in values*.c,
  * a case in show.c; then `make test` says which pages are to be renewed.
  */
 #ifndef CONFIG_FIELDS_H

@@ -112,7 +112,7 @@ struct diff {
 };
 
 /* PROXY_V2_OFF removes send-proxy-v2 from our own servers only where it stands on the server line, and from
- * default-server never by itself (it may be the operator's): see docs in the README; what it does not remove it leaves. */
+ * default-server never by itself (it may be the operator's): docs/how-it-works.md; what it does not remove it leaves. */
 void diff_compute(const struct backend *actual, const struct desired *desired, const struct diff_rules *rules,
                   struct diff *ret);
 void diff_fini(struct diff *d); /* a zeroed one is allowed */
