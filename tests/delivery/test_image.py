@@ -120,12 +120,16 @@ def test_images_of_two_architectures_under_one_name(built: pathlib.Path, tmp_pat
     listed = root / "var/lib/dpkg/status.d/libc6"
     listed.write_text(re.sub(r"(?m)^Architecture: .*$", "Architecture: arm64", listed.read_text()))
     other = image.archive(root, tmp_path / "arm64.oci.tar")
-    said = run("scripts/image-index", f"oci:{tmp_path}/index:v1", built, other).strip()
+    said = run("scripts/image-index", tmp_path / "index", "v1", built, other).strip()
     index = json.loads((tmp_path / "index/blobs/sha256" / said.removeprefix("sha256:")).read_text())
     inside = {entry["digest"]: entry["platform"] for entry in index["manifests"]}
     # Not made anew on the way: what is signed is what was built.
     assert inside == {Archive(path).digest: {"os": "linux", "architecture": Archive(path).config["architecture"]} for path in (built, other)}
     assert Archive(other).config["architecture"] == "arm64"
+    for folder, archives, why in (("index", (built, other), "there already"), ("twice", (built, built), "one image for each"),
+                                  ("none", (built, ROOT / "Makefile"), "no archive")):
+        done = subprocess.run([ROOT / "scripts/image-index", tmp_path / folder, "v1", *archives], capture_output=True, text=True, check=False)
+        assert done.returncode == 1 and why in done.stderr, done.stderr
 
 
 # --- what is in it
