@@ -199,6 +199,9 @@ static void written_by_reload(struct slot *s)
 {
     cleanup(mem_free_ptr) char *what = decision_sentence_of(&s->plan.diff.changes[s->target->fast.change]);
     slot_note_written(s, what, s->write_event_us);
+    for (size_t i = 0; i < s->target->options.backend_count; i++)
+        if (&s->target->slots[i] != s)
+            slot_note_passed_by(&s->target->slots[i], s->target->lane.version);
 }
 
 static void finished(struct target *t)

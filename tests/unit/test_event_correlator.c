@@ -184,6 +184,7 @@ START_TEST(whatever_comes)
         unsigned count, reason, message;
         bool combined;
     } seen[EVENTS_MAX];
+    memset(seen, 0, sizeof(seen));
     struct dice d = {.state = 88172645463325252u + (uint64_t)_i};
     size_t events = 0, sent[2] = {0, 0};
     uint64_t began_ms = now_ms;

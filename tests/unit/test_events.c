@@ -310,7 +310,7 @@ END_TEST
 START_TEST(what_is_about_all_is_about_each_service_once)
 {
     happens_to(NULL, JOURNAL_RELOAD_FAILED, "not reloaded");
-    ck_assert(asked() && w.warning);
+    ck_assert(asked() && w.warning && w.count == 1);
     ck_assert_str_eq(w.service, "web");
     ck_assert_str_eq(w.message, "HAProxy at " URL ": not reloaded");
     answer(EVENT_WRITTEN);
@@ -574,6 +574,39 @@ START_TEST(the_queue_has_an_end)
 }
 END_TEST
 
+/* So many different ones: of each reason ten. */
+static void fill(const char *backend, enum journal_kind kind)
+{
+    for (int i = 0; i < 10; i++) {
+        char text[32];
+        snprintf(text, sizeof(text), "change %d", i);
+        happens_to(backend, kind, text);
+    }
+}
+
+START_TEST(what_is_under_way_is_not_dropped)
+{
+    happens_to("shop", JOURNAL_IN_STEP, "the first");
+    ck_assert(asked());
+    fill("web", JOURNAL_HELD_BACK);
+    fill("web", JOURNAL_IN_STEP);
+    fill("web", JOURNAL_DRIFT_REPAIRED);
+    fill("web", JOURNAL_APPLY_FAILED);
+    fill("shop", JOURNAL_HELD_BACK);
+    fill("shop", JOURNAL_APPLY_FAILED);
+    ck_assert_uint_eq(result("dropped"), 0);
+    fill("shop", JOURNAL_RELOAD_FAILED);
+    ck_assert_uint_eq(result("dropped"), 2); /* 1 + 65 */
+    ck_assert(logged("Kubernetes takes Events too slowly"));
+    answer(EVENT_WRITTEN);
+    ck_assert(asked());
+    ck_assert_str_eq(w.message, "backend web at " URL ": change 2"); /* the oldest two gave way */
+    all_is_written();
+    happens_to("shop", JOURNAL_IN_STEP, "the first");
+    ck_assert(asked() && w.again && w.count == 2);
+}
+END_TEST
+
 START_TEST(the_end_waits_for_nothing)
 {
     happens(JOURNAL_IN_STEP, "in step");
@@ -613,6 +646,7 @@ int main(void)
     tcase_add_test(t, no_credentials_yet);
     tcase_add_test(t, what_is_refused_keeps_nothing_up);
     tcase_add_test(t, the_queue_has_an_end);
+    tcase_add_test(t, what_is_under_way_is_not_dropped);
     tcase_add_test(t, the_end_waits_for_nothing);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);

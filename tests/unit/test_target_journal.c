@@ -133,6 +133,19 @@ START_TEST(a_change_is_told_and_its_end)
 }
 END_TEST
 
+START_TEST(each_end_tells_of_its_own_writes)
+{
+    world_in_step();
+    wish("n1 n2", "ADDED slice");
+    pass(MINUTE_MS);
+    wish("n1", "DELETED slice");
+    pass(MINUTE_MS);
+    assert_journal("committed in_step committed in_step");
+    ck_assert_str_eq(entry(JOURNAL_IN_STEP)->text, "in step with 1 server: removed n2");
+    ck_assert_str_eq(entry(JOURNAL_IN_STEP)->cause, "DELETED slice");
+}
+END_TEST
+
 START_TEST(a_drain_that_is_told)
 {
     wish("n1* n2 n3", "MODIFIED slice");
@@ -321,6 +334,16 @@ START_TEST(a_brake_beside_a_write)
 }
 END_TEST
 
+/* Nothing is written: that is said, and why; the brake is part of it. */
+START_TEST(a_pause_is_no_brake)
+{
+    w.paused = true;
+    wish("n1 n5", "DELETED slice");
+    pass(RESYNC_MS / 2);
+    assert_journal("withheld");
+}
+END_TEST
+
 START_TEST(no_endpoint_is_told_once)
 {
     world_in_step();
@@ -397,6 +420,67 @@ START_TEST(a_hand_edit_is_repaired)
 }
 END_TEST
 
+/* Between the two nobody can tell whose doing it is. */
+START_TEST(another_wish_is_no_drift)
+{
+    world_in_step();
+    edit("n1");
+    wish("n1 n2", "ADDED slice");
+    pass(MINUTE_MS);
+    assert_journal("committed in_step");
+}
+END_TEST
+
+static void assert_no_drift(void)
+{
+    for (size_t i = 0; i < journal_count(w.journal); i++)
+        ck_assert_msg(journal_at(w.journal, i)->kind != JOURNAL_DRIFT_REPAIRED, "%s", journal_at(w.journal, i)->text);
+}
+
+/* A drain that was only told has to be written, since what runs cannot be read any more; and our own commit does not stick. */
+START_TEST(our_own_version_is_no_drift)
+{
+    wish("n1* n2 n3", "MODIFIED slice");
+    settle();
+    w.unreadable = w.stubborn = true;
+    pass(3 * RESYNC_MS);
+    ck_assert_uint_gt(w.commits, 0);
+    w.stubborn = false;
+    pass(60 * MINUTE_MS);
+    ck_assert(in_sync());
+    ck_assert_str_eq(w.have.of[0], "n2 n3 n1*");
+    assert_no_drift();
+}
+END_TEST
+
+static void setup_two_lanes(void)
+{
+    heard = 0;
+    world_make_as(2, (struct plan_rules){.max_loss_percent = 100}, 3600000, true);
+    for (size_t i = 0; i < w.backends; i++)
+        set_copy(w.have.of[i], "n1 n2");
+    w.file = w.running = w.have;
+    target_start(w.target);
+    wish_both("n1 n2", "n1 n2", "the first list");
+    pass(0);
+    ck_assert(in_sync());
+}
+
+/* The same, and the version is another backend's, whose write made the API reload. */
+START_TEST(the_version_of_another_backend_is_no_drift)
+{
+    wish_both("n1* n2", "n1 n2", "MODIFIED slice");
+    pass(RESYNC_MS);
+    assert_journal("told");
+    w.reloads_fast = true;
+    wish_both("n1* n2", "n1", "DELETED slice");
+    pass(60 * MINUTE_MS);
+    ck_assert(in_sync());
+    ck_assert_str_eq(w.have.of[1], "n1 n2*");
+    assert_no_drift();
+}
+END_TEST
+
 /* Another wish, a change of ours, a reload that failed: none of them is a stranger's doing. */
 START_TEST(our_own_doing_is_no_drift)
 {
@@ -410,8 +494,7 @@ START_TEST(our_own_doing_is_no_drift)
     wish("n1 n3", "event");
     pass(5 * MINUTE_MS);
     assert_settled("n1 n3");
-    for (size_t i = 0; i < journal_count(w.journal); i++)
-        ck_assert_int_ne(journal_at(w.journal, i)->kind, JOURNAL_DRIFT_REPAIRED);
+    assert_no_drift();
 }
 END_TEST
 
@@ -495,6 +578,7 @@ int main(void)
     tcase_add_test(t, nobody_reads_it);
     tcase_add_test(t, a_change_is_told_and_its_end);
     tcase_add_test(t, a_drain_by_a_transaction);
+    tcase_add_test(t, each_end_tells_of_its_own_writes);
     tcase_add_test(t, a_trouble_that_goes_on_is_one_entry);
     tcase_add_test(t, a_refusal);
     tcase_add_test(t, a_reload_that_fails);
@@ -503,20 +587,25 @@ int main(void)
     tcase_add_test(t, no_server_yet);
     tcase_add_test(t, a_pause_is_told_when_what_it_withholds_changes);
     tcase_add_test(t, a_hand_edit_is_repaired);
+    tcase_add_test(t, another_wish_is_no_drift);
     tcase_add_test(t, our_own_doing_is_no_drift);
     t = with(s, "lanes", setup_lanes);
     tcase_add_test(t, a_drain_that_is_told);
     tcase_add_test(t, a_drain_that_goes_into_the_file);
     tcase_add_test(t, many_writes_are_one_sentence_with_an_end);
     tcase_add_test(t, a_write_that_does_not_reach_it);
+    tcase_add_test(t, our_own_version_is_no_drift);
     tcase_add_test(t, haproxy_that_runs_something_else_is_repaired);
     tcase_add_test(t, what_somebody_else_mends_is_not_our_repair);
     t = with(s, "brake", setup_braked);
     tcase_add_test(t, the_brake_is_told_when_it_begins);
     tcase_add_test(t, a_brake_beside_a_write);
+    tcase_add_test(t, a_pause_is_no_brake);
     t = with(s, "two backends", setup_two);
     tcase_add_test(t, what_is_written_to_one_is_said_of_that_one);
     tcase_add_test(t, what_is_wrong_with_all_is_said_once);
+    t = with(s, "two backends, lanes", setup_two_lanes);
+    tcase_add_test(t, the_version_of_another_backend_is_no_drift);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);
     int failed = srunner_ntests_failed(sr);

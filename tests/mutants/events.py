@@ -1,0 +1,67 @@
+"""Kubernetes Events and the journal that feeds them: what is told, once, and never too often."""
+
+from .mutant import Mutant, Room
+
+CORRELATOR = "sync/event_correlator.c"
+EVENTS = "sync/events.c"
+WRITER = "kube/event_writer.c"
+OBJECT = "kube/event_object.c"
+JOURNAL = "sync/target_journal.c"
+
+NEVER_FLOODING = (
+    Mutant("every Event is sent", CORRELATOR, "    if (b->credit_ms < CORRELATOR_REFILL_MS)\n        return false;\n", ""),
+    Mutant("the bucket holds more than a burst", CORRELATOR, "b->credit_ms + more : full;", "b->credit_ms + more : full + CORRELATOR_REFILL_MS;"),
+    Mutant("the bucket fills without an end", CORRELATOR, "more < full - b->credit_ms ?", "true ?"),
+    Mutant("the bucket never fills", CORRELATOR, "uint64_t more = now_ms - b->at_ms;", "uint64_t more = 0;"),
+    Mutant("warnings wait for what is normal", CORRELATOR, "&c->buckets[warning]", "&c->buckets[0]"),
+    Mutant("many different ones are many Events", CORRELATOR, "    if (is_one_of_many(&c->groups[reason], hash, now_ms))\n        hash = COMBINED_HASH;\n", ""),
+    Mutant("one that is known becomes one of many", CORRELATOR, "        if (g->hashes[i] == hash)\n            return false;\n", ""),
+    Mutant("combining never ends", CORRELATOR, "    if (now_ms - g->last_ms > CORRELATOR_ALIKE_MS)\n        g->count = 0;\n", ""),
+    Mutant("the same again is another one", CORRELATOR, "struct correlator_record *r = find(c, reason, hash, now_ms);", "struct correlator_record *r = NULL;"),
+    Mutant("reasons are mixed up", CORRELATOR, "r->reason == reason && r->hash == hash", "r->hash == hash"),
+    Mutant("what the API has forgotten is repeated", CORRELATOR, " && now_ms - r->last_ms <= CORRELATOR_FORGET_MS)", ")"),
+    Mutant("the newest gives way", CORRELATOR, "c->records[i].last_ms < oldest->last_ms", "c->records[i].last_ms > oldest->last_ms"),
+    Mutant("what is under way is dropped", EVENTS, 'take_out(e, e->busy ? 1 : 0, "dropped");', 'take_out(e, 0, "dropped");'),
+    Mutant("each of the same is a request", EVENTS, "struct item *item = waiting(e, service, c->id);", "struct item *item = NULL;"),
+    Mutant("what is under way takes more in", EVENTS, "for (size_t i = e->busy ? 1 : 0; i < e->count; i++)", "for (size_t i = 0; i < e->count; i++)"),
+    Mutant("tried for ever", EVENTS, "now_ms - e->queue[i].since_ms >= ITEM_AGE_MAX_MS || ", ""),
+    Mutant("an API that contradicts itself is asked at once", EVENTS, "if (item->tries >= ITEM_TRIES_AT_ONCE)", "if (false)"),
+    Mutant("Retry-After does not count", EVENTS, "        wait_ms = (uint64_t)retry_after_ms;", "        ;"),
+    Mutant("denied is tried at once", EVENTS, "denied_until_ms = clock_mono_ms() + DENIED_PAUSE_MS;", "denied_until_ms = 0;"),
+    Mutant("denied in one namespace is denied in all", EVENTS, "if (e->queue[i].service == service)\n            take_out(e, i, \"denied\");", "take_out(e, i, \"denied\");"),
+)
+
+TRUE = (
+    Mutant("one that is there is made again", EVENTS, "correlator_is_written(&about->correlator, item->id), &err)", "false, &err)"),
+    Mutant("one that was forgotten is repeated", EVENTS, "outcome == EVENT_EXISTS);", "true);"),
+    Mutant("what is about all is about the first Service", EVENTS, "(entry->backend != NULL && !str_eq(entry->backend, m->list[i].backend))", "!str_eq(entry->backend != NULL ? entry->backend : m->list[0].backend, m->list[i].backend)"),
+    Mutant("said once for each backend", EVENTS, "        about->told = true;\n", ""),
+    Mutant("nobody finds it", EVENTS, "known != NULL ? known->uid : NULL", "NULL"),
+    Mutant("a combined one does not say so", EVENTS, 'c->combined ? COMBINED : ""', '""'),
+    Mutant("a lost answer makes it gone", WRITER, "return again ? EVENT_LATER : EVENT_EXISTS;", "return EVENT_LATER;"),
+    Mutant("one that is gone is refused", WRITER, "return again ? EVENT_GONE : EVENT_REFUSED;", "return EVENT_REFUSED;"),
+    Mutant("a refused token stays", WRITER, "kube_client_credentials_refused(w->client);", ";"),
+    Mutant("a message ends in half a character", OBJECT, "            b.len = whole;\n            b.data[whole] = '\\0';", "            b.len = EVENT_MESSAGE_MAX_BYTES - 3;\n            b.data[b.len] = '\\0';"),
+    Mutant("a message of several lines", OBJECT, 'is_space ? " " : "?"', 'is_space ? s : "?"'),
+)
+
+TOLD_ONCE = (
+    Mutant("a trouble fills the journal", JOURNAL, "if (log_limit_pass_message(&t->trouble_limit, clock_mono_ms(), t->problem.message, &held_back))", "held_back = 0; if (held_back == 0)"),
+    Mutant("in step without a reason", JOURNAL, "    if (!st->news)\n        return;\n", ""),
+    Mutant("in step is told again and again", JOURNAL, "    st->news = false;\n", ""),
+    Mutant("what was written is told twice", JOURNAL, "    buf_clear(&st->written);\n", ""),
+    Mutant("the sentence has no end", JOURNAL, "if (st->written.len < WRITTEN_MAX_BYTES)", "if (true)"),
+    Mutant("the brake is told at each look", JOURNAL, "braked && p->held_back > st->held", "braked"),
+    Mutant("the hold is told at each look", JOURNAL, "holds && !st->holds", "holds"),
+    Mutant("the end of a hold is no news", JOURNAL, "st->news = st->news || holds || braked;", ";"),
+    Mutant("a pause is a brake", JOURNAL, " && p->verdict != PLAN_WITHHELD && p->verdict != PLAN_REFUSE;", ";"),
+    Mutant("our own writes are drift", JOURNAL, "    st->settled_version = -1;\n    if (st->event_us", "    if (st->event_us"),
+    Mutant("writes to other backends are drift", JOURNAL, "        s->story.settled_version = version;\n", "        ;\n"),
+    Mutant("another wish is drift", JOURNAL, " &&\n           st->settled_wish_number == s->wish_number;", ";"),
+    Mutant("what somebody else mended is our repair", JOURNAL, "    if (t->drift_answered)\n", ""),
+)
+
+ROOMS = (
+    Room("events", ("test_event_correlator", "test_events", "test_event_writer", "test_event_object"), NEVER_FLOODING + TRUE),
+    Room("journal", ("test_target_journal",), TOLD_ONCE),
+)
