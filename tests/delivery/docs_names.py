@@ -112,6 +112,7 @@ COMMANDS = ("haproxy-k8s-sync", "kubectl", "helm", "make", "set server", "system
 
 def trouble_with_message(span: str) -> str:
     """A span of several words that is neither a command nor a piece of a file is something that the daemon says."""
+    span = re.sub(r"^(?:[A-Z_]+=\S* )+", "", span)
     if " " not in span or span in OTHERS_MESSAGES or span.startswith(COMMANDS) or not re.search(r"[a-z]{2} [a-z]{2}", span):
         return ""
     for piece in re.split(r"\s*\.\.\.\s*", span):
