@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import pathlib
@@ -79,19 +80,25 @@ def kubes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, RealKu
         kube.stop()
 
 
-@pytest.fixture
-def world(request: pytest.FixtureRequest, tmp_path: pathlib.Path, kubes: dict[str, RealKube]) -> Iterator[World]:
-    combination: Combination | None = request.param
-    if combination is None:
-        pytest.skip("no combination of real parts can be had here; test_parts.py names what each of them lacks")
+@contextlib.contextmanager
+def world_of(combination: Combination, home: pathlib.Path, kubes: dict[str, RealKube]) -> Iterator[World]:
     program()
     kube = kubes[combination.etcd]
     kube.admin.delete_all("Node")
     port = node_port(NODES.values())
     with backends(NODES, port) as running:
-        made = World(tmp_path, combination, combination.parts(), kube, f"case-{next(_namespaces)}", port, running)
+        made = World(home, combination, combination.parts(), kube, f"case-{next(_namespaces)}", port, running)
         try:
             made.start()
             yield made
         finally:
             made.close()
+
+
+@pytest.fixture
+def world(request: pytest.FixtureRequest, tmp_path: pathlib.Path, kubes: dict[str, RealKube]) -> Iterator[World]:
+    combination: Combination | None = request.param
+    if combination is None:
+        pytest.skip("no combination of real parts can be had here; test_parts.py names what each of them lacks")
+    with world_of(combination, tmp_path, kubes) as made:
+        yield made
