@@ -159,11 +159,11 @@ class Page:
         return [(str(node["role"]["value"]), str(node.get("name", {}).get("value", "")))
                 for node in self.call("Accessibility.getFullAXTree")["nodes"] if not node["ignored"]]
 
-    def screenshot(self, path: pathlib.Path) -> None:
-        """Of the whole page."""
+    def screenshot(self, path: pathlib.Path, height: int = 0) -> None:
+        """Of the whole page, or of so much of it."""
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]
         shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True,
-                         clip={"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1})
+                         clip={"x": 0, "y": 0, "width": size["width"], "height": height or size["height"], "scale": 1})
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(shot["data"]))
 

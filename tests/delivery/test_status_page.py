@@ -1,0 +1,296 @@
+"""The status page in a real browser, drawn by the daemon that is delivered: what people see, and what their readers read out.
+
+RENEW_SCREENSHOTS=1 pytest tests/delivery/test_status_page.py -k screenshots     draws docs/status-page*.png anew"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.harness import objects
+from tests.harness.browser import PHONE, Browser, Page, binary
+from tests.harness.events_stream import EventStream
+from tests.harness.process import ROOT
+
+from .png import shrink
+from .status_scene import NAMESPACE, SERVICE, Scene, look, page_url
+
+pytestmark = pytest.mark.skipif(binary() is None, reason="no Chromium here (Debian: chromium): the page is not looked at")
+
+HOSTILE = "<img src=x onerror=hacked=1>\u202e"
+MARK = "window.sameDocument = true"
+
+
+@pytest.fixture
+def scene(tmp_path: pathlib.Path) -> Iterator[Scene]:
+    with Scene(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def page() -> Iterator[Page]:
+    with Browser() as browser:
+        yield browser.page()
+
+
+def quiet(page: Page, url: str) -> None:
+    """It asked for nothing from elsewhere, and has nothing to complain about."""
+    assert all(u.startswith((url, "data:")) for u in page.urls()), page.urls()
+    assert page.complaints() == []
+
+
+def rows(page: Page) -> dict[str, str]:
+    """Node -> its state, of the rows that are to be seen."""
+    found = page.value("""Object.fromEntries([...document.querySelectorAll('#nodes tbody tr')].filter(r => !r.hidden)
+        .map(r => [r.querySelector('th').textContent, r.querySelector('td[data-l=State]').textContent]))""")
+    return dict(found)
+
+
+def wait_rows(page: Page, wanted: dict[str, str]) -> None:
+    page.wait(f"JSON.stringify({json.dumps(wanted)}, Object.keys({json.dumps(wanted)}).sort()) === (() => {{ const o = {{}};"
+              "for (const r of document.querySelectorAll('#nodes tbody tr')) o[r.querySelector('th').textContent] ="
+              "r.querySelector('td[data-l=State]').textContent; return JSON.stringify(o, Object.keys(o).sort()); })()", f"rows {wanted}")
+
+
+def fits(page: Page) -> None:
+    assert page.value("document.documentElement.scrollWidth") <= page.value("innerWidth"), "it has to be scrolled sideways"
+
+
+def test_a_change_appears_by_itself(scene: Scene, page: Page) -> None:
+    daemon = scene.play()
+    look(page, daemon)
+    page.wait_text("#link", "live")
+    wait_rows(page, {"worker-1": "live"})
+    page.value(MARK)
+    scene.on(1, 2)
+    wait_rows(page, {"worker-1": "live", "worker-2": "live"})
+    page.wait_text("#flows", "worker-2")
+    page.wait_text("#decisions", "added worker-2 (10.20.0.12:30443)")
+    page.wait_text("#say", "In step")
+    assert "after the event" in page.text("#decisions") and re.search(r"\d (ms|s|µs)", page.text("#figures"))
+    paths = page.value("document.querySelectorAll('.flow svg path').length")
+    assert paths == 4, "from the Service to two nodes, from each to its server"
+    assert page.value("window.sameDocument"), "the page was loaded again"
+    assert page.value("document.title").startswith("In step")
+    quiet(page, page_url(daemon))
+
+
+def test_trouble_shows_and_a_lost_connection_comes_back(scene: Scene, page: Page) -> None:
+    daemon = scene.play(RESYNC_PERIOD="1s")
+    look(page, daemon)
+    page.value(MARK)
+    scene.dataplane.stop()
+    page.wait_text("#say", "Not in step")
+    page.wait_text("#say", f"target {daemon.env['HAPROXY_DATAPLANE_URL']} backend be: ")
+    assert page.value("document.title").startswith("Not in step")
+    scene.dataplane.start()
+    page.wait_text("#say", "In step")
+    daemon.stop()
+    page.wait_text("#link", "connection lost")
+    page.wait_text("#say", "Connection lost")
+    assert "worker-1" in page.text("#nodes"), "what was known last stays"
+    scene.on(1, 3)
+    daemon.start()
+    page.wait_text("#link", "live")
+    page.wait_text("#say", "In step")
+    wait_rows(page, {"worker-1": "live", "worker-3": "live"})
+    assert page.value("window.sameDocument"), "the page was loaded again"
+    assert not page.value("document.body.classList.contains('lost')")
+
+
+def test_many_who_follow_and_the_one_too_many(scene: Scene, page: Page) -> None:
+    """A ninth one asks every few seconds instead."""
+    daemon = scene.play()
+    streams = [EventStream(daemon.port) for _ in range(8)]
+    try:
+        look(page, daemon)
+        page.wait_text("#link", "every 5 s")
+        scene.on(1, 2)
+        wait_rows(page, {"worker-1": "live", "worker-2": "live"})
+    finally:
+        for stream in streams:
+            stream.close()
+
+
+def test_what_others_chose_is_shown_as_text(scene: Scene, page: Page) -> None:
+    """A node's name that is markup and turns text around, a reason that is as long as they get, words of HAProxy's that are."""
+    daemon = scene.play(RESYNC_PERIOD="1s")
+    name = HOSTILE + "x" * 200
+    scene.kube.put(objects.node(name, "10.20.0.66"), objects.slice_(f"{SERVICE}-x7k2p", SERVICE, [
+        objects.endpoint("10.244.1.7", "worker-1"), objects.endpoint("10.244.9.9", name)], namespace=NAMESPACE))
+    page.size(PHONE, 740, mobile=True)
+    look(page, daemon)
+    page.wait_text("#nodes", "<img src=x onerror=hacked=1>\\u{202e}xxx")
+    scene.dataplane.fault({"method": "GET", "path": r"/configuration/backends/be\b", "action": "answer", "status": 500,
+                           "body": {"code": 500, "message": f"\u2067 {'y' * 2048}"}, "times": 0})
+    page.wait_text("#say", "Not in step")
+    page.wait_text("#say", "\\u{2067} yyy")
+    assert page.value("document.querySelectorAll('img').length") == 0 and page.value("typeof hacked") == "undefined"
+    assert not re.search("[\u202a-\u202e\u2066-\u2069]", page.value("document.documentElement.outerHTML"))
+    fits(page)
+    quiet(page, page_url(daemon))
+
+
+def test_the_policy_would_stop_it_all_the_same(scene: Scene, page: Page) -> None:
+    """Not that the page does so: what if it did?"""
+    daemon = scene.play()
+    look(page, daemon)
+    tried = page.value("""(() => { try { document.body.innerHTML = '<img src=x onerror="hacked=1">'; return 'markup'; }
+        catch (e) { return e.name; } })()""")
+    assert tried == "TypeError", "trusted types keep strings from becoming markup"
+    assert page.value("fetch('http://127.0.0.2:9/').then(() => 'sent', e => e.name)") == "TypeError"
+    assert any("Content Security Policy" in text for text in page.complaints())
+
+
+# --- for readers, keyboards and eyes
+
+def test_what_assistive_technology_gets(scene: Scene, page: Page) -> None:
+    daemon = scene.play()
+    scene.on(1, 2)
+    look(page, daemon)
+    wait_rows(page, {"worker-1": "live", "worker-2": "live"})
+    tree = page.tree()
+    roles = {role for role, _ in tree}
+    assert {"banner", "main", "contentinfo", "status", "table", "list"} <= roles, roles
+    assert [name for role, name in tree if role == "heading"][0] == "haproxy-k8s-sync"
+    assert page.value("[...document.querySelectorAll('h2')].map(e => e.textContent)") == [
+        "From Service to server", "Nodes", "HAProxies", "Decisions", "Behind it"]
+    assert {name for role, name in tree if role == "region"} >= {"From Service to server", "Nodes", "HAProxies", "Decisions"}
+    assert ("searchbox", "Filter the nodes") in tree
+    assert {name for role, name in tree if role == "columnheader"} >= {"Node", "State", "Address", "In HAProxy", "Why"}
+    assert {name for role, name in tree if role == "rowheader"} >= {"worker-1", "worker-2"}
+    assert ("group", "backend be") in tree
+    said = page.value("document.querySelector('[aria-live]').id + document.querySelectorAll('[aria-live]').length")
+    assert said == "say1", "only the status line speaks by itself"
+    flow = page.value("document.querySelector('.flow').textContent")
+    assert "worker-1, live" in flow, "a state is a word, not a colour alone"
+    unnamed = [(role, name) for role, name in tree if role in ("link", "button", "searchbox", "table", "region") and not name]
+    assert not unnamed, unnamed
+
+
+def test_keyboard_and_filter(scene: Scene, page: Page) -> None:
+    daemon = scene.play()
+    scene.on(1, 2, 3)
+    look(page, daemon)
+    wait_rows(page, {f"worker-{i}": "live" for i in (1, 2, 3)})
+    focused = []
+    for _ in range(6):
+        page.press("Tab", 9)
+        focused.append(page.value("document.activeElement.id || document.activeElement.textContent"))
+    assert focused[0] == "To the content" and "filter" in focused, focused
+    page.value("document.getElementById('filter').focus()")
+    page.type("WORKER-2 live")
+    page.wait("[...document.querySelectorAll('#nodes tbody tr')].filter(r => !r.hidden).length === 1")
+    assert rows(page) == {"worker-2": "live"} and page.text("#shown").startswith("1 of 3")
+    scene.on(1, 2, 3, 4)  # what comes meanwhile leaves what was typed and where the keyboard is
+    page.wait_text("#shown", "1 of 4")
+    assert page.value("document.activeElement.id") == "filter" and page.value("document.activeElement.value") == "WORKER-2 live"
+
+
+# Of every text that is to be seen: its colour against what is behind it (WCAG 2.2, 1.4.3).
+CONTRAST = """(() => {
+  const part = c => (c /= 255) <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4;
+  const parse = s => { const c = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+    c.fillStyle = s; c.fillRect(0, 0, 1, 1); return [...c.getImageData(0, 0, 1, 1).data]; };
+  const light = ([r, g, b]) => .2126 * part(r) + .7152 * part(g) + .0722 * part(b);
+  const behind = e => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor); if (c[3] === 255) return c; } return [255, 255, 255]; };
+  const bad = [];
+  for (const e of document.querySelectorAll('body *')) {
+    if (![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()) || !e.checkVisibility() || e.closest('svg, script, style, noscript, .vh, .skip')) continue;
+    const s = getComputedStyle(e), a = light(parse(s.color)), b = light(behind(e)), ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+    const large = parseFloat(s.fontSize) >= 24 || (parseFloat(s.fontSize) >= 18.66 && s.fontWeight >= 700);
+    if (ratio < (large ? 3 : 4.5)) bad.push(e.textContent.slice(0, 40) + ' ' + ratio.toFixed(2));
+  }
+  return bad;
+})()"""
+
+
+def multiplied(page: Page, nodes: int) -> dict[str, Any]:
+    """What the page shows, as if there were so many nodes."""
+    d = dict(page.value("last"))
+    made = [{**d["backends"][0]["nodes"]["list"][0], "name": f"worker-{i}", "state": "draining" if i % 50 == 7 else "live"}
+            for i in range(1, min(nodes, 500) + 1)]
+    draining = sum(n["state"] == "draining" for n in made)
+    d["backends"][0]["nodes"] = {"live": nodes - draining, "draining": draining, "out": 0, "spare": 0, "listed": len(made), "list": made}
+    for haproxy in d["haproxies"]:
+        servers = [{**haproxy["backends"][0]["servers"]["list"][0], "name": n["name"], "state": n["state"]} for n in made]
+        haproxy["backends"][0]["servers"].update({"live": nodes - draining, "draining": draining, "listed": len(servers), "list": servers})
+    return d
+
+
+def test_every_size_every_state_light_and_dark(scene: Scene, page: Page) -> None:
+    """One node, a dozen, hundreds, thousands; trouble and the rest: nothing is cut off, everything can be read."""
+    daemon = scene.play()
+    look(page, daemon)
+    page.value("source.close(); clearInterval(ticking)")
+    for nodes in (1, 12, 60, 5000):
+        shown = multiplied(page, nodes)
+        shown["state"] = {1: "in_step", 12: "problem", 60: "holding", 5000: "standby"}[nodes]
+        for width in (1280, 820, PHONE):
+            page.size(width, 800, mobile=width == PHONE)
+            page.value(f"show({json.dumps(shown)})")
+            fits(page)
+            assert f"{nodes:,}".split(",")[0] in page.text("#flows")
+        for scheme in ("light", "dark"):
+            page.prefer(color_scheme=scheme, reduced_motion="reduce")
+            assert page.value(CONTRAST) == []
+        page.prefer()
+    assert "30 of 500 listed, of 5,000" in page.text("#shown")
+    page.value("document.getElementById('more-nodes').click()")
+    assert len(rows(page)) == 500
+    assert page.value("document.querySelectorAll('.flow path').length") < 50, "lines are bundled"
+    assert page.complaints() == []
+
+
+def test_nothing_moves_where_that_is_not_wanted(scene: Scene, page: Page) -> None:
+    page.prefer(reduced_motion="reduce")
+    look(page, scene.play())
+    assert page.value("""(() => { const e = document.createElement('p'); e.className = 'fresh'; document.body.append(e);
+        return getComputedStyle(e).animationName; })()""") == "none"
+
+
+def test_without_scripts_it_says_where_to_look(scene: Scene, page: Page) -> None:
+    daemon = scene.play()
+    page.scripts(False)
+    page.open(page_url(daemon))
+    wanted = {("link", "/readyz"), ("link", "/status")}
+    found: set[tuple[str, str]] = set()
+    while not wanted <= found:  # a script that waits cannot be run
+        found = set(page.tree())
+    page.scripts(True)
+    assert page.value("[...document.querySelectorAll('footer a')].every(a => a.href.startsWith(location.origin))")
+
+
+# --- as it looks
+
+def test_screenshots(tmp_path: pathlib.Path, page: Page) -> None:
+    """Of a morning with two HAProxies, to build/; with RENEW_SCREENSHOTS=1 to docs/."""
+    with Scene(tmp_path, haproxies=2) as scene:
+        daemon = scene.play(DRAIN_TIMEOUT="30m", PARK_TTL="10m")
+        scene.morning()
+        look(page, daemon)
+        wait_rows(page, {"worker-1": "live", "worker-2": "live", "worker-3": "live", "worker-4": "draining", "worker-5": "out", "worker-6": "out"})
+        page.wait("document.querySelectorAll('#decisions li').length >= 12")
+        page.wait("!document.getAnimations().length", "nothing to move any more")
+        page.value("clearInterval(ticking); skew -= 75000; grow()")  # as it looks a little later
+        shots = ROOT / "build" / "status-page"
+        page.screenshot(shots / "status-page.png")
+        page.prefer(color_scheme="dark")
+        page.screenshot(shots / "status-page-dark.png")
+        page.prefer()
+        page.size(PHONE, 740, mobile=True)
+        page.screenshot(shots / "status-page-phone.png", 1500)
+        fits(page)
+        quiet(page, page_url(daemon))
+    for shot in sorted(shots.glob("*.png")):
+        assert shot.stat().st_size > 20_000
+        if os.environ.get("RENEW_SCREENSHOTS"):
+            small = shrink(shot.read_bytes())
+            assert len(small) < 150_000, f"{shot.name}: {len(small)} bytes are too many for the repository"
+            (ROOT / "docs" / shot.name).write_bytes(small)
