@@ -189,7 +189,7 @@ def test_the_daemon_works_with_the_rights_of_its_release(world: World, kube: Rea
                 wait_until(lambda: {"Synced"} <= {e["reason"] for e in kube.admin.list("Event", world.namespace)}, 20, "an Event")
             if "replicaCount" in values:
                 where = "edge" if feature == "lease elsewhere" else world.namespace
-                assert kube.admin.get("Lease", f"lb-{CHART.name}", where)["spec"]["holderIdentity"]
+                assert kube.admin.get("Lease", daemon.env["LEASE_NAME"], where)["spec"]["holderIdentity"]
                 stands_by(world, release, daemon)
             assert denials(daemon) == []
     finally:
