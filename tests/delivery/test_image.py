@@ -149,6 +149,16 @@ def test_owners_and_modes(archive: Archive) -> None:
             assert member.issym() or not member.mode & (stat.S_ISUID | stat.S_ISGID | stat.S_IWGRP | stat.S_IWOTH), member.name
 
 
+def test_times_of_the_root_itself(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The Dockerfile takes the files as they lie, without the archive's own normalising."""
+    assert {int(path.lstat().st_mtime) for path in files(image.rootfs(tmp_path_factory))} == {int(EPOCH)}
+
+
+def test_daemon_is_stripped(archive: Archive, tmp_path: pathlib.Path) -> None:
+    sections = run("readelf", "-SW", archive.unpack(tmp_path) / "usr/bin/haproxy-k8s-sync")
+    assert ".text" in sections and not re.search(r"\.(symtab|debug_info|comment)\b", sections)
+
+
 def test_no_shell_and_nothing_else_to_run(archive: Archive, tmp_path: pathlib.Path) -> None:
     root = archive.unpack(tmp_path)
     runnable = {str(path.relative_to(root)) for path in files(root)

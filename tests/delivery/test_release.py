@@ -136,6 +136,17 @@ def test_what_is_built_is_what_is_published() -> None:
     assert re.search(r"for arch in (.*); do", text)[1].split() == arches == ["amd64", "arm64"]  # type: ignore[index]
 
 
+def test_what_security_md_says_of_a_release() -> None:
+    """Who signs and what it is called stands in two places."""
+    said = (ROOT / "SECURITY.md").read_text()
+    text = (ROOT / ".github/workflows/release.yml").read_text()
+    for name in ("SHA256SUMS.sigstore.json", "spdx.json", "/charts/haproxy-k8s-sync"):
+        assert name in said and name.replace("/charts", "$CHARTS") in text
+    assert "/.github/workflows/release.yml@refs/tags/v" in said and "ghcr.io/OWNER/haproxy-k8s-sync:" in said and "REGISTRY: ghcr.io" in text
+    used = {line.split()[1] for line in re.findall(r"^\s+cosign .*$", said, re.M)}
+    assert used == {"verify", "verify-blob"}
+
+
 # --- versions and notes
 
 
