@@ -279,6 +279,11 @@ bool dataplane_busy(const struct dataplane_client *c)
     return c->busy;
 }
 
+struct http_connection dataplane_connection(const struct dataplane_client *c)
+{
+    return http_request_connection(c->request);
+}
+
 void dataplane_cancel(struct dataplane_client *c)
 {
     if (!c->busy)

@@ -74,6 +74,8 @@ void dataplane_send(struct dataplane_client *c, const char *method, const char *
 void dataplane_get_root(struct dataplane_client *c, const char *path,
                         void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg);
 bool dataplane_busy(const struct dataplane_client *c);
+/* How far the request under way got. */
+struct http_connection dataplane_connection(const struct dataplane_client *c);
 void dataplane_cancel(struct dataplane_client *c);
 
 /* After 401/403: the files are read again before the next request. True where that gave other credentials. */

@@ -358,6 +358,7 @@ struct http_request *http_start(struct http *http, const struct http_endpoint *e
     q->may_send = options->may_send;
     q->may_send_arg = options->may_send_arg;
     q->proxy_hint = "";
+    q->ended = CURL_LAST;
     q->started_us = clock_mono_us();
     q->url = mem_printf("%s%s", endpoint->base_url, options->path);
     q->unix_socket = mem_strdup(endpoint->unix_socket);

@@ -87,6 +87,8 @@ const char *http_response_header(const struct http_response *r, const char *name
 
 /* Of a connection that was kept from another request it tells what it told then. */
 struct http_connection http_response_connection(const struct http_response *r);
+/* Of one that is under way; NULL: nothing is known. */
+struct http_connection http_request_connection(const struct http_request *q);
 
 /* Retry-After in ms (seconds form, RFC 9110 10.2.3; capped at an hour); -1 where absent or of another form. */
 int64_t http_response_retry_after_ms(const struct http_response *r);

@@ -22,10 +22,10 @@ static void fill_peer(CURL *easy, struct http_connection *c)
     snprintf(c->peer, sizeof(c->peer), strchr(ip, ':') != NULL ? "[%s]:%ld" : "%s:%ld", ip, port);
 }
 
-static enum http_reached reached_of(const struct http_response *r, bool secure)
+static enum http_reached reached_of(const struct http_request *q, bool secure)
 {
-    CURL *easy = r->request->easy;
-    switch (r->request->ended) {
+    long local_port = 0;
+    switch (q->ended) {
     case CURLE_OK: /* by a kept connection, perhaps: that took no time */
         return HTTP_REACHED_TLS;
     case CURLE_COULDNT_RESOLVE_HOST:
@@ -43,24 +43,24 @@ static enum http_reached reached_of(const struct http_response *r, bool secure)
     default:
         break;
     }
-    /* A deadline, or a connection that was lost: as far as there are times. */
-    if (time_us(easy, secure ? CURLINFO_APPCONNECT_TIME_T : CURLINFO_CONNECT_TIME_T) > 0)
+    /* A deadline, or a connection that was lost: as far as there are times, and an address of our own. */
+    if (time_us(q->easy, secure ? CURLINFO_APPCONNECT_TIME_T : CURLINFO_CONNECT_TIME_T) > 0)
         return HTTP_REACHED_TLS;
-    if (time_us(easy, CURLINFO_CONNECT_TIME_T) > 0)
-        return HTTP_REACHED_PEER;
-    return time_us(easy, CURLINFO_NAMELOOKUP_TIME_T) > 0 ? HTTP_REACHED_NAME : HTTP_REACHED_NOTHING;
+    if (curl_easy_getinfo(q->easy, CURLINFO_LOCAL_PORT, &local_port) == CURLE_OK && local_port > 0)
+        return secure ? HTTP_REACHED_PEER : HTTP_REACHED_TLS;
+    return time_us(q->easy, CURLINFO_NAMELOOKUP_TIME_T) > 0 ? HTTP_REACHED_NAME : HTTP_REACHED_NOTHING;
 }
 
-struct http_connection http_response_connection(const struct http_response *r)
+struct http_connection http_request_connection(const struct http_request *q)
 {
     struct http_connection c = {.reached = HTTP_REACHED_NOTHING};
-    if (r->request == NULL)
+    if (q == NULL)
         return c;
-    CURL *easy = r->request->easy;
-    bool secure = str_has_prefix(r->request->url, "https:");
+    CURL *easy = q->easy;
+    bool secure = str_has_prefix(q->url, "https:");
     long os_error = 0;
     curl_off_t connected = time_us(easy, CURLINFO_CONNECT_TIME_T), secured = time_us(easy, CURLINFO_APPCONNECT_TIME_T);
-    c.reached = reached_of(r, secure);
+    c.reached = reached_of(q, secure);
     c.took_us = (uint64_t)(secured > connected ? secured : connected);
     fill_peer(easy, &c);
     (void)curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &os_error);
@@ -68,4 +68,9 @@ struct http_connection http_response_connection(const struct http_response *r)
     if (curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &c.verify) != CURLE_OK || c.verify == X509_V_ERR_UNSPECIFIED)
         c.verify = 0; /* libcurl's value before it has asked */
     return c;
+}
+
+struct http_connection http_response_connection(const struct http_response *r)
+{
+    return http_request_connection(r->request);
 }

@@ -37,7 +37,7 @@ struct http_request {
     uint64_t started_us;
     unsigned tcp_user_timeout_ms;
     int socket_errno; /* why the last socket could not be made; 0: it could */
-    CURLcode ended;   /* how it ended */
+    CURLcode ended;   /* how it ended; CURL_LAST: not yet */
     bool head_told;
     bool stopped;  /* a callback wanted no more */
     bool over_cap; /* the answer passed max_body_bytes */

@@ -159,7 +159,11 @@ static void on_look(void *arg, const struct inspect_report *seen)
 
 static void look(struct doctor *d)
 {
-    const struct inspect_options options = {.timeout_ms = d->options->timeout_ms, .show = on_look, .arg = d};
+    const struct doctor_reply *rights = &d->kubernetes.rights_reply;
+    const struct inspect_options options = {.timeout_ms = d->options->timeout_ms,
+                                            .refusals_count = rights->asked && rights->error.kind == ERROR_NONE,
+                                            .show = on_look,
+                                            .arg = d};
     struct clients usable = {.http = d->clients.http};
     usable.kube = doctor_kubernetes_usable(&d->kubernetes) ? d->clients.kube : NULL;
     usable.dataplanes = mem_array(d->clients.dataplane_count, sizeof(usable.dataplanes[0]));

@@ -104,7 +104,7 @@ static void report_plan(const struct inspect_backend *b, struct doctor_section *
 void doctor_backend_report(const struct doctor_haproxy_input *in, const struct inspect_backend *b,
                            struct doctor_report *r)
 {
-    cleanup(mem_free_ptr) char *remark = in->seen->target_count > 1 ? mem_printf("at %s", in->of->url) : NULL;
+    cleanup(mem_free_ptr) char *remark = in->config->dataplane_count > 1 ? mem_printf("at %s", in->of->url) : NULL;
     struct doctor_section *s = doctor_section(r, "backend", b->of->backend, remark);
     if (!report_exists(in, b, s)) {
         doctor_skip(s, "backend.plan", "plan", "needs the backend");

@@ -111,9 +111,11 @@ static void on_deadline(void *arg)
 {
     struct doctor_dataplane *d = arg;
     struct doctor_get *get = &d->gets[d->step];
+    if (d->step == DATAPLANE_V3)
+        d->connection = dataplane_connection(d->client);
     dataplane_cancel(d->client);
     get->asked = true;
-    error_set(&get->error, ERROR_RETRY, "%s: no answer in time (--timeout)", dataplane_client_url(d->client));
+    error_set(&get->error, ERROR_RETRY, "no answer in time (--timeout)");
     finish(d);
 }
 

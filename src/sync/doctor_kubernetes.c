@@ -177,6 +177,8 @@ static void on_deadline(void *arg)
 {
     struct doctor_kubernetes *k = arg;
     struct doctor_reply *reply = reply_of(k);
+    if (k->step == STEP_VERSION)
+        k->connection = http_request_connection(k->request);
     http_cancel(k->request);
     k->request = NULL;
     if (!reply->asked) {
@@ -221,5 +223,6 @@ void doctor_kubernetes_start(struct doctor_kubernetes *k, uint64_t timeout_ms)
 
 bool doctor_kubernetes_usable(const struct doctor_kubernetes *k)
 {
-    return k->client != NULL && k->reached.status != 0 && k->reached.status != 401 && k->self.status != 401;
+    bool nobody = k->self.status == 403 && k->rights_reply.status == 403; /* such as system:anonymous */
+    return k->client != NULL && k->reached.status != 0 && k->reached.status != 401 && k->self.status != 401 && !nobody;
 }

@@ -147,7 +147,8 @@ static void report_endpoints(const struct inspect_report *seen, const struct ins
 static void no_nodes(const struct config *config, struct doctor_section *s)
 {
     if (config->node_selector == NULL) {
-        doctor_fail(s, "service.nodes", "nodes", "the cluster has none");
+        struct doctor_check *none = doctor_fail(s, "service.nodes", "nodes", "the cluster has none");
+        doctor_fix(none, "see whether it is the right cluster", "kubectl config current-context; kubectl get nodes");
         return;
     }
     struct doctor_check *c =

@@ -110,7 +110,7 @@ static void look_for_refusals(void *arg)
 {
     struct inspect *i = arg;
     i->refused_looks = sources_refused(i->sources) ? i->refused_looks + 1 : 0;
-    if (i->refused_looks >= REFUSED_LOOKS)
+    if (i->refused_looks >= (i->options->refusals_count ? 1 : REFUSED_LOOKS))
         on_deadline(i);
     else
         timer_set(&i->refused, REFUSED_LOOK_MS);

@@ -5,6 +5,7 @@
 #ifndef SYNC_INSPECT_H
 #define SYNC_INSPECT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -21,6 +22,7 @@ struct kube_access;
 struct inspect_options {
     const char *node;    /* of `explain`; NULL: `plan` */
     uint64_t timeout_ms; /* how long Kubernetes may take, and after it each HAProxy */
+    bool refusals_count; /* the API server is known to have read its roles: what it refuses is not waited for */
     /* Called once; what it gets is valid in the call. What could not be read is in the report. */
     void (*show)(void *arg, const struct inspect_report *report);
     void *arg;
