@@ -156,7 +156,7 @@ def test_the_load_balancers_differ_in_what_they_must() -> None:
 
 def links(page: pathlib.Path) -> list[tuple[int, str]]:
     return [(number, target) for number, line in prose(page)
-            for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`]*`", "", line))]
+            for target in re.findall(r"""(?:\]\(|src(?:set)?=")([^)\s"]+)[)"]""", re.sub(r"`[^`]*`", "", line))]
 
 
 @pytest.mark.parametrize("page", [*pages(), *OTHER_PAGES], ids=lambda page: page.name)
@@ -169,6 +169,13 @@ def test_links(page: pathlib.Path) -> None:
         assert file.exists() and file.is_relative_to(ROOT), f"{page.name}:{number}: {target}: there is no such file"
         if anchor and file.suffix == ".md":
             assert anchor in anchors(file), f"{page.name}:{number}: {target}: no such heading in {file.name}"
+
+
+def test_each_picture_is_shown_and_described() -> None:
+    text = "\n".join(page.read_text() for page in pages())
+    shown_ones = {(page.parent / target).resolve() for page in pages() for _, target in links(page) if target.endswith((".png", ".svg"))}
+    assert shown_ones == {*DOCS.glob("*.png"), *(DOCS / "pictures").iterdir()}
+    assert "![](" not in text and all('alt="' in tag for tag in re.findall(r"<img [^>]*>", text)), "a picture without a text"
 
 
 def test_pictures_are_complete() -> None:
