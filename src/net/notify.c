@@ -1,6 +1,5 @@
 #include "net/notify.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -55,7 +54,8 @@ static int open_socket(struct notify *n)
     n->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (n->fd >= 0)
         return 0;
-    log_warn(n->log, "the supervisor cannot be told anything: no socket", log_str("error", strerror(errno)));
+    cleanup(mem_free_ptr) char *why = mem_printf("%m");
+    log_warn(n->log, "the supervisor cannot be told anything: no socket", log_str("error", why));
     return -1;
 }
 
@@ -109,11 +109,12 @@ static void log_end_of_trouble(struct notify *n)
     n->in_vain = false;
 }
 
-static void log_trouble(struct notify *n, int error)
+static void log_trouble(struct notify *n)
 {
+    cleanup(mem_free_ptr) char *why = mem_printf("%m");
     if (!n->in_vain)
         log_warn(n->log, "the supervisor cannot be told how it stands, it is tried again", log_str("socket", n->name),
-                 log_str("error", strerror(error)));
+                 log_str("error", why));
     n->in_vain = true;
 }
 
@@ -122,7 +123,7 @@ static int send_text(struct notify *n, const struct buf *text)
     ssize_t sent =
         sendto(n->fd, text->data, text->len, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&n->to, n->to_len);
     if (sent < 0) {
-        log_trouble(n, errno);
+        log_trouble(n);
         return -1;
     }
     log_end_of_trouble(n);
