@@ -52,7 +52,7 @@ struct status_feed {
     uint64_t built_ms;
     uint64_t pace_ms;
     uint64_t id; /* of what is current; goes up with news */
-    LIST_HEAD(, stream) streams;
+    LIST_HEAD(stream_list, stream) streams;
     size_t count;
     struct timer look; /* with streams: what is new? Without: the document is forgotten */
     struct timer beat;
@@ -192,13 +192,12 @@ static void forget_document(struct status_feed *f)
 static void on_look(void *arg)
 {
     struct status_feed *f = arg;
-    struct stream *s;
     if (f->count == 0) {
         forget_document(f);
         return;
     }
     build(f);
-    LIST_FOREACH (s, &f->streams, entry)
+    for (struct stream *s = LIST_FIRST(&f->streams); s != NULL; s = LIST_NEXT(s, entry))
         if (is_drained(s) && s->sent_id != f->id)
             send_document(s, "");
     look_again(f);
@@ -207,8 +206,7 @@ static void on_look(void *arg)
 static void on_beat(void *arg)
 {
     struct status_feed *f = arg;
-    struct stream *s;
-    LIST_FOREACH (s, &f->streams, entry) {
+    for (struct stream *s = LIST_FIRST(&f->streams); s != NULL; s = LIST_NEXT(s, entry)) {
         if (!is_drained(s))
             continue;
         struct evbuffer *chunk = new_chunk();
@@ -281,10 +279,9 @@ size_t status_feed_streams(const struct status_feed *f)
 
 void status_feed_cut_all(struct status_feed *f)
 {
-    struct stream *s;
     if (f == NULL)
         return;
-    LIST_FOREACH (s, &f->streams, entry)
+    for (struct stream *s = LIST_FIRST(&f->streams); s != NULL; s = LIST_NEXT(s, entry))
         cut_off(s);
 }
 
@@ -308,12 +305,12 @@ struct status_feed *status_feed_new(struct event_base *base,
 
 void status_feed_free(struct status_feed *f)
 {
-    struct stream *s;
     if (f == NULL)
         return;
-    while ((s = LIST_FIRST(&f->streams)) != NULL) {
+    for (struct stream *s = LIST_FIRST(&f->streams), *next; s != NULL; s = next) {
+        next = LIST_NEXT(s, entry);
         evhttp_connection_set_closecb(evhttp_request_get_connection(s->req), NULL, NULL);
-        forget(s); /* the request goes with its connection */
+        free(s); /* the request goes with its connection */
     }
     document_unref(f->current);
     timer_fini(&f->look);

@@ -9,13 +9,11 @@
 
 /* The assembler reads the file, which the Makefile knows, from the root of the tree, where all compilers run. */
 __asm__(".pushsection .rodata\n"
-        "web_page_html_start:\n"
+        "web_page_html:\n"
         ".incbin \"src/serve/status.html\"\n"
-        "web_page_html_end:\n"
         ".byte 0\n"
         ".popsection\n");
-extern const char web_page_html_start[] __attribute__((visibility("hidden")));
-extern const char web_page_html_end[] __attribute__((visibility("hidden")));
+extern const char web_page_html[] __attribute__((visibility("hidden")));
 
 /* Of what stands between the first <tag> and its end, which is what a browser hashes. */
 static void hash_of(const char *html, const char *tag, char ret[DIGEST_SHA256_TEXT_BYTES])
@@ -32,8 +30,8 @@ static void hash_of(const char *html, const char *tag, char ret[DIGEST_SHA256_TE
 void web_page_init(struct web_page *p)
 {
     char style[DIGEST_SHA256_TEXT_BYTES], script[DIGEST_SHA256_TEXT_BYTES];
-    p->html = web_page_html_start;
-    p->len = (size_t)(web_page_html_end - web_page_html_start);
+    p->html = web_page_html;
+    p->len = strlen(p->html);
     hash_of(p->html, "style", style);
     hash_of(p->html, "script", script);
     p->policy = mem_printf("default-src 'none'; style-src 'sha256-%s'; script-src 'sha256-%s'; connect-src 'self'; "
