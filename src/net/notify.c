@@ -51,7 +51,7 @@ static int parse_address(struct notify *n)
 
 static int open_socket(struct notify *n)
 {
-    n->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    n->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (n->fd >= 0)
         return 0;
     cleanup(mem_free_ptr) char *why = mem_printf("%m");

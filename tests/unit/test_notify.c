@@ -77,7 +77,7 @@ static const char *told(void)
     if (len < 0)
         ck_assert_int_eq(errno, EAGAIN);
     text[len > 0 ? len : 0] = '\0';
-    return text;
+    return len == 0 ? "a datagram without content" : text;
 }
 
 static size_t log_lines(const char *with)
@@ -276,6 +276,9 @@ START_TEST(what_did_not_get_through_is_told_later)
     ck_assert_uint_eq(log_lines("the supervisor can be told again"), 1);
     notify_tell(n, NOTIFY_READY, "ready", START_MS + 4000);
     ck_assert_str_eq(told(), "");
+    go_away(); /* another time, another line */
+    notify_tell(n, NOTIFY_READY, "not ready", START_MS + 5000);
+    ck_assert_uint_eq(log_lines("the supervisor cannot be told"), 2);
     notify_free(n);
 }
 END_TEST

@@ -24,6 +24,7 @@ static const struct row {
     {false, "[-]a\n[+]b\n[-]c\n[-]d\n", "not ready: a (and 2 more, see /readyz)"},
     {false, "[+]says [-]x\n[-]y says [-]z\n", "not ready: y says [-]z"},
     {false, "\n\n[-]a\n", "not ready: a"},
+    {false, "[-][-]a\n", "not ready: [-]a"},
     {false, "[-]\n", "not ready: "},
     {false, "[-]one\x1b[31m\ttab\n", "not ready: one\\x1b[31m\\x09tab"},
     {false, "[-]\xff\n", "not ready: \\xff"},
