@@ -17,7 +17,7 @@ struct journal {
     struct kept
         kept[JOURNAL_SIZE]; /* a ring: `added` of them were written, the last one at (added - 1) % JOURNAL_SIZE */
     uint64_t added;
-    LIST_HEAD(, journal_listener) listeners;
+    LIST_HEAD(journal_listeners, journal_listener) listeners;
 };
 
 static const char *const names[] = {
