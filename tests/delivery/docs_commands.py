@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import os
 import pathlib
 import re
 import shlex
 import shutil
 import subprocess
+import tempfile
 
 from .docs_blocks import ROOT
 from .once import version
@@ -54,7 +56,9 @@ def commands_of(line: str) -> list[list[str]]:
 
 @functools.cache
 def said_by(*words: str) -> str:
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
+    # What an outer make tells its children is not meant for one that is started here.
+    own = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60, cwd=ROOT, env=own)
     return done.stdout + done.stderr
 
 
@@ -88,6 +92,10 @@ def make(words: list[str]) -> None:
     for target in [word for word in words[1:] if "=" not in word]:
         if not re.search(rf"^(\.PHONY:.*|(?:[\w -]* )?){re.escape(target)}\b[^=\n]*:(?!=)", rules, re.M):
             raise Wrong(f"no target {target!r}")
+    # And make itself, which reads all of it and runs nothing: not even other makes, which -n alone would.
+    said = said_by("make", "-n", "MAKE=true", f"B={tempfile.gettempdir()}/nothing-is-built-here", *words[1:])
+    if "***" in said:
+        raise Wrong(said)
 
 
 def ours(words: list[str]) -> None:
