@@ -9,7 +9,8 @@
 # make chaos      every part x every fault under a seeded stream of changes  SEED= ONLY=part:fault KIND= ROUNDS= TIME=seconds
 # make mutants    breaks what decides in 200 ways: do the unit tests notice each?      K=WORD: some of them
 # make valgrind   unit tests under memcheck                        make coverage   build/coverage/index.html
-# make install    PREFIX=/usr/local DESTDIR=                       make clean
+# make install    PREFIX=/usr/local DESTDIR=    make uninstall     make clean
+# make deb        the Debian package            make image, sbom, rootfs, dist: see scripts/packaging.mk
 VERSION := 0.1.0
 PREFIX ?= /usr/local
 PYTHON ?= /usr/bin/python3
