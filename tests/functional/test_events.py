@@ -142,8 +142,8 @@ def test_a_thousand_changes_are_few_requests(rig: Rig, events: Events) -> None:
     rig.pods(1, 2, 3)
     rig.wait_servers(1, 2, 3)
     rig.wait_in_sync()
-    for i in range(40):
-        for k in range(24):
+    for i in range(30):
+        for k in range(33):
             rig.pods(1, 2 + k % 2)
         last = (1, 2 + i % 2)
         rig.pods(*last)
