@@ -29,9 +29,9 @@ struct dataplane_answer {
     int64_t retry_after_ms; /* -1 where absent */
     enum http_progress progress;
     uint64_t duration_us;
-    const struct error *error; /* no complete answer: why; otherwise NULL */
+    const struct error *error;            /* no complete answer: why; otherwise NULL */
     const struct http_response *response; /* for further headers, and how far it got; NULL: it could not be started */
-    char excerpt[512];         /* not a 2xx, or markup: the API's own message, or how it begins; safe to log */
+    char excerpt[512]; /* not a 2xx, or markup: the API's own message, or how it begins; safe to log */
 };
 
 struct dataplane_client_events {

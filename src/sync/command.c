@@ -120,14 +120,10 @@ int command_parse(int argc, char *const *argv, struct command *ret, struct error
         const char *word;
         enum command_kind kind;
     } kinds[] = {
-        {"--help", COMMAND_HELP},
-        {"-h", COMMAND_HELP},
-        {"--version", COMMAND_VERSION},
-        {"-V", COMMAND_VERSION},
-        {"plan", COMMAND_PLAN},
-        {"explain", COMMAND_EXPLAIN},
-        {"doctor", COMMAND_DOCTOR},
-        {"check-config", COMMAND_CHECK_CONFIG},
+        {"--help", COMMAND_HELP},       {"-h", COMMAND_HELP},
+        {"--version", COMMAND_VERSION}, {"-V", COMMAND_VERSION},
+        {"plan", COMMAND_PLAN},         {"explain", COMMAND_EXPLAIN},
+        {"doctor", COMMAND_DOCTOR},     {"check-config", COMMAND_CHECK_CONFIG},
     };
     *ret = (struct command){.kind = COMMAND_RUN, .timeout_ms = INSPECT_TIMEOUT_MS};
     for (size_t i = 0; argc > 1 && i < array_len(kinds); i++)

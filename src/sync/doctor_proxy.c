@@ -124,6 +124,8 @@ static void report_backend(const struct inspect_report *seen, size_t mapping, co
         const char *whose = seen->target_count > 1 ? seen->targets[t].url : "HAProxy";
         doctor_ok(s, "proxy.haproxy", whose, "%s", sends_text(sends));
         doctor_proxy_judge(&e, sends, places->list, places->count, s);
+        doctor_proxy_judge_mode(&e, b, s);
+        doctor_proxy_judge_checks(&e, sends, b, s);
     }
 }
 

@@ -41,7 +41,7 @@ struct doctor_place {
     int os_error;
 };
 
-/* What the nodes expect: true in ret_verdict's kind where all that could be told say the same. */
+/* What the nodes expect, as far as they tell. */
 struct doctor_expects {
     enum proxy_verdict verdict;
     bool mixed;               /* some want it, some do not */
@@ -51,5 +51,10 @@ struct doctor_expects doctor_proxy_expects(const struct doctor_place *places, si
 
 void doctor_proxy_judge(const struct doctor_expects *e, enum doctor_sends sends, const struct doctor_place *places,
                         size_t count, struct doctor_section *s);
+
+/* A backend of mode http before nodes that speak TLS; nothing is added where all is well, as below. */
+void doctor_proxy_judge_mode(const struct doctor_expects *e, const struct inspect_backend *b, struct doctor_section *s);
+void doctor_proxy_judge_checks(const struct doctor_expects *e, enum doctor_sends sends, const struct inspect_backend *b,
+                               struct doctor_section *s);
 
 #endif

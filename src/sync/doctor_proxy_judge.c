@@ -13,18 +13,28 @@
 
 /* ---- what is sent ---- */
 
+/* Whether an object of the API, or the default-server in it, has one of the options enabled. */
+static bool has_option(const char *json, const char *member, const char *const *options, size_t count)
+{
+    yyjson_doc *doc = json != NULL ? yyjson_read(json, strlen(json), 0) : NULL;
+    yyjson_val *line = yyjson_doc_get_root(doc);
+    bool has = false;
+    if (member != NULL)
+        line = yyjson_obj_get(line, member);
+    for (size_t i = 0; i < count; i++)
+        has = has || yyjson_equals_str(yyjson_obj_get(line, options[i]), "enabled");
+    yyjson_doc_free(doc);
+    return has;
+}
+
+#define DEFAULT_SERVER "default_server"
+
 /* Of whichever version: as the API names the options of a default-server line. */
 static bool default_server_sends(const char *backend_json)
 {
     static const char *const options[] = {"send-proxy",        "send-proxy-v2",        "send_proxy_v2_ssl",
                                           "send-proxy-v2-ssl", "send_proxy_v2_ssl_cn", "send-proxy-v2-ssl-cn"};
-    yyjson_doc *doc = backend_json != NULL ? yyjson_read(backend_json, strlen(backend_json), 0) : NULL;
-    yyjson_val *line = yyjson_obj_get(yyjson_doc_get_root(doc), "default_server");
-    bool sends = false;
-    for (size_t i = 0; i < array_len(options); i++)
-        sends = sends || yyjson_equals_str(yyjson_obj_get(line, options[i]), "enabled");
-    yyjson_doc_free(doc);
-    return sends;
+    return has_option(backend_json, DEFAULT_SERVER, options, array_len(options));
 }
 
 enum doctor_sends doctor_proxy_sends(const struct inspect_backend *b, const struct config *config)
@@ -130,11 +140,12 @@ static void fail_mixed(const char *seen, struct doctor_section *s)
 
 static void not_reached(const struct doctor_place *places, size_t count, struct doctor_section *s)
 {
-    int why = count > 0 ? places[0].os_error : 0;
+    char words[128];
+    int why = places[0].os_error;
     cleanup(mem_free_ptr) char *place = place_text(&places[0]);
-    struct doctor_check *c =
-        doctor_warn(s, "proxy.nodes", "nodes", "cannot tell what they expect: %s%s was not reached from here (%s)",
-                    place, count > 1 ? " and others" : "", why != 0 ? strerror(why) : "no answer");
+    struct doctor_check *c = doctor_warn(
+        s, "proxy.nodes", "nodes", "cannot tell what they expect: %s%s was not reached from here (%s)", place,
+        count > 1 ? " and others" : "", why != 0 ? strerror_r(why, words, sizeof(words)) : "no answer");
     doctor_why(c, "%s",
                why == ECONNREFUSED
                    ? "that address answers, and nothing listens at the port: is it the port that nodes serve?"
@@ -176,4 +187,56 @@ void doctor_proxy_judge(const struct doctor_expects *e, enum doctor_sends sends,
         doctor_ok(s, id, label, "take connections with it and without: %s", seen);
     else
         doctor_ok(s, id, label, "%s, which fits: %s", sent ? "expect it" : "do not expect it", seen);
+}
+
+/* ---- the language ---- */
+
+static bool encrypts(const struct inspect_backend *b)
+{
+    static const char *const options[] = {"ssl"};
+    bool does = has_option(b->actual.json, DEFAULT_SERVER, options, 1);
+    for (size_t i = 0; i < b->actual.server_count; i++)
+        does = does || has_option(b->actual.servers[i].json, NULL, options, 1);
+    return does;
+}
+
+void doctor_proxy_judge_mode(const struct doctor_expects *e, const struct inspect_backend *b, struct doctor_section *s)
+{
+    if (!b->seen || !str_eq(b->actual.mode, "http") || e->language != PROXY_TALK_TLS || encrypts(b))
+        return;
+    struct doctor_check *c = doctor_warn(s, "proxy.language", "language",
+                                         "the nodes speak TLS at this port, HAProxy plain HTTP (mode http)");
+    doctor_why(c, "they answer its requests with errors, if at all");
+    doctor_fix(c, "pass TLS on as it is; in haproxy.cfg, also in the frontend", "backend %s\n  mode tcp",
+               b->of->backend);
+    doctor_advice(
+        c,
+        "choose the Service's port for plain HTTP (INGRESS_SERVICE_PORT), or give default-server ssl verify required "
+        "ca-file ...");
+}
+
+/* ---- health checks ---- */
+
+/* HAProxy's checks send the header where traffic has it, unless their own port is named: then check-send-proxy alone counts
+ * (HAProxy's configuration guide 5.2, "check-send-proxy"). */
+void doctor_proxy_judge_checks(const struct doctor_expects *e, enum doctor_sends sends, const struct inspect_backend *b,
+                               struct doctor_section *s)
+{
+    static const char *const options[] = {"check-send-proxy"};
+    const struct desired *wish = &b->of->wish;
+    bool forced = b->seen && has_option(b->actual.json, DEFAULT_SERVER, options, 1);
+    bool same_port = b->seen && b->actual.server_count > 0 && b->actual.servers[0].check_port != 0 &&
+                     b->actual.servers[0].check_port == b->actual.servers[0].port;
+    struct doctor_check *c;
+    if (wish->check_port != 0 && forced) {
+        c = doctor_warn(s, "proxy.checks", "checks", "send the PROXY protocol to port %u, which is kube-proxy's own",
+                        wish->check_port);
+        doctor_why(c, "kube-proxy does not expect it: every server counts as down");
+        doctor_advice(c, "take check-send-proxy out of the backend's default-server line in haproxy.cfg");
+    } else if (same_port && !forced && sends != DOCTOR_SENDS_NOTHING && e->verdict == PROXY_WANTED) {
+        c = doctor_warn(s, "proxy.checks", "checks",
+                        "do not send the PROXY protocol, since their port is named on the line");
+        doctor_why(c, "the nodes expect it there: every server counts as down");
+        doctor_advice(c, "take the check's port out of the server lines, or put check-send-proxy beside it");
+    }
 }

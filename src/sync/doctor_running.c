@@ -1,5 +1,5 @@
 /* The running HAProxy: is it there, can it be told things, how do its reloads end, is it a master with a worker. */
-#include <stdio.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +12,7 @@
 #include "sync/doctor_report.h"
 #include "sync/inspect_report.h"
 
+#define STAT_MAX_BYTES 4096
 #define SOCKET_LINES "global\n  stats socket /run/haproxy.sock mode 600 level admin expose-fd listeners"
 
 /* ---- it runs ---- */
@@ -126,16 +127,28 @@ static bool is_here(const struct config_dataplane *of)
     return of->socket != NULL;
 }
 
-/* Name and parent of a process, by /proc/PID/stat. False: there is none, or it is nobody's business. */
-static bool look_at(long long pid, char name[32], long long *ret_parent)
+/* "77 (haproxy) S 76 ..." (proc(5)): name and parent. What is in the text is cut. */
+static bool parse_stat(char *text, const char **ret_name, uint64_t *ret_parent)
 {
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%lld/stat", pid);
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, 4096);
-    if (pid <= 0 || buf_read_file(&text, path) != 0)
+    char *open = strchr(text, '('), *close = strrchr(text, ')');
+    if (open == NULL || close == NULL || close < open || strlen(close) < sizeof(") S 1") - 1)
         return false;
-    return sscanf(buf_str(&text), "%*d (%31[^)]) %*c %lld", name, ret_parent) == 2;
+    char *parent = close + sizeof(") S ") - 1;
+    *close = '\0';
+    parent[strcspn(parent, " \n")] = '\0';
+    *ret_name = open + 1;
+    return str_parse_uint(parent, INT32_MAX, ret_parent) == 0;
+}
+
+/* Whether that process is a HAProxy, and its parent. False also where it is nobody's business. */
+static bool is_haproxy(uint64_t pid, uint64_t *ret_parent)
+{
+    cleanup(mem_free_ptr) char *path = mem_printf("/proc/%" PRIu64 "/stat", pid);
+    const char *name = "";
+    cleanup(buf_fini) struct buf text;
+    buf_init(&text, STAT_MAX_BYTES);
+    return buf_read_file(&text, path) == 0 && text.len > 0 && parse_stat(text.data, &name, ret_parent) &&
+           str_has_prefix(name, "haproxy");
 }
 
 enum master { MASTER_UNKNOWN, MASTER_YES, MASTER_NO };
@@ -143,14 +156,13 @@ enum master { MASTER_UNKNOWN, MASTER_YES, MASTER_NO };
 static enum master look_for_master(const struct doctor_haproxy_input *in)
 {
     const struct doctor_dataplane *d = in->asked;
-    char worker[32], master[32];
-    long long parent, grandparent;
+    uint64_t master = 0, parent = 0;
     if (d->gets[DATAPLANE_GLOBAL].asked && d->gets[DATAPLANE_GLOBAL].error.kind == ERROR_NONE &&
         d->global.master_worker)
         return MASTER_YES;
-    if (!is_here(in->of) || !look_at(d->haproxy.pid, worker, &parent) || !str_has_prefix(worker, "haproxy"))
+    if (d->haproxy.pid <= 0 || !is_here(in->of) || !is_haproxy((uint64_t)d->haproxy.pid, &master))
         return MASTER_UNKNOWN;
-    return look_at(parent, master, &grandparent) && str_has_prefix(master, "haproxy") ? MASTER_YES : MASTER_NO;
+    return is_haproxy(master, &parent) ? MASTER_YES : MASTER_NO;
 }
 
 void doctor_master_worker_report(const struct doctor_haproxy_input *in, struct doctor_section *s)

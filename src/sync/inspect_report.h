@@ -89,8 +89,9 @@ struct inspect_report {
     struct inspect_target *targets; /* in the order of the settings */
     size_t target_count;
     const struct diff_rules *rules; /* which lines are ours */
-    const struct sources *sources;  /* what Kubernetes told; NULL: it was not asked, or the report is a test's; borrowed */
-    char *missing;                  /* what Kubernetes did not tell, a line for each; NULL: nothing */
+    const struct sources
+        *sources;  /* what Kubernetes told; NULL: it was not asked, or the report is a test's; borrowed */
+    char *missing; /* what Kubernetes did not tell, a line for each; NULL: nothing */
 
     const char *node; /* the NODE of `explain`; NULL: `plan` */
     char *nearest;    /* names like it, "n1, n2"; NULL: none */

@@ -1,7 +1,9 @@
 /* sync/doctor_proxy: what HAProxy sends and what the nodes expect, held against each other. */
 #include <check.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+
 #include <string.h>
 
 #include "base/mem.h"
@@ -125,12 +127,83 @@ START_TEST(both_sides)
 }
 END_TEST
 
+/* ---- the language, and health checks ---- */
+
+static const struct {
+    const char *mode, *json, *server_json;
+    enum proxy_talk language;
+    bool warns;
+} modes[] = {
+    {"tcp", "{}", "{}", PROXY_TALK_TLS, false},
+    {"", "{}", "{}", PROXY_TALK_TLS, false},
+    {"http", "{}", "{}", PROXY_TALK_HTTP, false},
+    {"http", "{}", "{}", PROXY_TALKS, false},
+    {"http", "{}", "{}", PROXY_TALK_TLS, true},
+    {"http", "{\"default_server\":{\"ssl\":\"enabled\"}}", "{}", PROXY_TALK_TLS, false},
+    {"http", "{}", "{\"ssl\":\"enabled\"}", PROXY_TALK_TLS, false},
+};
+
+START_TEST(mode_and_language)
+{
+    cleanup(doctored_fini) struct doctored d = doctored_new();
+    const struct inspect_mapping m = {.backend = "be"};
+    char mode[8], json[64], server_json[64];
+    snprintf(mode, sizeof(mode), "%s", modes[_i].mode);
+    snprintf(json, sizeof(json), "%s", modes[_i].json);
+    snprintf(server_json, sizeof(server_json), "%s", modes[_i].server_json);
+    struct backend_server server = {.json = server_json};
+    const struct inspect_backend b = {
+        .of = &m, .seen = true, .actual = {.mode = mode, .json = json, .servers = &server, .server_count = 1}};
+    const struct doctor_expects e = {.language = modes[_i].language};
+    doctor_proxy_judge_mode(&e, &b, d.section);
+    ck_assert_uint_eq(d.section->check_count, modes[_i].warns);
+    if (modes[_i].warns)
+        expect_text(&d, "backend be\n  mode tcp\n");
+}
+END_TEST
+
+static const struct {
+    const char *json;
+    uint16_t health_port, check_port; /* of the Service; named on the server's line */
+    enum doctor_sends sends;
+    enum proxy_verdict verdict;
+    const char *says; /* NULL: nothing */
+} checks[] = {
+    {"{}", 0, 0, DOCTOR_SENDS_BY_SETTING, PROXY_WANTED, NULL},
+    {"{}", 32100, 32100, DOCTOR_SENDS_BY_SETTING, PROXY_WANTED, NULL},
+    {"{\"default_server\":{\"check-send-proxy\":\"enabled\"}}", 32100, 32100, DOCTOR_SENDS_BY_SETTING, PROXY_WANTED,
+     "to port 32100, which is kube-proxy's own"},
+    {"{}", 0, 30443, DOCTOR_SENDS_BY_SETTING, PROXY_WANTED, "since their port is named"},
+    {"{}", 0, 30443, DOCTOR_SENDS_BY_SETTING, PROXY_EITHER, NULL},
+    {"{}", 0, 30443, DOCTOR_SENDS_NOTHING, PROXY_WANTED, NULL},
+    {"{\"default_server\":{\"check-send-proxy\":\"enabled\"}}", 0, 30443, DOCTOR_SENDS_BY_SETTING, PROXY_WANTED, NULL},
+};
+
+START_TEST(health_checks)
+{
+    cleanup(doctored_fini) struct doctored d = doctored_new();
+    const struct inspect_mapping m = {.backend = "be", .wish = {.check_port = checks[_i].health_port}};
+    char json[64];
+    snprintf(json, sizeof(json), "%s", checks[_i].json);
+    struct backend_server server = {.port = 30443, .check_port = checks[_i].check_port};
+    const struct inspect_backend b = {
+        .of = &m, .seen = true, .actual = {.json = json, .servers = &server, .server_count = 1}};
+    const struct doctor_expects e = {.verdict = checks[_i].verdict};
+    doctor_proxy_judge_checks(&e, checks[_i].sends, &b, d.section);
+    ck_assert_uint_eq(d.section->check_count, checks[_i].says != NULL);
+    if (checks[_i].says != NULL)
+        expect_text(&d, checks[_i].says);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("doctor_proxy_judge");
     TCase *all = tcase_create("all");
     tcase_add_loop_test(all, what_is_sent, 0, (int)array_len(sendings));
     tcase_add_loop_test(all, both_sides, 0, (int)array_len(rows));
+    tcase_add_loop_test(all, mode_and_language, 0, (int)array_len(modes));
+    tcase_add_loop_test(all, health_checks, 0, (int)array_len(checks));
     suite_add_tcase(suite, all);
     SRunner *sr = srunner_create(suite);
     srunner_run_all(sr, CK_NORMAL);
