@@ -215,3 +215,16 @@ def test_tree_that_is_ready_and_tree_that_is_not(tmp_path: pathlib.Path) -> None
     assert any("'Unreleased'" in line for line in check(f"v{version()}"))
     changelog.write_text(f"## [{version()}] - 2026-11-21\n\n## [0.0.1]\n- first\n")
     assert any("nothing in it" in line for line in check(f"v{version()}"))
+
+
+# --- the chart
+
+
+def test_chart_names_the_image_that_is_published_with_it(helm: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    said = run("scripts/release-chart", "registry.example/acme/haproxy-k8s-sync", tmp_path, HELM=str(helm)).strip()
+    assert said == str(tmp_path / f"haproxy-k8s-sync-{version()}.tgz")
+    rendered = run(helm, "template", "x", said, "--set", "env.ingressServiceName=web,env.haproxy.dataplaneURL=http://haproxy:5555",
+                   "--set", "env.haproxy.username=u,env.haproxy.password=p")
+    assert re.findall(r'^ +image: "?([^"\n]*)"?$', rendered, re.M) == [f"registry.example/acme/haproxy-k8s-sync:{version()}"]
+    # The tree's own is as it was: it names an image that everybody builds for himself.
+    assert yaml.safe_load((ROOT / "charts/haproxy-k8s-sync/values.yaml").read_text())["image"]["repository"] == "haproxy-k8s-sync"
