@@ -20,7 +20,7 @@ NO_SETTINGS = {"SIGHUP", "SIGTERM", "SIGKILL", "MAINT", "PROXY", "DOWN", "READY"
                "CONTRIBUTING", "HELP", "TYPE"}
 # Variables of make targets; each has to be in Makefile or in what it includes or runs.
 MAKE_VARIABLES = {"KEEP", "TIME", "ONLY", "OTHER", "ROUNDS", "KIND", "SEED", "UNIT_ONLY", "CK_FORK", "DATAPLANEAPI", "K", "T", "V", "B",
-                  "RENEW_SETTINGS_PAGES", "RENEW_CHART", "SOURCE_DATE_EPOCH", "HAPROXY_K8S_SYNC"}
+                  "RENEW_SETTINGS_PAGES", "RENEW_CHART", "RENEW_SCREENSHOTS", "SOURCE_DATE_EPOCH", "HAPROXY_K8S_SYNC"}
 # Words with an underscore that are HAProxy's, the Data Plane API's, Kubernetes' or a program's.
 OTHERS_WORDS = {"reload_delay", "reload_cmd", "tls_ca", "adv_check", "no_proxy", "http_proxy", "https_proxy", "url_param"}
 # What the kernel and OpenSSL say, which the daemon hands on.
