@@ -10,6 +10,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 
 import pytest
 
@@ -61,26 +62,28 @@ exec env -i container=test PATH=/usr/sbin:/usr/bin:/sbin:/bin %s --system --unit
 """ % SYSTEMD
 
 
-def _control_groups() -> pathlib.Path:
-    """Where the tree of cgroup2 is: beside those of version 1, or instead of them."""
+def _control_group() -> pathlib.Path:
+    """A new one in the tree of cgroup2, which is beside those of version 1, or instead of them."""
     mounts = pathlib.Path("/proc/self/mountinfo").read_text()
     found = re.search(r"^\S+ \S+ \S+ / (\S+) .* - cgroup2 ", mounts, re.M)
     if not found:
         pytest.skip("no cgroup2 is mounted here: systemd keeps track of its services by it")
-    return pathlib.Path(found[1])
+    try:
+        return pathlib.Path(tempfile.mkdtemp(prefix="machine-", dir=found[1]))
+    except OSError as e:
+        pytest.skip(f"no control group can be made here, which systemd needs: {e}")
 
 
 class Machine:
     def __init__(self, home: pathlib.Path):
         self.home = home
         self.log = home / "machine.log"
-        self.groups = _control_groups() / f"machine-{os.getpid()}-{home.name}"
+        self.groups = _control_group()
         self.init = 0
         self._process: Process | None = None
 
     def __enter__(self) -> "Machine":
         (self.home / "machine").mkdir(parents=True)
-        self.groups.mkdir()
         # In a group of its own first: the namespace makes that the root of all that it sees.
         outer = 'echo 0 >"$1/cgroup.procs"; exec unshare -mpfiuC --kill-child bash -c "$2" boot "$3"'
         try:
