@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -57,6 +57,13 @@ def start(rig: Rig, **settings: str) -> Daemon:
     return daemon
 
 
+def of_pods(*nodes: int, terminating: Sequence[int] = ()) -> dict[str, Any]:
+    """As rig.pods puts it."""
+    pods = [*((i, objects.READY) for i in nodes), *((i, objects.TERMINATING) for i in terminating)]
+    return objects.slice_(f"{SERVICE}-1", SERVICE, [objects.endpoint(f"10.244.{i}.7", f"n{i}", state) for i, state in pods],
+                          namespace=NAMESPACE)
+
+
 def uid_of_service(rig: Rig, name: str = SERVICE) -> str:
     return str(rig.kube.control("GET", path_of(objects.service(name, namespace=NAMESPACE)))["metadata"]["uid"])
 
@@ -83,8 +90,7 @@ def test_each_reason_in_its_situation(rig: Rig, events: Events) -> None:
     events.wait("Synced", "parked n1")
     rig.pods(1, 2)
     rig.wait_servers(1, 2)
-    rig.kube.put(objects.slice_(f"{SERVICE}-1", SERVICE, [objects.endpoint("10.244.1.7", "n1"),
-                                                         objects.endpoint("10.244.2.7", "n2", objects.TERMINATING)], namespace=NAMESPACE))
+    rig.kube.put(of_pods(1, terminating=[2]))
     events.wait("Draining", "n2 drains: it gets no new connections")
 
     rig.pods()
@@ -143,10 +149,8 @@ def test_a_thousand_changes_are_few_requests(rig: Rig, events: Events) -> None:
     rig.wait_servers(1, 2, 3)
     rig.wait_in_sync()
     for i in range(30):
-        for k in range(33):
-            rig.pods(1, 2 + k % 2)
         last = (1, 2 + i % 2)
-        rig.pods(*last)
+        rig.kube.put(*(of_pods(1, 2 + k % 2) for k in range(33)), of_pods(*last))
         rig.wait_servers(*last)
         rig.wait_in_sync()
     counted = daemon.metrics()
