@@ -142,7 +142,8 @@ def test_what_security_md_says_of_a_release() -> None:
     text = (ROOT / ".github/workflows/release.yml").read_text()
     for name in ("SHA256SUMS.sigstore.json", "spdx.json", "/charts/haproxy-k8s-sync"):
         assert name in said and name.replace("/charts", "$CHARTS") in text
-    assert "/.github/workflows/release.yml@refs/tags/v" in said and "ghcr.io/OWNER/haproxy-k8s-sync:" in said and "REGISTRY: ghcr.io" in text
+    assert "/.github/workflows/release.yml@refs/tags/v" in said and "REGISTRY/OWNER/haproxy-k8s-sync:" in said
+    assert 'IMAGE=$REGISTRY/${GITHUB_REPOSITORY,,}"' in text
     used = {line.split()[1] for line in re.findall(r"^\s+cosign .*$", said, re.M)}
     assert used == {"verify", "verify-blob"}
 
