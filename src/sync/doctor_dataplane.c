@@ -18,6 +18,8 @@ static void finish(struct doctor_dataplane *d)
 static void ask(struct doctor_dataplane *d, enum doctor_dataplane_step step)
 {
     static const char *const paths[] = {
+        [DATAPLANE_V3] = "/v3/info",
+        [DATAPLANE_V2] = "/v2/info",
         [DATAPLANE_HAPROXY] = "/runtime/info",
         [DATAPLANE_GLOBAL] = "/configuration/global",
         [DATAPLANE_TRANSACTIONS] = "/transactions",
@@ -25,9 +27,35 @@ static void ask(struct doctor_dataplane *d, enum doctor_dataplane_step step)
     };
     d->step = step;
     if (step == DATAPLANE_V3 || step == DATAPLANE_V2)
-        dataplane_get_root(d->client, step == DATAPLANE_V3 ? "/v3/info" : "/v2/info", on_answer, d);
+        dataplane_get_root(d->client, paths[step], on_answer, d);
     else
         dataplane_send(d->client, "GET", paths[step], NULL, on_answer, d);
+}
+
+/* False: that was the last one. */
+static bool next_step(const struct doctor_dataplane *d, enum doctor_dataplane_step *ret)
+{
+    const struct doctor_get *get = &d->gets[d->step];
+    bool good = get->error.kind == ERROR_NONE, refused = get->status == 401 || get->status == 403;
+    switch (d->step) {
+    case DATAPLANE_V3:
+        *ret = good ? DATAPLANE_HAPROXY : DATAPLANE_V2;
+        return good || (get->status != 0 && !refused);
+    case DATAPLANE_HAPROXY:
+        *ret = DATAPLANE_GLOBAL;
+        return true;
+    case DATAPLANE_GLOBAL:
+        *ret = DATAPLANE_TRANSACTIONS;
+        return true;
+    case DATAPLANE_TRANSACTIONS:
+        *ret = DATAPLANE_RELOADS;
+        return true;
+    case DATAPLANE_V2:
+    case DATAPLANE_RELOADS:
+    case DATAPLANE_STEPS:
+        break;
+    }
+    return false;
 }
 
 /* ---- answers ---- */
@@ -96,15 +124,12 @@ static void take(struct doctor_dataplane *d, const struct dataplane_answer *a)
 static void on_answer(void *arg, const struct dataplane_answer *a)
 {
     struct doctor_dataplane *d = arg;
+    enum doctor_dataplane_step next;
     take(d, a);
-    const struct doctor_get *get = &d->gets[d->step];
-    bool good = get->error.kind == ERROR_NONE;
-    if (d->step == DATAPLANE_V3 && get->status != 0 && !good && get->status != 401 && get->status != 403)
-        ask(d, DATAPLANE_V2);
-    else if (d->step == DATAPLANE_V2 || (d->step == DATAPLANE_V3 && !good) || d->step + 1 == DATAPLANE_STEPS)
-        finish(d);
+    if (next_step(d, &next))
+        ask(d, next);
     else
-        ask(d, d->step == DATAPLANE_V3 ? DATAPLANE_HAPROXY : d->step + 1);
+        finish(d);
 }
 
 static void on_deadline(void *arg)
