@@ -59,6 +59,7 @@ def test_jobs_have_few_rights_and_an_end(name: str, workflow: Object, job: Objec
     if "write" in rights.values():
         assert name == "release.yml:publish" and not any("make " in step.get("run", "") for step in job["steps"])
     assert job["timeout-minutes"] <= 90
+    assert workflow["defaults"]["run"]["shell"] == "bash", "unnamed, it is run without pipefail, in a container even as sh"
 
 
 @pytest.mark.parametrize("name, step", [pytest.param(*each, id=each[0]) for each in steps() if "uses" in each[1]])
