@@ -7,67 +7,12 @@
 #include "base/str.h"
 #include "sync/inspect_print.h"
 #include "sync/inspect_report.h"
-#include "sync/page.h"
-
-/* Strings that yyjson would refuse (a byte that is no UTF-8) are shown as on a page; all others stay what they are, for
- * JSON escapes what is dangerous. NULL: null. */
-static yyjson_mut_val *text_of(yyjson_mut_doc *doc, const char *s)
-{
-    if (s == NULL)
-        return yyjson_mut_null(doc);
-    if (page_is_utf8(s))
-        return yyjson_mut_strcpy(doc, s);
-    cleanup(mem_free_ptr) char *safe = page_safe(s);
-    return yyjson_mut_strcpy(doc, safe);
-}
-
-static void put(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, yyjson_mut_val *value)
-{
-    if (!yyjson_mut_obj_add(obj, yyjson_mut_str(doc, key), value))
-        abort(); /* out of memory */
-}
-
-static void put_text(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, const char *s)
-{
-    put(doc, obj, key, text_of(doc, s));
-}
-
-static void put_bool(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, bool b)
-{
-    put(doc, obj, key, yyjson_mut_bool(doc, b));
-}
-
-static void put_count(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, size_t n)
-{
-    put(doc, obj, key, yyjson_mut_uint(doc, n));
-}
-
-/* Negative: null. */
-static void put_weight(yyjson_mut_doc *doc, yyjson_mut_val *obj, int weight)
-{
-    put(doc, obj, "weight", weight >= 0 ? yyjson_mut_int(doc, weight) : yyjson_mut_null(doc));
-}
-
-static yyjson_mut_val *put_list(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key)
-{
-    yyjson_mut_val *list = yyjson_mut_arr(doc);
-    put(doc, obj, key, list);
-    return list;
-}
-
-static yyjson_mut_val *add_object(yyjson_mut_doc *doc, yyjson_mut_val *list)
-{
-    yyjson_mut_val *obj = yyjson_mut_obj(doc);
-    if (!yyjson_mut_arr_append(list, obj))
-        abort(); /* out of memory */
-    return obj;
-}
+#include "sync/json_write.h"
 
 static void add_text(yyjson_mut_doc *doc, yyjson_mut_val *list, const char *s, size_t len)
 {
     cleanup(mem_free_ptr) char *text = mem_strndup(s, len);
-    if (!yyjson_mut_arr_append(list, text_of(doc, text)))
-        abort(); /* out of memory */
+    json_add(list, json_text(doc, text));
 }
 
 /* ---- one backend ---- */
@@ -76,10 +21,10 @@ static void put_service(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct i
 {
     cleanup(mem_free_ptr) char *port = inspect_port_name(m);
     yyjson_mut_val *service = yyjson_mut_obj(doc);
-    put_text(doc, service, "namespace", m->rules->namespace);
-    put_text(doc, service, "name", m->rules->service);
-    put_text(doc, service, "port", port);
-    put(doc, obj, "service", service);
+    json_put_text(doc, service, "namespace", m->rules->namespace);
+    json_put_text(doc, service, "name", m->rules->service);
+    json_put_text(doc, service, "port", port);
+    json_put(doc, obj, "service", service);
 }
 
 /* As it would be. */
@@ -93,23 +38,23 @@ static void put_changes(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct i
 {
     const struct diff *d = &b->plan.diff;
     static const char *const ops[] = {[DIFF_ADD] = "add", [DIFF_CHANGE] = "change", [DIFF_REMOVE] = "remove"};
-    yyjson_mut_val *list = put_list(doc, obj, "changes");
+    yyjson_mut_val *list = json_put_list(doc, obj, "changes");
     for (size_t i = 0; i < d->change_count; i++) {
         const struct diff_change *c = &d->changes[i];
-        yyjson_mut_val *change = add_object(doc, list);
+        yyjson_mut_val *change = json_add_object(doc, list);
         cleanup(mem_free_ptr) char *reason = inspect_change_reason(b, c);
-        put_text(doc, change, "op", ops[c->op]);
-        put_text(doc, change, "server", c->server.name);
-        put_text(doc, change, "address", c->server.address);
-        put_count(doc, change, "port", c->server.port);
-        put_weight(doc, change, c->server.weight);
-        put_text(doc, change, "state", server_state_name(state_after(b, c)));
-        put_text(doc, change, "detail", c->detail);
-        put_text(doc, change, "reason", reason);
-        put_bool(doc, change, "loss", c->loss);
-        put_bool(doc, change, "announced", c->announced);
-        put_bool(doc, change, "parks", c->parks);
-        put_bool(doc, change, "reload", b->ways[i] == INSPECT_BY_RELOAD);
+        json_put_text(doc, change, "op", ops[c->op]);
+        json_put_text(doc, change, "server", c->server.name);
+        json_put_text(doc, change, "address", c->server.address);
+        json_put_count(doc, change, "port", c->server.port);
+        json_put_int_or_null(doc, change, "weight", c->server.weight);
+        json_put_text(doc, change, "state", server_state_name(state_after(b, c)));
+        json_put_text(doc, change, "detail", c->detail);
+        json_put_text(doc, change, "reason", reason);
+        json_put_bool(doc, change, "loss", c->loss);
+        json_put_bool(doc, change, "announced", c->announced);
+        json_put_bool(doc, change, "parks", c->parks);
+        json_put_bool(doc, change, "reload", b->ways[i] == INSPECT_BY_RELOAD);
     }
 }
 
@@ -117,7 +62,7 @@ static void put_changes(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct i
 static void put_lines(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, enum inspect_line which,
                       const struct inspect_report *r, const struct inspect_backend *b)
 {
-    yyjson_mut_val *list = put_list(doc, obj, key);
+    yyjson_mut_val *list = json_put_list(doc, obj, key);
     for (size_t i = 0; inspect_has_lines(b) && i < b->actual.server_count; i++) {
         const char *name = b->actual.servers[i].name;
         if (inspect_line(r, b, &b->actual.servers[i]) == which)
@@ -127,58 +72,58 @@ static void put_lines(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key,
 
 static void put_told(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_backend *b)
 {
-    yyjson_mut_val *list = put_list(doc, obj, "told");
+    yyjson_mut_val *list = json_put_list(doc, obj, "told");
     for (size_t i = 0; i < b->choice.call_count; i++) {
         const struct lane_call *call = &b->choice.calls[i];
         cleanup(mem_free_ptr) char *reason = inspect_call_reason(b, call);
-        yyjson_mut_val *told = add_object(doc, list);
-        put_text(doc, told, "server", call->name);
-        put_text(doc, told, "state", runtime_admin_name(call->state));
-        put_text(doc, told, "reason", reason);
+        yyjson_mut_val *told = json_add_object(doc, list);
+        json_put_text(doc, told, "server", call->name);
+        json_put_text(doc, told, "state", runtime_admin_name(call->state));
+        json_put_text(doc, told, "reason", reason);
     }
 }
 
 static void put_by_hand(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_backend *b)
 {
-    yyjson_mut_val *list = put_list(doc, obj, "by_hand");
+    yyjson_mut_val *list = json_put_list(doc, obj, "by_hand");
     for (size_t i = 0; i < b->memory.count; i++) {
         const struct lane_mark *mark = inspect_by_hand(b, b->memory.marks[i].name);
         if (mark == NULL)
             continue;
-        yyjson_mut_val *set = add_object(doc, list);
-        put_text(doc, set, "server", mark->name);
-        put_text(doc, set, "state", runtime_admin_name(mark->theirs));
+        yyjson_mut_val *set = json_add_object(doc, list);
+        json_put_text(doc, set, "server", mark->name);
+        json_put_text(doc, set, "state", runtime_admin_name(mark->theirs));
     }
 }
 
 static void put_servers(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct desired *wish)
 {
-    yyjson_mut_val *list = put_list(doc, obj, "servers");
+    yyjson_mut_val *list = json_put_list(doc, obj, "servers");
     for (size_t i = 0; i < wish->server_count; i++) {
         const struct desired_server *s = &wish->servers[i];
-        yyjson_mut_val *server = add_object(doc, list);
-        put_text(doc, server, "name", s->name);
-        put_text(doc, server, "address", s->address);
-        put_count(doc, server, "port", s->port);
-        put_weight(doc, server, s->weight);
-        put_text(doc, server, "state", server_state_name(s->state));
-        put_text(doc, server, "reason", s->reason);
+        yyjson_mut_val *server = json_add_object(doc, list);
+        json_put_text(doc, server, "name", s->name);
+        json_put_text(doc, server, "address", s->address);
+        json_put_count(doc, server, "port", s->port);
+        json_put_int_or_null(doc, server, "weight", s->weight);
+        json_put_text(doc, server, "state", server_state_name(s->state));
+        json_put_text(doc, server, "reason", s->reason);
     }
 }
 
 static void add_left_out(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct desired_skip *s)
 {
-    yyjson_mut_val *skip = add_object(doc, list);
-    put_text(doc, skip, "subject", s->subject);
-    put_text(doc, skip, "reason", s->reason);
-    put_text(doc, skip, "server", s->server);
-    put_bool(doc, skip, "announced", s->announced);
-    put_bool(doc, skip, "ordinary", s->ordinary);
+    yyjson_mut_val *skip = json_add_object(doc, list);
+    json_put_text(doc, skip, "subject", s->subject);
+    json_put_text(doc, skip, "reason", s->reason);
+    json_put_text(doc, skip, "server", s->server);
+    json_put_bool(doc, skip, "announced", s->announced);
+    json_put_bool(doc, skip, "ordinary", s->ordinary);
 }
 
 static void put_left_out(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_backend *b)
 {
-    yyjson_mut_val *list = put_list(doc, obj, "left_out");
+    yyjson_mut_val *list = json_put_list(doc, obj, "left_out");
     for (size_t i = 0; i < b->of->wish.skip_count; i++)
         add_left_out(doc, list, &b->of->wish.skips[i]);
     for (size_t i = 0; i < b->plan.diff.skip_count; i++) {
@@ -194,7 +139,7 @@ static void put_runtime(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct i
     put_told(doc, obj, b);
     put_by_hand(doc, obj, b);
     put_lines(doc, obj, "parked", INSPECT_LINE_PARKED, r, b);
-    put_text(doc, obj, "runtime", b->runtime.readable ? NULL : b->runtime.why);
+    json_put_text(doc, obj, "runtime", b->runtime.readable ? NULL : b->runtime.why);
 }
 
 static void put_backend(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct inspect_report *r,
@@ -202,39 +147,39 @@ static void put_backend(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct 
 {
     const struct diff *d = &b->plan.diff;
     cleanup(mem_free_ptr) char *why = inspect_why(b), *reload_why = inspect_reload_why(b);
-    yyjson_mut_val *obj = add_object(doc, list);
-    put_text(doc, obj, "backend", b->of->backend);
-    put_text(doc, obj, "haproxy", t->url);
+    yyjson_mut_val *obj = json_add_object(doc, list);
+    json_put_text(doc, obj, "backend", b->of->backend);
+    json_put_text(doc, obj, "haproxy", t->url);
     put_service(doc, obj, b->of);
-    put_text(doc, obj, "verdict", inspect_verdict_word(inspect_verdict(b)));
-    put_text(doc, obj, "why", why);
-    put_text(doc, obj, "note", b->of->wish.note);
-    put_text(doc, obj, "settings", d->backend_detail);
-    put_bool(doc, obj, "create", d->create_backend);
-    put_bool(doc, obj, "reload", reload_why != NULL || inspect_verdict(b) == INSPECT_RELOAD_AGAIN);
-    put_text(doc, obj, "reload_why", reload_why);
+    json_put_text(doc, obj, "verdict", inspect_verdict_word(inspect_verdict(b)));
+    json_put_text(doc, obj, "why", why);
+    json_put_text(doc, obj, "note", b->of->wish.note);
+    json_put_text(doc, obj, "settings", d->backend_detail);
+    json_put_bool(doc, obj, "create", d->create_backend);
+    json_put_bool(doc, obj, "reload", reload_why != NULL || inspect_verdict(b) == INSPECT_RELOAD_AGAIN);
+    json_put_text(doc, obj, "reload_why", reload_why);
     put_changes(doc, obj, b);
-    put_count(doc, obj, "held_back", b->plan.held_back);
+    json_put_count(doc, obj, "held_back", b->plan.held_back);
     put_lines(doc, obj, "held", INSPECT_LINE_HELD, r, b);
     put_runtime(doc, obj, r, b);
     put_servers(doc, obj, &b->of->wish);
     put_left_out(doc, obj, b);
-    put(doc, obj, "not_ours", b->seen ? yyjson_mut_uint(doc, d->foreign_count) : yyjson_mut_null(doc));
+    json_put(doc, obj, "not_ours", b->seen ? yyjson_mut_uint(doc, d->foreign_count) : yyjson_mut_null(doc));
 }
 
 /* ---- each HAProxy ---- */
 
 static void put_targets(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct inspect_report *r)
 {
-    yyjson_mut_val *list = put_list(doc, root, "haproxies");
+    yyjson_mut_val *list = json_put_list(doc, root, "haproxies");
     for (size_t i = 0; i < r->target_count; i++) {
         const struct inspect_target *t = &r->targets[i];
-        yyjson_mut_val *obj = add_object(doc, list);
-        put_text(doc, obj, "url", t->url);
-        put_bool(doc, obj, "in_step", inspect_target_status(r, t) == EXIT_SUCCESS);
-        put_text(doc, obj, "problem", inspect_unseen(r, t));
-        put_text(doc, obj, "note", t->warning);
-        put_text(doc, obj, "drift", t->drift);
+        yyjson_mut_val *obj = json_add_object(doc, list);
+        json_put_text(doc, obj, "url", t->url);
+        json_put_bool(doc, obj, "in_step", inspect_target_status(r, t) == EXIT_SUCCESS);
+        json_put_text(doc, obj, "problem", inspect_unseen(r, t));
+        json_put_text(doc, obj, "note", t->warning);
+        json_put_text(doc, obj, "drift", t->drift);
     }
 }
 
@@ -259,7 +204,7 @@ static bool is_news(const struct inspect_target *t, size_t i)
 
 static void put_problems(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct inspect_report *r)
 {
-    yyjson_mut_val *list = put_list(doc, root, "problems");
+    yyjson_mut_val *list = json_put_list(doc, root, "problems");
     for (const char *line = r->missing; line != NULL && *line != '\0';) {
         size_t len = strcspn(line, "\n");
         add_text(doc, list, line, len);
@@ -278,33 +223,16 @@ static void put_problems(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct
 
 void inspect_print_json(const struct inspect_report *r, struct buf *out)
 {
-    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
-    yyjson_mut_val *root = doc != NULL ? yyjson_mut_obj(doc) : NULL;
-    if (root == NULL)
-        abort(); /* out of memory */
-    yyjson_mut_doc_set_root(doc, root);
-    put_bool(doc, root, "in_step", inspect_plan_status(r) == EXIT_SUCCESS);
+    yyjson_mut_val *root;
+    yyjson_mut_doc *doc = json_new(&root);
+    json_put_bool(doc, root, "in_step", inspect_plan_status(r) == EXIT_SUCCESS);
     put_problems(doc, root, r);
     put_targets(doc, root, r);
-    yyjson_mut_val *list = put_list(doc, root, "backends");
+    yyjson_mut_val *list = json_put_list(doc, root, "backends");
     for (size_t t = 0; t < r->target_count; t++)
         for (size_t i = 0; i < r->mapping_count; i++)
             put_backend(doc, list, r, &r->targets[t], &r->targets[t].backends[i]);
-    size_t len = 0;
-    char *text = yyjson_mut_write(doc, YYJSON_WRITE_PRETTY_TWO_SPACES | YYJSON_WRITE_ESCAPE_UNICODE, &len);
-    if (text == NULL)
-        abort(); /* out of memory: every string is UTF-8 */
-    /* The one control character that yyjson leaves as it is. */
-    for (size_t at = 0; at < len;) {
-        size_t plain = strcspn(text + at, "\x7f");
-        buf_addn(out, text + at, plain);
-        at += plain;
-        if (at < len) {
-            buf_add(out, "\\u007f");
-            at++;
-        }
-    }
+    json_write(doc, true, out);
     buf_add(out, "\n");
-    free(text);
-    yyjson_mut_doc_free(doc);
+    json_free(doc);
 }
