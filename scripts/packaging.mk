@@ -27,6 +27,7 @@ image: rootfs
 	@scripts/image $(ROOTFS) $(RELEASED)-$(ARCH).oci.tar $(VERSION)
 
 sbom: rootfs
+	@scripts/deps sbom
 	@scripts/sbom $(ROOTFS) $(VERSION) >$(RELEASED)-$(ARCH).spdx.json
 	@echo $(RELEASED)-$(ARCH).spdx.json
 
