@@ -190,7 +190,7 @@ void doctor_run(struct event_base *base, struct config *config, const struct doc
 {
     struct doctor d = {.base = base, .config = config, .options = options, .report = ret};
     *ret = (struct doctor_report){.settings_failed = config == NULL};
-    doctor_settings_report(config, options->findings, doctor_section(ret, "settings", NULL, NULL));
+    doctor_settings_report(config, options->findings, options->version, doctor_section(ret, "settings", NULL, NULL));
     if (config == NULL)
         return;
     make_clients(&d);

@@ -69,21 +69,31 @@ static void report_lines(const struct inspect_backend *b, struct doctor_section 
         doctor_ok(s, id, label, "none that a write would damage");
 }
 
+static void report_changes(const struct inspect_backend *b, bool withheld, struct doctor_section *s)
+{
+    struct inspect_ways ways = inspect_count_ways(b);
+    size_t all = ways.without + ways.reload;
+    const char *how = ways.reload == 0    ? "without a reload"
+                      : ways.without == 0 ? "by a reload"
+                                          : "some of them by a reload";
+    doctor_ok(s, "backend.plan", "plan", "%zu change%s to make, %s%s; haproxy-k8s-sync plan shows %s", all,
+              all == 1 ? "" : "s", how, withheld ? ", and withheld" : "", all == 1 ? "it" : "them");
+}
+
 /* What `plan` would say, in short. */
 static void report_plan(const struct inspect_backend *b, struct doctor_section *s)
 {
     static const char id[] = "backend.plan", label[] = "plan";
     enum inspect_verdict v = inspect_verdict(b);
     cleanup(mem_free_ptr) char *why = inspect_why(b);
-    struct inspect_ways ways = inspect_count_ways(b);
+
     switch (v) {
     case INSPECT_IN_STEP:
         doctor_ok(s, id, label, "in step: HAProxy has what Kubernetes says");
         return;
     case INSPECT_CHANGES:
     case INSPECT_WITHHELD:
-        doctor_ok(s, id, label, "%zu to change without a reload, %zu by a reload%s; haproxy-k8s-sync plan shows them",
-                  ways.without, ways.reload, v == INSPECT_WITHHELD ? ", all withheld" : "");
+        report_changes(b, v == INSPECT_WITHHELD, s);
         return;
     case INSPECT_RELOAD_AGAIN:
         doctor_warn(s, id, label, "the file is to be loaded again");

@@ -28,7 +28,7 @@ static const char *title_of(const char *kind)
     static const struct {
         const char *kind, *title;
     } titles[] = {{"settings", "Settings"}, {"kubernetes", "Kubernetes"}, {"service", "Service"},
-                  {"haproxy", "HAProxy"},   {"backend", "Backend"},       {"proxy", "PROXY protocol"},
+                  {"haproxy", "HAProxy"},   {"backend", "Backend"},       {"proxy", "PROXY protocol, backend"},
                   {"clock", "Clock"}};
     for (size_t i = 0; i < array_len(titles); i++)
         if (str_eq(titles[i].kind, kind))
@@ -97,14 +97,15 @@ static void print_counts(const struct doctor_report *r, struct page *p)
     static const struct {
         enum doctor_mark mark;
         const char *word;
-    } order[] = {{DOCTOR_FAIL, "failed"}, {DOCTOR_WARN, "to look at"}, {DOCTOR_OK, "ok"}, {DOCTOR_SKIP, "skipped"}};
+    } order[] = {{DOCTOR_FAIL, "failed"}, {DOCTOR_WARN, "warning"}, {DOCTOR_OK, "ok"}, {DOCTOR_SKIP, "skipped"}};
     bool any = false;
     for (size_t i = 0; i < array_len(order); i++) {
         size_t count = doctor_count(r, order[i].mark);
         if (count == 0)
             continue;
         page_put(p, INK_PLAIN, any ? ", " : "");
-        page_printf(p, marks[order[i].mark].ink, "%zu %s", count, order[i].word);
+        page_printf(p, marks[order[i].mark].ink, "%zu %s%s", count, order[i].word,
+                    order[i].mark == DOCTOR_WARN && count != 1 ? "s" : "");
         any = true;
     }
 }

@@ -80,12 +80,14 @@ static char *seen_text(const struct doctor_place *places, size_t count)
     cleanup(mem_free_ptr) char *before = mem_strdup("");
     buf_init(&text, 0);
     for (size_t i = 0; i < count; i++) {
+        if (proxy_talk_judge(&places[i].replies) == PROXY_UNREACHED)
+            continue; /* told apart */
         char *what = proxy_talk_seen(&places[i].replies);
         cleanup(mem_free_ptr) char *place = place_text(&places[i]);
         if (str_eq(what, before))
             buf_printf(&text, " (%s: the same)", places[i].name);
         else
-            buf_printf(&text, "%s%s, %s", i > 0 ? "; " : "", place, what);
+            buf_printf(&text, "%s%s, %s", text.len > 0 ? "; " : "", place, what);
         free(before);
         before = what;
     }
@@ -154,6 +156,23 @@ static void not_reached(const struct doctor_place *places, size_t count, struct 
     doctor_fix(c, "see there whether it gets through", "nc -zv -w 2 %s %u", places[0].address, places[0].port);
 }
 
+/* Others were reached, so that the way is not the trouble. */
+static void some_not_reached(const struct doctor_place *places, size_t count, struct doctor_section *s)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (proxy_talk_judge(&places[i].replies) != PROXY_UNREACHED)
+            continue;
+        char words[128];
+        cleanup(mem_free_ptr) char *place = place_text(&places[i]);
+        struct doctor_check *c =
+            doctor_warn(s, "proxy.unreached", "not reached", "%s (%s)", place,
+                        places[i].os_error != 0 ? strerror_r(places[i].os_error, words, sizeof(words)) : "no answer");
+        doctor_why(c, "others are: does the ingress controller, or kube-proxy, serve that port on this node?");
+        doctor_fix(c, "look at what runs there", "kubectl get pods -A -o wide --field-selector spec.nodeName=%s",
+                   places[i].name);
+    }
+}
+
 static void unknown(enum doctor_sends sends, const char *seen, struct doctor_section *s)
 {
     static const char id[] = "proxy.nodes", label[] = "nodes";
@@ -187,6 +206,8 @@ void doctor_proxy_judge(const struct doctor_expects *e, enum doctor_sends sends,
         doctor_ok(s, id, label, "take connections with it and without: %s", seen);
     else
         doctor_ok(s, id, label, "%s, which fits: %s", sent ? "expect it" : "do not expect it", seen);
+    if (count > 0 && e->verdict != PROXY_UNREACHED)
+        some_not_reached(places, count, s);
 }
 
 /* ---- the language ---- */

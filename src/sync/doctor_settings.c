@@ -26,8 +26,10 @@ static void report_dry_run(struct doctor_section *s)
     doctor_fix(c, "to let it write", "DRY_RUN=false");
 }
 
-void doctor_settings_report(const struct config *config, const struct config_report *findings, struct doctor_section *s)
+void doctor_settings_report(const struct config *config, const struct config_report *findings, const char *version,
+                            struct doctor_section *s)
 {
+    doctor_ok(s, "settings.program", "program", "haproxy-k8s-sync %s", version);
     report_findings(findings, s);
     if (config == NULL) {
         struct doctor_check *c =

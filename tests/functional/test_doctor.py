@@ -328,7 +328,7 @@ def test_the_backend(tmp_path: pathlib.Path) -> None:
         assert found.status == 0
         found.says("backend.exists", "ok", "will be made")
         found = look(rig, HAPROXY_BACKEND_NAME="be3")
-        found.says("backend.plan", "ok", "by a reload; haproxy-k8s-sync plan shows them")
+        found.says("backend.plan", "ok", "2 changes to make, by a reload; haproxy-k8s-sync plan shows them")
 
 
 def test_a_line_that_a_write_would_damage(tmp_path: pathlib.Path) -> None:

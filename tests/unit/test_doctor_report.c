@@ -45,7 +45,7 @@ static const char text[] =
     "Clock\n"
     "  [warn] Kubernetes      ours is 7 s ahead\\x1b[31m\n"
     "\n"
-    "1 failed, 1 to look at, 1 ok, 1 skipped\n"
+    "1 failed, 1 warning, 1 ok, 1 skipped\n"
     "Not ready. Mend the first [FAIL] first, others may come from it; then run doctor again.\n";
 
 START_TEST(as_text)
