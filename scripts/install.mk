@@ -44,7 +44,7 @@ install-settings:
 install-docs:
 	install -d $(DESTDIR)$(DOCDIR)/examples
 	install -m 644 README.md CHANGELOG.md LICENSE $(DESTDIR)$(DOCDIR)/
-	install -m 644 config.example.env deploy/rbac.yaml $(DESTDIR)$(DOCDIR)/examples/
+	install -m 644 config.example.env deploy/rbac.yaml docs/examples/token.yaml $(DESTDIR)$(DOCDIR)/examples/
 
 uninstall:
 	rm -f $(addprefix $(DESTDIR),$(PREFIX)/bin/haproxy-k8s-sync $(PREFIX)/sbin/$(ASKING) $(MANDIR)/haproxy-k8s-sync.8 \

@@ -38,6 +38,7 @@ FILES = {
     "usr/share/man/man8/haproxy-k8s-sync-as-service.8.gz": "lrwxrwxrwx",
     "usr/share/lintian/overrides/haproxy-k8s-sync": "-rw-r--r--",
 }
+EXAMPLES = ("config.example.env", "rbac.yaml", "token.yaml")
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +57,8 @@ def test_what_is_in_it(home: pathlib.Path) -> None:
     found = {re.sub(r"^usr/lib/systemd", "lib/systemd", name): mode for name, mode in modes.items()
              if not mode.startswith("d") and not name.startswith("usr/share/doc/")}
     assert found == FILES
-    documents = {name.removeprefix("usr/share/doc/haproxy-k8s-sync/") for name in modes if name.startswith("usr/share/doc/")}
-    assert documents >= {"README.md", "copyright", "changelog.gz", "examples/config.example.env", "examples/rbac.yaml"}
+    documents = {name.removeprefix("usr/share/doc/haproxy-k8s-sync/").removesuffix(".gz") for name in modes if name.startswith("usr/share/doc/")}
+    assert documents >= {"README.md", "copyright", "changelog", "changelog.Debian", *(f"examples/{name}" for name in EXAMPLES)}
 
 
 @package.needs_debhelper
@@ -94,7 +95,7 @@ def test_lintian_has_nothing_to_say(home: pathlib.Path) -> None:
 def test_same_input_same_bytes(home: pathlib.Path, tmp_path: pathlib.Path) -> None:
     """From another folder that holds the sources alone, as an unpacked tarball does."""
     other = tmp_path / "other"
-    for name in ("deploy", "scripts"):
+    for name in ("deploy", "scripts", "docs"):
         shutil.copytree(ROOT / name, other / name)
     (other / "tests").mkdir()
     for path in (ROOT / "Makefile", ROOT / "tests/variants.mk", ROOT / "config.example.env", *ROOT.glob("*.md")):
