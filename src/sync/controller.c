@@ -19,7 +19,7 @@
 #include "sync/rules.h"
 #include "sync/sources.h"
 #include "sync/status.h"
-#include "sync/status_line.h"
+#include "sync/supervisor.h"
 #include "sync/targets.h"
 #include "sync/telemetry.h"
 #include "sync/wisher.h"
@@ -193,26 +193,12 @@ static void print_status(void *arg, struct buf *json, size_t *ret_news_at)
     status_print(c->status, &now, json, ret_news_at);
 }
 
-static void tell_supervisor(struct controller *c)
-{
-    cleanup(buf_fini) struct buf page;
-    buf_init(&page, 0);
-    if (c->notify == NULL)
-        return;
-    bool ok = ready(c, &page);
-    cleanup(mem_free_ptr) char *line = status_line(ok, buf_str(&page));
-    if (c->stopping)
-        notify_tell(c->notify, NOTIFY_STOPPING, "stopping, HAProxy stays as it is", clock_mono_ms());
-    else
-        notify_tell(c->notify, NOTIFY_READY, line, clock_mono_ms());
-}
-
 static void beat(void *arg)
 {
     struct controller *c = arg;
     c->beat_ms = clock_mono_ms();
     timer_set(&c->heartbeat, notify_next_ms(c->notify, HEARTBEAT_MS));
-    tell_supervisor(c);
+    supervisor_tell(c->notify, c->stopping, ready, c);
     for (size_t i = 0; !c->stopping && i < c->mappings.count; i++)
         wisher_log_wait(&c->wishers[i], c->log);
 }
@@ -488,7 +474,7 @@ void controller_compare(struct controller *c)
     if (c->targets != NULL && !c->stepping_down)
         targets_compare(c->targets);
     notify_reloading(c->notify, clock_mono_us());
-    tell_supervisor(c);
+    supervisor_tell(c->notify, c->stopping, ready, c);
 }
 
 void controller_stop(struct controller *c)
@@ -498,7 +484,7 @@ void controller_stop(struct controller *c)
     c->stopping = true;
     log_info(c->log, "stopping; HAProxy stays as it is");
     timer_set(&c->deadline, STOP_DEADLINE_MS);
-    tell_supervisor(c);
+    supervisor_tell(c->notify, c->stopping, ready, c);
     sources_stop(c->sources);
     if (c->stepping_down)
         return; /* they are ending, and may have a transaction to take back: on_stepped_down goes on */
