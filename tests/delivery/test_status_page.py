@@ -60,6 +60,10 @@ def wait_rows(page: Page, wanted: dict[str, str]) -> None:
 
 def fits(page: Page) -> None:
     assert page.value("document.documentElement.scrollWidth") <= page.value("innerWidth"), "it has to be scrolled sideways"
+    out = page.value("""[...document.querySelectorAll('main .card')].flatMap(card => [...card.querySelectorAll('*')]
+        .filter(e => e.checkVisibility() && !e.closest('.vh, thead') && e.getBoundingClientRect().right > card.getBoundingClientRect().right))
+        .map(e => e.className + ' ' + e.textContent.slice(0, 40))""")
+    assert not out, f"it sticks out of its card: {out[:5]}"
 
 
 def test_a_change_appears_by_itself(scene: Scene, page: Page) -> None:
@@ -232,7 +236,7 @@ def test_every_size_every_state_light_and_dark(scene: Scene, page: Page) -> None
     for nodes in (1, 12, 60, 5000):
         shown = multiplied(page, nodes)
         shown["state"] = {1: "in_step", 12: "problem", 60: "holding", 5000: "standby"}[nodes]
-        for width in (1280, 820, PHONE):
+        for width in (1280, 900, 821, 820, 600, PHONE):
             page.size(width, 800, mobile=width == PHONE)
             page.value(f"show({json.dumps(shown)})")
             fits(page)
