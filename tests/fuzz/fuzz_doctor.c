@@ -1,0 +1,71 @@
+/* What strangers answer to `doctor`: about ourselves, about themselves, and at a node's port. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "dataplane/about.h"
+#include "kube/access_review.h"
+#include "net/proxy_talk.h"
+#include "sync/doctor_clock.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void read_reviews(const char *json, size_t size)
+{
+    struct access_review review = {0};
+    struct error err = {0};
+    char *user = NULL;
+    if (access_review_decode(json, size, &review, &err) == 0)
+        access_review_fini(&review);
+    if (self_review_decode(json, size, &user, &err) == 0)
+        free(user);
+}
+
+static void read_about(const char *json, size_t size)
+{
+    struct about_haproxy haproxy;
+    struct about_global global;
+    struct error err = {0};
+    char *version = NULL;
+    if (about_read_api(json, size, &version, &err) == 0)
+        free(version);
+    if (about_read_haproxy(json, size, &haproxy, &err) == 0)
+        about_haproxy_fini(&haproxy);
+    if (about_read_global(json, size, &global, &err) == 0 && global.admin_socket && global.sockets == 0)
+        abort();
+}
+
+/* More bytes never make an answer undecided again. */
+static void read_port(const uint8_t *data, size_t size)
+{
+    for (int talk = 0; talk < PROXY_TALKS; talk++) {
+        enum proxy_reply reply;
+        bool known = false;
+        for (size_t len = 0; len <= size && len <= PROXY_TALK_MAX_BYTES; len++) {
+            bool now = proxy_talk_read((enum proxy_talk)talk, data, len, &reply);
+            if (known && !now)
+                abort();
+            known = now;
+        }
+        if (!known && size >= PROXY_TALK_MAX_BYTES)
+            abort(); /* what is read at most has to be enough */
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *text = malloc(size + 1);
+    if (text == NULL)
+        return 0;
+    for (size_t i = 0; i < size; i++)
+        text[i] = (char)data[i];
+    text[size] = '\0';
+    read_reviews(text, size);
+    read_about(text, size);
+    read_port(data, size);
+    struct doctor_skew skew = doctor_skew_of(text, 1795305707000, 1000);
+    if (skew.known && skew.least_ms > skew.most_ms)
+        abort();
+    free(text);
+    return 0;
+}
