@@ -87,7 +87,13 @@ static void refused(const struct doctor_haproxy_input *in, const struct doctor_g
     doctor_also(c);
 }
 
-static void wrong_api(const struct doctor_dataplane *d, struct doctor_section *s)
+/* As curl takes it. Allocates. */
+static char *curl_place(const struct config_dataplane *of)
+{
+    return of->socket != NULL ? mem_printf("--unix-socket %s http://localhost", of->socket) : mem_strdup(of->url);
+}
+
+static void wrong_api(const struct doctor_dataplane *d, const struct config_dataplane *of, struct doctor_section *s)
 {
     const struct doctor_get *v2 = &d->gets[DATAPLANE_V2];
     bool old = v2->asked && (v2->error.kind == ERROR_NONE || v2->status == 401);
@@ -103,7 +109,8 @@ static void wrong_api(const struct doctor_dataplane *d, struct doctor_section *s
     struct doctor_check *c = doctor_fail(s, "haproxy.version", "version", "no Data Plane API answers there: %s",
                                          d->gets[DATAPLANE_V3].error.message);
     doctor_why(c, "something else listens at that address, HAProxy's statistics page perhaps, or a proxy wants a path");
-    doctor_fix(c, "see what it is", "curl -s -i -m 5 %s/v3/info | head -n 20", dataplane_client_url(d->client));
+    cleanup(mem_free_ptr) char *place = curl_place(of);
+    doctor_fix(c, "see what it is", "curl -s -i -m 5 %s/v3/info | head -n 20", place);
 }
 
 static bool report_api(const struct doctor_haproxy_input *in, struct doctor_section *s)
@@ -116,7 +123,7 @@ static bool report_api(const struct doctor_haproxy_input *in, struct doctor_sect
         return false;
     }
     if (v3->error.kind != ERROR_NONE) {
-        wrong_api(d, s);
+        wrong_api(d, in->of, s);
         skip_from(3, "needs a Data Plane API of version 3", s);
         return false;
     }
@@ -132,8 +139,9 @@ static bool report_api(const struct doctor_haproxy_input *in, struct doctor_sect
 
 /* ---- transactions ---- */
 
-static void report_transactions(const struct doctor_dataplane *d, struct doctor_section *s)
+static void report_transactions(const struct doctor_haproxy_input *in, struct doctor_section *s)
 {
+    const struct doctor_dataplane *d = in->asked;
     static const char id[] = "haproxy.transactions", label[] = "transactions";
     const struct doctor_get *get = &d->gets[DATAPLANE_TRANSACTIONS];
     if (!get->asked || get->error.kind != ERROR_NONE) {
@@ -147,10 +155,11 @@ static void report_transactions(const struct doctor_dataplane *d, struct doctor_
     struct doctor_check *c =
         doctor_warn(s, id, label, "%zu are open, and the API takes 20 at once by default", d->open_transactions);
     doctor_why(c, "somebody begins transactions and never ends them; with too many, nobody can begin one");
-    doctor_fix(c, "see them, and delete those that nobody works on (with the credentials behind -u)",
-               "curl -s -u %s %s" DATAPLANE_API "/transactions\ncurl -s -u %s -X DELETE %s" DATAPLANE_API
-               "/transactions/ID",
-               "USER", dataplane_client_url(d->client), "USER", dataplane_client_url(d->client));
+    cleanup(mem_free_ptr) char *place = curl_place(in->of);
+    doctor_fix(c, "see them, and delete those that nobody works on",
+               "curl -s -u %s %s" DATAPLANE_API "/transactions\n"
+               "curl -s -u %s -X DELETE %s" DATAPLANE_API "/transactions/ID",
+               user_of(in->of), place, user_of(in->of), place);
 }
 
 void doctor_haproxy_report(const struct doctor_haproxy_input *in, struct doctor_section *s)
@@ -172,5 +181,5 @@ void doctor_haproxy_report(const struct doctor_haproxy_input *in, struct doctor_
         return;
     doctor_running_report(in, s);
     doctor_master_worker_report(in, s);
-    report_transactions(d, s);
+    report_transactions(in, s);
 }

@@ -201,16 +201,24 @@ static char *quoted(const char *text)
     return mem_printf("'%s'", buf_str(&out));
 }
 
+static bool is_one_line(const char *text)
+{
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            return false;
+    return true;
+}
+
 /* Whom to bind it to, as kubectl takes it. */
 static char *subject_text(const char *user, const struct config *c)
 {
     static const char account[] = "system:serviceaccount:";
-    if (user == NULL)
+    /* The name is the API server's to say: nothing of it may be more than a word of the command. */
+    if (user == NULL || !is_one_line(user))
         return mem_printf("--serviceaccount=%s:haproxy-k8s-sync", c->mappings[0].namespace);
-    if (str_has_prefix(user, account))
-        return mem_printf("--serviceaccount=%s", user + strlen(account));
-    cleanup(mem_free_ptr) char *name = quoted(user);
-    return mem_printf("--user=%s", name);
+    bool is_account = str_has_prefix(user, account);
+    cleanup(mem_free_ptr) char *name = quoted(is_account ? user + strlen(account) : user);
+    return mem_printf("--%s=%s", is_account ? "serviceaccount" : "user", name);
 }
 
 static void add_fix(struct doctor_check *check, const struct doctor_right *right, const struct config *c,

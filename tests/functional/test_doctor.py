@@ -307,6 +307,17 @@ def test_many_transactions_are_open(rig: Rig) -> None:
             rig.dataplane.delete(f"/transactions/{transaction['id']}")
 
 
+def test_drift(rig: Rig) -> None:
+    try:
+        rig.haproxy.runtime("set server be/n1 addr 127.0.11.7 port 30443")
+        found = look(rig)
+        assert found.status == 0
+        found.says("haproxy.drift", "warn", "n1: HAProxy runs it at 127.0.11.7:30443")
+        found.says("backend.plan", "warn", "loaded again")
+    finally:
+        rig.haproxy.runtime("set server be/n1 addr 127.0.11.1 port 30443")
+
+
 def test_a_clock_that_is_wrong(rig: Rig) -> None:
     with answering(b"HTTP/1.1 401 Unauthorized\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Length: 0\r\n\r\n") as url:
         found = look(rig, HAPROXY_DATAPLANE_URL=url)

@@ -98,6 +98,8 @@ static const struct {
     {"", "watch nodes", "RBAC: no", ACCOUNT, "fail permission: watch nodes: not allowed (RBAC: no)\n"},
     {"", "list nodes", NULL, "jane", "--clusterrole=haproxy-k8s-sync-nodes --user=jane\n"},
     {"", "list nodes", NULL, "CN=it's me", "--clusterrole=haproxy-k8s-sync-nodes --user='CN=it'\\''s me'\n"},
+    {"", "list nodes", NULL, "system:serviceaccount:a:b; reboot", "--serviceaccount='a:b; reboot'\n"},
+    {"", "list nodes", NULL, "a\nreboot", "--serviceaccount=ing:haproxy-k8s-sync\n"},
     {"", "list nodes", NULL, NULL, "--clusterrole=haproxy-k8s-sync-nodes --serviceaccount=ing:haproxy-k8s-sync\n"},
     {"", "list ing/endpointslices.discovery.k8s.io", NULL, ACCOUNT,
      "warn permission: list endpointslices in ing: not allowed\n  why Endpoints stand in"},
