@@ -16,7 +16,7 @@ import pytest
 from tests.harness import objects
 from tests.harness.browser import PHONE, Browser, Page, binary
 from tests.harness.events_stream import EventStream
-from tests.harness.process import ROOT
+from tests.harness.process import ROOT, wait_until
 
 from .png import shrink
 from .status_scene import NAMESPACE, SERVICE, Scene, look, page_url
@@ -106,6 +106,21 @@ def test_trouble_shows_and_a_lost_connection_comes_back(scene: Scene, page: Page
     wait_rows(page, {"worker-1": "live", "worker-3": "live"})
     assert page.value("window.sameDocument"), "the page was loaded again"
     assert not page.value("document.body.classList.contains('lost')")
+
+
+def test_a_connection_that_says_nothing_is_made_anew(scene: Scene, page: Page) -> None:
+    """No end of it was seen, as when a laptop has slept; beats come every 15 s, and none for 40 s are too few."""
+    daemon = scene.play()
+    look(page, daemon)
+    page.value("seen -= 41000")
+
+    def asked() -> int:
+        return sum(e["request"]["url"].endswith("/status/stream") for e in page.events("Network.requestWillBeSent"))
+
+    wait_until(lambda: asked() == 2, 20, "a second stream")
+    page.wait_text("#link", "live")
+    scene.on(1, 2)
+    wait_rows(page, {"worker-1": "live", "worker-2": "live"})
 
 
 def test_many_who_follow_and_the_one_too_many(scene: Scene, page: Page) -> None:
