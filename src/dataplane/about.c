@@ -27,7 +27,7 @@ int about_read_api(const char *json, size_t len, char **ret_version, struct erro
     const char *version = yyjson_get_str(yyjson_obj_get(api, "version"));
     if (version != NULL && version[0] == 'v')
         version++;
-    *ret_version = str_empty(version) ? NULL : mem_strndup(version, strcspn(version, " "));
+    *ret_version = version == NULL || version[0] == '\0' ? NULL : mem_strndup(version, strcspn(version, " "));
     return 0;
 }
 
