@@ -11,6 +11,7 @@ from tests.harness.daemon import program
 from .once import once, run, version
 
 EPOCH = "1700000000"
+REVISION = "0123456789abcdef0123456789abcdef01234567"
 
 
 def build_rootfs(home: pathlib.Path) -> None:
@@ -18,7 +19,7 @@ def build_rootfs(home: pathlib.Path) -> None:
 
 
 def archive(root: pathlib.Path, path: pathlib.Path) -> pathlib.Path:
-    run("scripts/image", root, path, version(), SOURCE_DATE_EPOCH=EPOCH)
+    run("scripts/image", root, path, version(), SOURCE_DATE_EPOCH=EPOCH, REVISION=REVISION)
     return path
 
 

@@ -19,9 +19,15 @@ in_git = pytest.mark.skipif(shutil.which("git") is None or not (ROOT / ".git").e
 pytestmark = in_git
 
 
+def pack(home: pathlib.Path) -> None:
+    # A clone, so that a commit made meanwhile is not in one half of the tests alone; depth: what a checkout of a workflow has.
+    run("git", "clone", "-q", "--depth=1", f"file://{ROOT}", home / "clone")
+    run("make", "-s", "dist", f"B={home}", cwd=home / "clone")
+
+
 @pytest.fixture(scope="session")
 def packed(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    return once(tmp_path_factory, "dist", lambda home: run("make", "-s", "dist", f"B={home}") and None)
+    return once(tmp_path_factory, "dist", pack)
 
 
 def test_checksum(packed: pathlib.Path) -> None:
@@ -31,8 +37,7 @@ def test_checksum(packed: pathlib.Path) -> None:
 
 def test_same_commit_same_bytes(packed: pathlib.Path, tmp_path: pathlib.Path) -> None:
     """Another clone, another umask, another time zone."""
-    # depth: what a checkout of a workflow has.
-    run("git", "clone", "-q", "--depth=1", f"file://{ROOT}", tmp_path / "clone")
+    run("git", "clone", "-q", f"file://{packed}/clone", tmp_path / "clone")
     run("bash", "-c", f"umask 077; scripts/dist {version()} {tmp_path}", cwd=tmp_path / "clone", TZ="Asia/Tokyo")
     assert (tmp_path / f"{NAME}.tar.gz").read_bytes() == (packed / f"{NAME}.tar.gz").read_bytes()
 
@@ -61,10 +66,10 @@ def tree(packed: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> path
     return once(tmp_path_factory, "dist-tree", lambda home: unpack_and_build(packed, home)) / NAME
 
 
-def test_it_builds(tree: pathlib.Path) -> None:
+def test_it_builds(tree: pathlib.Path, packed: pathlib.Path) -> None:
     assert run(tree / "build/haproxy-k8s-sync", "--version", cwd=tree) == f"haproxy-k8s-sync {version()}\n"
     # Without git the time of everything built is that of the commit all the same.
-    assert run("scripts/source-date", cwd=tree) == run("git", "log", "-1", "--format=%ct")
+    assert run("scripts/source-date", cwd=tree) == run("git", "log", "-1", "--format=%ct", cwd=packed / "clone")
 
 
 def flags(folder: pathlib.Path, sources: pathlib.Path) -> str:
@@ -72,11 +77,12 @@ def flags(folder: pathlib.Path, sources: pathlib.Path) -> str:
     return path.read_text().replace(str(sources), "") if path.exists() else "unknown"
 
 
-def test_same_sources_same_program(tree: pathlib.Path) -> None:
+def test_same_sources_same_program(tree: pathlib.Path, packed: pathlib.Path) -> None:
     """To the byte, debug information and build id included, though the folders are different ones."""
     sources = [path for path in run("git", "ls-files", "src", "cmd", "Makefile").split()]
     built = program().stat().st_mtime
-    if (run("git", "status", "--porcelain", "--untracked-files=no", "src", "cmd", "Makefile")
+    commit = run("git", "rev-parse", "HEAD", cwd=packed / "clone").strip()
+    if (run("git", "diff", "--stat", commit, "--", "src", "cmd", "Makefile")
             or any((ROOT / path).stat().st_mtime > built for path in sources)):
         pytest.skip("the daemon under test is not of the last commit's sources")
     if flags(program().parent, ROOT) != flags(tree / "build", tree):

@@ -22,10 +22,11 @@ from tests.harness.process import ROOT, wait_until
 
 from .container import Archive, Container
 from . import image
-from .image import EPOCH
+from .image import EPOCH, REVISION
 from .once import run, version
 
-LIMIT_MB = 25
+# Debian pads each segment of each library to 64 KiB on arm64: the same files are half a megabyte larger there.
+LIMIT = {"amd64": 25_000_000, "arm64": 25 * 1024 * 1024}
 
 # In the image, though the daemon never opens it.
 UNOPENED = {
@@ -81,6 +82,7 @@ def test_configuration(archive: Archive) -> None:
     assert (archive.config["os"], archive.config["architecture"]) == ("linux", machine)
     labels = {name.removeprefix("org.opencontainers.image."): text for name, text in config["Labels"].items()}
     assert labels["version"] == version() and labels["licenses"] == "Apache-2.0" and labels["title"] == "haproxy-k8s-sync"
+    assert labels["revision"] == REVISION
     assert labels["created"] == "2023-11-14T22:13:20Z" == archive.config["created"].replace(".000000000", "")
 
 
@@ -138,7 +140,7 @@ def test_images_of_two_architectures_under_one_name(built: pathlib.Path, tmp_pat
 def test_size(archive: Archive, tmp_path: pathlib.Path) -> None:
     root = archive.unpack(tmp_path)
     size = sum(path.lstat().st_size for path in files(root) if path.is_file() and not path.is_symlink())
-    assert size <= LIMIT_MB * 1_000_000, f"{size / 1e6:.1f} MB"
+    assert size <= LIMIT[archive.config["architecture"]], f"{size / 1e6:.2f} MB"
 
 
 def test_owners_and_modes(archive: Archive) -> None:
