@@ -6,7 +6,9 @@ import base64
 import binascii
 import ctypes
 import ctypes.util
+import functools
 import hmac
+import threading
 
 from .cfgfile import Config
 from .errors import ApiError
@@ -46,9 +48,18 @@ def _matches(password: str, stored: str) -> bool:
     return hmac.compare_digest(_crypt(password, stored).encode(), stored.encode())
 
 
-def _crypt(password: str, salt: str) -> str:
-    """crypt(3); the module of that name is gone from newer Pythons."""
+_crypting = threading.Lock()
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
     library = ctypes.CDLL(ctypes.util.find_library("crypt") or "libcrypt.so.1")
     library.crypt.restype = ctypes.c_char_p
-    result = library.crypt(password.encode(), salt.encode())
-    return result.decode() if result else ""
+    return library
+
+
+def _crypt(password: str, salt: str) -> str:
+    """crypt(3); the module of that name is gone from newer Pythons. Its result is a buffer that the next call writes over."""
+    with _crypting:
+        result = _library().crypt(password.encode(), salt.encode())
+        return result.decode() if result else ""
