@@ -56,12 +56,12 @@ static void fill_response(struct http_request *q, struct http_response *r)
                                 .request = q};
 }
 
-static void wipe_credentials(struct http_request *q)
+/* What is no success is quoted in logs, as is a page that came in place of an answer. */
+static bool is_quoted(const struct http_request *q, const char *bytes, size_t len)
 {
-    for (struct curl_slist *h = q->headers; h != NULL; h = h->next)
-        explicit_bzero(h->data, strlen(h->data)); /* the bearer token is among them */
-    if (q->key_pem != NULL)
-        explicit_bzero(q->key_pem, strlen(q->key_pem));
+    long status = 0;
+    curl_easy_getinfo(q->easy, CURLINFO_RESPONSE_CODE, &status);
+    return status < 200 || status >= 300 || (len > 0 && bytes[0] == '<');
 }
 
 /* The final answer's headers are complete (an empty line) and nobody was told yet. */
@@ -74,8 +74,9 @@ static int tell_head(struct http_request *q)
     if (r.status < 200)
         return 0;
     q->head_told = true;
-    wipe_credentials(
-        q); /* a stream may last for hours, and other ones be current by then; it has a connection of its own */
+    /* A stream may last for hours, and other ones be current by then; it has a connection of its own. */
+    if (r.status < 300)
+        http_wipe_credentials(q);
     return q->callbacks.on_head(q->arg, &r);
 }
 
@@ -96,7 +97,8 @@ static size_t on_body(char *bytes, size_t one, size_t len, void *arg)
     struct http_request *q = arg;
     (void)one;
     if (q->callbacks.on_data != NULL) {
-        if (q->callbacks.on_data(q->arg, bytes, len) == 0)
+        size_t shown = is_quoted(q, bytes, len) ? http_hide_credentials(q, bytes, len) : len;
+        if (q->callbacks.on_data(q->arg, bytes, shown) == 0)
             return len;
         q->stopped = true;
         return CURL_WRITEFUNC_ERROR;
@@ -194,6 +196,14 @@ static void explain(struct http_request *q, CURLcode code, struct error *err)
         error_set(err, ERROR_RETRY, "%s %s: %s%s%s", q->method, q->url, text, http_tls_hint(q, code), q->proxy_hint);
 }
 
+static void hide_in_body(struct http_request *q)
+{
+    if (q->body.len == 0 || !is_quoted(q, q->body.data, q->body.len))
+        return;
+    q->body.len = http_hide_credentials(q, q->body.data, q->body.len);
+    q->body.data[q->body.len] = '\0';
+}
+
 void http_request_finished(struct http_request *q, CURLcode code)
 {
     struct http_response r;
@@ -203,6 +213,7 @@ void http_request_finished(struct http_request *q, CURLcode code)
     q->ended = code;
     if (code != CURLE_OK)
         explain(q, code, &err);
+    hide_in_body(q);
     curl_multi_remove_handle(q->http->multi, q->easy);
     q->callbacks.on_done(q->arg, &r, code == CURLE_OK ? NULL : &err);
     http_request_free(q);
@@ -212,7 +223,7 @@ void http_request_free(struct http_request *q)
 {
     LIST_REMOVE(q, entry);
     curl_easy_cleanup(q->easy);
-    wipe_credentials(q);
+    http_wipe_credentials(q);
     curl_slist_free_all(q->headers);
     curl_slist_free_all(q->connect_to);
     free(q->send_body);
@@ -246,13 +257,7 @@ static void set_headers(struct http_request *q, const struct http_request_option
     q->headers = curl_slist_append(q->headers, "Expect:");
     if (o->content_type != NULL)
         add_header(q, "Content-Type: ", o->content_type);
-    if (o->bearer_token != NULL) {
-        add_header(q, "Authorization: Bearer ", o->bearer_token);
-    } else if (o->basic_user != NULL) {
-        curl_easy_setopt(q->easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
-        curl_easy_setopt(q->easy, CURLOPT_USERNAME, o->basic_user);
-        curl_easy_setopt(q->easy, CURLOPT_PASSWORD, o->basic_password != NULL ? o->basic_password : "");
-    }
+    http_set_credentials(q, o);
     curl_easy_setopt(q->easy, CURLOPT_HTTPHEADER, q->headers);
 }
 

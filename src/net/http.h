@@ -98,7 +98,8 @@ int64_t http_response_retry_after_ms(const struct http_response *r);
 struct http_callbacks {
     /* Streaming: headers are complete (status, headers valid). Not 0: stop; on_done follows with an error. */
     int (*on_head)(void *arg, const struct http_response *r);
-    /* Streaming: bytes of the body as they come, in any split. Set for a stream; NULL: the body is collected.
+    /* Streaming: bytes of the body as they come, in any split. Set for a stream; NULL: the body is collected. In either,
+     * where it is no success or markup, stars stand for the credentials that were sent.
      * Not 0: stop; on_done follows with an error. */
     int (*on_data)(void *arg, const char *bytes, size_t len);
     /* Exactly once, unless cancelled. err is NULL where a complete answer came, whatever its status; otherwise

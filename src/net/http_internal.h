@@ -31,6 +31,7 @@ struct http_request {
     char *send_body;
     const char *proxy_hint; /* to put behind the reason: who asks for a proxy; "" where nobody does */
     char *key_pem;          /* libcurl keeps no copy: it would not wipe that */
+    char *proof;            /* what the Authorization header says behind its scheme; NULL: there is none */
     int64_t *server_not_after_s;
     struct curl_slist *headers, *connect_to;
     struct buf body;
@@ -50,6 +51,11 @@ struct http_request {
 /* Tells the owner, then frees. */
 void http_request_finished(struct http_request *q, CURLcode code);
 void http_request_free(struct http_request *q);
+
+/* Who we are to it (http_credentials.c): sent, forgotten, and replaced by stars in what the server said: how long that is then. */
+void http_set_credentials(struct http_request *q, const struct http_request_options *o);
+void http_wipe_credentials(struct http_request *q);
+size_t http_hide_credentials(const struct http_request *q, char *bytes, size_t len) must_check;
 
 /* How the server is trusted and who we are to it (http_tls.c); before the headers are set. -1: a name that cannot be used. */
 int http_set_tls(struct http_request *q, const struct http_tls *tls, struct error *err) must_check;

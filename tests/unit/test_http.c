@@ -243,6 +243,59 @@ START_TEST(bearer_and_empty_post)
 }
 END_TEST
 
+#define TOKEN "eyJhbGciOi.JSUzI1NiJ9"
+#define REPEATED "GET / HTTP/1.1\r\nAuthorization: Bearer " TOKEN "\r\nX: " TOKEN
+#define HIDDEN "GET / HTTP/1.1\r\nAuthorization: Bearer ***\r\nX: ***"
+
+static void ask_with_token(const char *answer, const struct http_callbacks *callbacks)
+{
+    peer.answer = answer;
+    struct http_endpoint endpoint = {.base_url = peer.url};
+    struct http_request_options options = {.method = "GET", .path = "/", .bearer_token = TOKEN};
+    run(&endpoint, &options, callbacks);
+    ck_assert(!seen.failed);
+    ck_assert_ptr_nonnull(strstr(buf_str(&peer.requests), "Authorization: Bearer " TOKEN "\r\n"));
+}
+
+START_TEST(credentials_that_an_error_repeats_are_hidden)
+{
+    ask_with_token("HTTP/1.1 401 No\r\nContent-Length: 85\r\n\r\n" REPEATED, &collect);
+    ck_assert_str_eq(buf_str(&seen.body), HIDDEN);
+}
+END_TEST
+
+START_TEST(credentials_that_a_page_repeats_are_hidden)
+{
+    ask_with_token("HTTP/1.1 200 OK\r\nContent-Length: 27\r\n\r\n<html>" TOKEN, &collect);
+    ck_assert_str_eq(buf_str(&seen.body), "<html>***");
+}
+END_TEST
+
+START_TEST(credentials_that_a_refused_stream_repeats_are_hidden)
+{
+    ask_with_token("HTTP/1.1 500 No\r\nContent-Length: 85\r\n\r\n" REPEATED, &stream);
+    ck_assert_str_eq(buf_str(&seen.stream), HIDDEN);
+}
+END_TEST
+
+START_TEST(what_succeeds_stays_as_it_is)
+{
+    ask_with_token("HTTP/1.1 200 OK\r\nContent-Length: 23\r\n\r\n\"" TOKEN "\"", &collect);
+    ck_assert_str_eq(buf_str(&seen.body), "\"" TOKEN "\"");
+}
+END_TEST
+
+START_TEST(a_password_that_an_error_repeats_is_hidden)
+{
+    peer.answer = "HTTP/1.1 404 No\r\nContent-Length: 31\r\n\r\nBasic YWRtaW46cGE6c3M=&#x3D;...";
+    struct http_endpoint endpoint = {.base_url = peer.url};
+    struct http_request_options options = {
+        .method = "GET", .path = "/", .basic_user = "admin", .basic_password = "pa:ss"};
+    run(&endpoint, &options, &collect);
+    ck_assert_str_eq(buf_str(&seen.body), "Basic ***=&#x3D;...");
+}
+END_TEST
+
 START_TEST(delete_has_no_body)
 {
     peer.answer = "HTTP/1.1 204 No Content\r\n\r\n";
@@ -447,6 +500,11 @@ int main(void)
     tcase_add_test(t, answer_is_collected);
     tcase_add_test(t, body_and_credentials_are_sent);
     tcase_add_test(t, bearer_and_empty_post);
+    tcase_add_test(t, credentials_that_an_error_repeats_are_hidden);
+    tcase_add_test(t, credentials_that_a_page_repeats_are_hidden);
+    tcase_add_test(t, credentials_that_a_refused_stream_repeats_are_hidden);
+    tcase_add_test(t, what_succeeds_stays_as_it_is);
+    tcase_add_test(t, a_password_that_an_error_repeats_is_hidden);
     tcase_add_test(t, delete_has_no_body);
     tcase_add_test(t, stream_is_handed_on_as_it_comes);
     tcase_add_test(t, stream_can_be_stopped);
