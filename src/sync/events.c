@@ -203,6 +203,8 @@ static void denied(struct events *e, const struct item *item, const struct error
 static void later(struct events *e, const struct item *item, int64_t retry_after_ms, const struct error *err)
 {
     uint64_t wait_ms = backoff_next_ms(&e->backoff);
+    if (retry_after_ms > ITEM_AGE_MAX_MS)
+        retry_after_ms = ITEM_AGE_MAX_MS; /* an answer may say 68 years */
     if (retry_after_ms > (int64_t)wait_ms)
         wait_ms = (uint64_t)retry_after_ms;
     e->not_before_ms = clock_mono_ms() + wait_ms;

@@ -525,6 +525,22 @@ START_TEST(retry_after_is_kept)
 }
 END_TEST
 
+START_TEST(retry_after_has_an_end)
+{
+    happens(JOURNAL_IN_STEP, "in step");
+    ck_assert(asked());
+    uint64_t then_ms = w.now_ms;
+    answer_after(EVENT_LATER, INT32_MAX * 1000ll);
+    happens(JOURNAL_HELD_BACK, "held");
+    pass(MINUTE_MS);
+    happens(JOURNAL_APPLY_FAILED, "refused");
+    ck_assert(asked());
+    ck_assert_uint_le(w.now_ms - then_ms, 6 * MINUTE_MS);
+    ck_assert_uint_ge(w.now_ms - then_ms, 4 * MINUTE_MS);
+    ck_assert_str_eq(w.reason, "ApplyFailed");
+}
+END_TEST
+
 START_TEST(no_credentials_yet)
 {
     w.no_credentials = true;
@@ -643,6 +659,7 @@ int main(void)
     tcase_add_test(t, granted_is_said_too);
     tcase_add_test(t, an_api_that_is_away_is_waited_for_and_then_it_is_dropped);
     tcase_add_test(t, retry_after_is_kept);
+    tcase_add_test(t, retry_after_has_an_end);
     tcase_add_test(t, no_credentials_yet);
     tcase_add_test(t, what_is_refused_keeps_nothing_up);
     tcase_add_test(t, the_queue_has_an_end);
