@@ -149,7 +149,10 @@ static void report_transactions(const struct doctor_haproxy_input *in, struct do
         return;
     }
     if (d->open_transactions < OPEN_TRANSACTIONS_MANY) {
-        doctor_ok(s, id, label, "%zu open, and by default 20 may be", d->open_transactions);
+        if (d->open_transactions == 0)
+            doctor_ok(s, id, label, "none is open");
+        else
+            doctor_ok(s, id, label, "%zu open; by default, 20 may be", d->open_transactions);
         return;
     }
     struct doctor_check *c =
