@@ -14,7 +14,7 @@ struct decode {
     const char *kind; /* "node", ...: for messages */
     const char *name;
     uint64_t uid_hash;
-    const char *uid; /* borrowed from the document; NULL: it has none */
+    const char *uid;       /* borrowed from the document; NULL: it has none */
     struct error *partial; /* the first thing left out */
     size_t left_out;
     size_t parts; /* kept and left out, against KUBE_MAX_PARTS */

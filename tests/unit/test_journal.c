@@ -42,7 +42,8 @@ START_TEST(the_oldest_go)
     ck_assert_uint_eq(journal_count(j), JOURNAL_SIZE);
     for (size_t i = 0; i < JOURNAL_SIZE; i++) {
         ck_assert_uint_eq(journal_at(j, i)->number, JOURNAL_SIZE + 3 - i);
-        ck_assert_int_eq(atoi(journal_at(j, i)->text), (int)(JOURNAL_SIZE + 3 - i));
+        cleanup(mem_free_ptr) char *text = mem_printf("%zu", JOURNAL_SIZE + 3 - i);
+        ck_assert_str_eq(journal_at(j, i)->text, text);
     }
     journal_free(j);
 }
