@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness import http
 from tests.harness.daemon import clean_env, program
 from tests.harness.haproxy import AUTH
 from tests.harness.ingress import ingress
@@ -149,9 +150,8 @@ def test_the_proxy_protocol_on_both_sides(world: World, tmp_path: pathlib.Path) 
         world.start_daemon(**settings)
         world.expect_servers({"node-a": f"127.0.10.1:{ports['http-proxy']}"})
         world.in_step()
-        answered = subprocess.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-m", "5", f"http://127.0.0.1:{world.haproxy.port}/"],
-                                  capture_output=True, text=True, check=False)
-        assert answered.stdout == "404", "the page of the server behind it"
+        answered = http.request(f"http://127.0.0.1:{world.haproxy.port}", "GET", "/")
+        assert answered.status == 404, "the page of the server behind it"
         # The default-server in the file stays when the setting goes.
         found = doctor(world, 0, HAPROXY_BACKEND_PORT=str(ports["http-proxy"]))
         assert "default-server" in found["proxy.haproxy"]["found"]
