@@ -33,3 +33,17 @@ bool utf8_is_shown(uint32_t c)
             return false;
     return true;
 }
+
+size_t utf8_cut(const char *text, size_t max_bytes)
+{
+    size_t at = 0;
+    while (text[at] != '\0') {
+        uint32_t c;
+        size_t len = utf8_decode(text + at, &c);
+        len = len > 0 ? len : 1;
+        if (at + len > max_bytes)
+            break;
+        at += len;
+    }
+    return at;
+}

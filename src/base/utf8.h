@@ -13,4 +13,7 @@ size_t utf8_decode(const char *s, uint32_t *ret);
  * direction, joiners, separators): they drive a terminal or forge a line. */
 bool utf8_is_shown(uint32_t code_point);
 
+/* How much of text is left of at most max_bytes: up to where a character ends. What is no UTF-8 counts as characters of a byte. */
+size_t utf8_cut(const char *text, size_t max_bytes);
+
 #endif

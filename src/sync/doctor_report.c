@@ -3,8 +3,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "config/config.h"
 
 /* ---- life ---- */
@@ -48,6 +50,8 @@ static char *text_of(const char *fmt, va_list ap)
     char *text = NULL;
     if (vasprintf(&text, fmt, ap) < 0)
         abort(); /* out of memory */
+    if (strnlen(text, DOCTOR_TEXT_MAX_BYTES + 1) > DOCTOR_TEXT_MAX_BYTES)
+        memcpy(text + utf8_cut(text, DOCTOR_TEXT_MAX_BYTES - strlen("...")), "...", sizeof("..."));
     return text;
 }
 

@@ -11,6 +11,8 @@
 
 #include "base/compiler.h"
 
+#define DOCTOR_TEXT_MAX_BYTES 2000 /* of each text; what a server says beyond that is cut, with "..." */
+
 enum doctor_mark { DOCTOR_OK, DOCTOR_WARN, DOCTOR_FAIL, DOCTOR_SKIP, DOCTOR_MARKS };
 
 /* One way to mend it. */

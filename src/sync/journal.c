@@ -61,28 +61,13 @@ void journal_free(struct journal *j)
     free(j);
 }
 
-/* How much of a text that is too long stays: up to where a character ends. */
-static size_t cut_at(const char *text)
-{
-    size_t at = 0;
-    while (text[at] != '\0') {
-        uint32_t c;
-        size_t len = utf8_decode(text + at, &c);
-        len = len > 0 ? len : 1;
-        if (at + len > JOURNAL_TEXT_MAX_BYTES - 3)
-            break;
-        at += len;
-    }
-    return at;
-}
-
 static const char *keep(char **at, const char *text)
 {
     if (text == NULL)
         return NULL;
     *at = strnlen(text, JOURNAL_TEXT_MAX_BYTES + 1) <= JOURNAL_TEXT_MAX_BYTES
               ? mem_strdup(text)
-              : mem_printf("%.*s...", (int)cut_at(text), text);
+              : mem_printf("%.*s...", (int)utf8_cut(text, JOURNAL_TEXT_MAX_BYTES - 3), text);
     return *at;
 }
 

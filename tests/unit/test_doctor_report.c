@@ -48,6 +48,27 @@ static const char text[] =
     "1 failed, 1 warning, 1 ok, 1 skipped\n"
     "Not ready. Mend the first [FAIL] first, others may come from it; then run doctor again.\n";
 
+/* What a server says may be as long as its answer. */
+START_TEST(long_texts_are_cut)
+{
+    cleanup(doctor_report_fini) struct doctor_report r = {0};
+    struct doctor_section *s = doctor_section(&r, "kubernetes", NULL, NULL);
+    for (int before = 0; before < 2; before++) {
+        cleanup(buf_fini) struct buf words;
+        buf_init(&words, 0);
+        buf_add(&words, before == 0 ? "" : "-");
+        while (words.len < 100000)
+            buf_add(&words, "\xc3\xa9");
+        struct doctor_check *c = doctor_fail(s, "kubernetes.x", "x", "%s", buf_str(&words));
+        doctor_fix(c, "run", "%s", buf_str(&words));
+        ck_assert_uint_le(strlen(c->found), DOCTOR_TEXT_MAX_BYTES);
+        ck_assert_uint_ge(strlen(c->found), DOCTOR_TEXT_MAX_BYTES - 1);
+        ck_assert_str_eq(c->found + strlen(c->found) - 5, "\xc3\xa9...");
+        ck_assert_str_eq(c->fixes[0].lines, c->found);
+    }
+}
+END_TEST
+
 START_TEST(as_text)
 {
     cleanup(doctor_report_fini) struct doctor_report r = {0};
@@ -169,6 +190,7 @@ int main(void)
     Suite *suite = suite_create("doctor_report");
     TCase *all = tcase_create("all");
     tcase_add_test(all, as_text);
+    tcase_add_test(all, long_texts_are_cut);
     tcase_add_test(all, in_colour_and_narrow);
     tcase_add_test(all, all_is_well);
     tcase_add_test(all, as_json);
