@@ -98,7 +98,7 @@ int config_parse(char *const *env, struct config *ret, struct config_report *rep
         report_warning(report,
                        "EMIT_EVENTS=true is of no effect with DRY_RUN=true, with which nothing happens to HAProxy");
     if (report->error_count == 0 && !c.leader_elect &&
-        (config_is_given(&c, CONFIG_LEASE_NAME) || config_is_given(&c, CONFIG_LEASE_NAMESPACE)))
+        (!str_eq(c.lease_name, config_field(CONFIG_LEASE_NAME)->fallback) || c.lease_namespace != NULL))
         report_warning(report, "LEASE_NAME and LEASE_NAMESPACE are of no effect without LEADER_ELECT=true");
     dataplanes_check_tls(&c, report);
     unknown_report(env, report);

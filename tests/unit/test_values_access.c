@@ -53,6 +53,14 @@ START_TEST(lease_is_taken)
 }
 END_TEST
 
+/* What check-config prints can be taken as settings. */
+START_TEST(default_lease_without_election)
+{
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, HTTPS, "LEASE_NAME=haproxy-k8s-sync");
+    assert_silent(&p);
+}
+END_TEST
+
 START_TEST(lease_without_election)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, HTTPS, of_the_lease[_i]);
@@ -141,6 +149,7 @@ int main(void)
     suite_add_tcase(s, t);
     tcase_add_loop_test(t, is_taken, 0, array_len(taken));
     tcase_add_loop_test(t, lease_is_taken, 0, array_len(of_the_lease));
+    tcase_add_test(t, default_lease_without_election);
     tcase_add_loop_test(t, lease_without_election, 0, array_len(of_the_lease));
     tcase_add_loop_test(t, is_refused, 0, array_len(refused));
     tcase_add_test(t, a_pair_is_taken);
