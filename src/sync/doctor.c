@@ -31,8 +31,9 @@ struct doctor {
     struct clients clients; /* the Data Plane clients as in config, some of them NULL */
     struct error no_kube, no_dataplanes;
     struct doctor_kubernetes kubernetes;
-    struct doctor_dataplane *dataplanes; /* as in config */
-    size_t asking;                       /* questions that are under way */
+    struct doctor_section *kubernetes_section; /* of the report */
+    struct doctor_dataplane *dataplanes;       /* as in config */
+    size_t asking;                             /* questions that are under way */
 };
 
 /* ---- clients, as far as they can be made ---- */
@@ -112,6 +113,7 @@ static void add_kubernetes(struct doctor *d)
     const struct kube_access *access = d->options->access;
     struct doctor_section *s = doctor_section(d->report, "kubernetes", access != NULL ? access->server : NULL, NULL);
     doctor_kubernetes_report(&d->kubernetes, access, d->clients.kube == NULL ? &d->no_kube : NULL, d->config, s);
+    d->kubernetes_section = s;
 }
 
 /* The target of the report is NULL where that HAProxy was not read. */
@@ -150,6 +152,7 @@ static void add_clock(struct doctor *d)
 static void on_look(void *arg, const struct inspect_report *seen)
 {
     struct doctor *d = arg;
+    doctor_kubernetes_report_missing(seen->missing, d->report, d->kubernetes_section);
     for (size_t i = 0; i < seen->mapping_count; i++)
         doctor_service_report(seen, i, d->config, d->report);
     for (size_t i = 0; i < d->config->dataplane_count; i++)

@@ -221,8 +221,20 @@ void doctor_kubernetes_start(struct doctor_kubernetes *k, uint64_t timeout_ms)
     ask(k);
 }
 
+static bool is_refusal(int status)
+{
+    return status == 401 || status == 403;
+}
+
+bool doctor_kubernetes_is_one(const struct doctor_kubernetes *k)
+{
+    return k->version != NULL || k->user != NULL || is_refusal(k->reached.status) || is_refusal(k->self.status) ||
+           (k->rights_reply.asked && k->rights_reply.error.kind == ERROR_NONE);
+}
+
 bool doctor_kubernetes_usable(const struct doctor_kubernetes *k)
 {
     bool nobody = k->self.status == 403 && k->rights_reply.status == 403; /* such as system:anonymous */
-    return k->client != NULL && k->reached.status != 0 && k->reached.status != 401 && k->self.status != 401 && !nobody;
+    return k->client != NULL && k->reached.status != 0 && k->reached.status != 401 && k->self.status != 401 &&
+           !nobody && doctor_kubernetes_is_one(k);
 }

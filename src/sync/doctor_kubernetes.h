@@ -16,6 +16,7 @@
 #include "sync/doctor_rights.h"
 
 struct config;
+struct doctor_report;
 struct doctor_section;
 struct event_base;
 struct kube_access;
@@ -54,11 +55,17 @@ void doctor_kubernetes_init(struct doctor_kubernetes *k, struct event_base *base
 void doctor_kubernetes_fini(struct doctor_kubernetes *k);
 void doctor_kubernetes_start(struct doctor_kubernetes *k, uint64_t timeout_ms);
 
-/* It can be asked for objects: connected, and not refused altogether. */
+/* At least one answer was that of a Kubernetes API, or a refusal. Otherwise something else may listen there, a page to log in
+ * perhaps. */
+bool doctor_kubernetes_is_one(const struct doctor_kubernetes *k);
+/* It can be asked for objects: connected, a Kubernetes API, and we are not refused altogether. */
 bool doctor_kubernetes_usable(const struct doctor_kubernetes *k);
 
 /* The checks: access (NULL: there is none, because of no_access), client (NULL: because of no_access, too). */
 void doctor_kubernetes_report(const struct doctor_kubernetes *k, const struct kube_access *access,
                               const struct error *no_access, const struct config *config, struct doctor_section *s);
+
+/* What of its objects did not come although nothing else explains it; missing: lines as /readyz has them, NULL: none. */
+void doctor_kubernetes_report_missing(const char *missing, const struct doctor_report *r, struct doctor_section *s);
 
 #endif

@@ -114,6 +114,21 @@ static void report_credentials(const struct doctor_kubernetes *k, const struct k
     }
 }
 
+/* What came in place of a version. */
+static const char *no_version(const struct doctor_kubernetes *k)
+{
+    return k->reached.error.kind != ERROR_NONE ? k->reached.error.message : "the answer to /version names none";
+}
+
+static void fail_none(const struct doctor_kubernetes *k, const struct kube_access *access, struct doctor_section *s)
+{
+    struct doctor_check *c =
+        doctor_fail(s, "kubernetes.version", "version", "no Kubernetes API answers there: %s", no_version(k));
+    doctor_why(c, "something else listens at that address, a web server or a page to log in perhaps, or its URL "
+                  "needs a path, or the API server is not well");
+    doctor_fix(c, "see what it is", "curl -sk -i -m 5 %s/version | head -n 20", access->server);
+}
+
 static void report_version(const struct doctor_kubernetes *k, struct doctor_section *s)
 {
     static const char id[] = "kubernetes.version", label[] = "version";
@@ -122,7 +137,7 @@ static void report_version(const struct doctor_kubernetes *k, struct doctor_sect
     else if (k->reached.status == 401)
         doctor_skip(s, id, label, "not told without credentials that count");
     else
-        doctor_skip(s, id, label, "not told: %s", k->reached.error.message);
+        doctor_skip(s, id, label, "not told: %s", no_version(k));
 }
 
 void doctor_kubernetes_report(const struct doctor_kubernetes *k, const struct kube_access *access,
@@ -145,10 +160,27 @@ void doctor_kubernetes_report(const struct doctor_kubernetes *k, const struct ku
         skip_all("version", "needs a connection", s);
         return;
     }
+    if (!doctor_kubernetes_is_one(k)) {
+        fail_none(k, access, s);
+        skip_all("credentials", "needs a Kubernetes API", s);
+        return;
+    }
     report_version(k, s);
     report_credentials(k, access, config, s);
     if (doctor_kubernetes_usable(k))
         doctor_rights_report(&k->rights, config, k->user, s);
     else
         skip_all("permission", "needs credentials", s);
+}
+
+void doctor_kubernetes_report_missing(const char *missing, const struct doctor_report *r, struct doctor_section *s)
+{
+    static const char mark[] = "[-]";
+    if (str_empty(missing) || doctor_count(r, DOCTOR_FAIL) > 0)
+        return;
+    const char *first = str_has_prefix(missing, mark) ? missing + strlen(mark) : missing;
+    struct doctor_check *c =
+        doctor_fail(s, "kubernetes.objects", "objects", "not all came: %.*s", (int)strcspn(first, "\n"), first);
+    doctor_why(c, "what a sync needs cannot be read, and the daemon would wait for it as well");
+    doctor_fix(c, "where the API is only slow: more time", "haproxy-k8s-sync doctor --timeout 60s");
 }
