@@ -18,6 +18,7 @@
 #include "kube/leader.h"
 #include "kube/lease.h"
 #include "kube/lease_watch.h"
+#include "kube/refusal.h"
 #include "net/http.h"
 #include "net/timer.h"
 
@@ -216,9 +217,10 @@ static void on_refusal(struct election *e, const struct http_response *r)
         retry_after_ms = (int64_t)status.retry_after_seconds * 1000;
     if (r->status == 401)
         kube_client_credentials_refused(e->client);
-    error_set_http(&err, r->status, "%s %s%s: HTTP %d%s%s", e->method, kube_client_server(e->client),
-                   str_eq(e->method, "POST") ? e->collection : e->path, r->status,
-                   str_empty(status.status_message) ? "" : ": ", status.status_message);
+    const char *said = str_empty(status.status_message) ? "" : status.status_message;
+    error_set_http(&err, r->status, "%s %s%s: HTTP %d%s%s%s%s", e->method, kube_client_server(e->client),
+                   str_eq(e->method, "POST") ? e->collection : e->path, r->status, said[0] != '\0' ? ": " : "", said,
+                   r->status == 403 ? "; " : "", r->status == 403 ? refusal_cure(said) : "");
     bool write = !str_eq(e->method, "GET");
     trouble(e, write && (r->status == 403 || r->status == 404 || err.kind == ERROR_INVALID), err.message);
     if (r->status == 404)

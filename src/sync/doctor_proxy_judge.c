@@ -146,8 +146,8 @@ static void not_reached(const struct doctor_place *places, size_t count, struct 
     int why = places[0].os_error;
     cleanup(mem_free_ptr) char *place = place_text(&places[0]);
     struct doctor_check *c = doctor_warn(
-        s, "proxy.nodes", "nodes", "cannot tell what they expect: %s%s was not reached from here (%s)", place,
-        count > 1 ? " and others" : "", why != 0 ? strerror_r(why, words, sizeof(words)) : "no answer");
+        s, "proxy.nodes", "nodes", "cannot tell what they expect: %s%s not reached from here (%s)", place,
+        count > 1 ? " and others were" : " was", why != 0 ? strerror_r(why, words, sizeof(words)) : "no answer");
     doctor_why(c, "%s",
                why == ECONNREFUSED
                    ? "that address answers, and nothing listens at the port: is it the port that nodes serve?"

@@ -292,7 +292,7 @@ static void report_denied(const struct doctor_rights *r, const struct doctor_rig
         right->reason != NULL ? right->reason : "", right->reason != NULL ? ")" : "");
     doctor_why(check, "%s", why_text(right, mark));
     add_fix(check, right, c, user);
-    if (right->need == DOCTOR_SERVICE)
+    if (right->need == DOCTOR_SERVICE && mark == DOCTOR_FAIL)
         doctor_fix(check, "set the port that nodes serve it at", "HAPROXY_BACKEND_PORT=30443");
     else if (right->need == DOCTOR_NODES)
         doctor_advice(check,

@@ -56,7 +56,7 @@ static void report_absent(const struct inspect_mapping *m, struct doctor_section
         s, "service.object", "object", "there is no Service %s in namespace %s", of->service, of->namespace);
     doctor_fix(c, "see what its name is", "kubectl get services -A");
     doctor_fix(c, "say it in the settings (with INGRESS_SERVICES: there)",
-               "INGRESS_NAMESPACE=%s\nINGRESS_SERVICE_NAME=%s", of->namespace, of->service);
+               "INGRESS_NAMESPACE=...\nINGRESS_SERVICE_NAME=...");
     doctor_also(c);
 }
 
@@ -92,10 +92,13 @@ static void report_object(const struct inspect_mapping *m, struct doctor_section
 static void fail_port(const struct inspect_mapping *m, const char *problem, struct doctor_section *s)
 {
     struct doctor_check *c = doctor_fail(s, "service.port", "port", "%s", problem);
-    for (size_t i = 0; m->service != NULL && m->service->port_count > 1 && i < m->service->port_count; i++) {
+    for (size_t i = 0; m->service != NULL && i < m->service->port_count; i++) {
         const struct service_port *p = &m->service->ports[i];
+        const char *how = i == 0 ? "say which (with INGRESS_SERVICES: there)" : "say";
         if (p->name[0] != '\0')
-            doctor_fix(c, i == 0 ? "say which" : "say", "INGRESS_SERVICE_PORT=%s", p->name);
+            doctor_fix(c, how, "INGRESS_SERVICE_PORT=%s", p->name);
+        else
+            doctor_fix(c, how, "INGRESS_SERVICE_PORT=%u", p->number);
     }
 }
 
@@ -134,6 +137,10 @@ static void report_endpoints(const struct inspect_report *seen, const struct ins
     if (e.ready > 0) {
         doctor_ok(s, id, label, "%zu ready of %zu, from %zu %s", e.ready, e.all, e.objects,
                   e.slices ? (e.objects == 1 ? "EndpointSlice" : "EndpointSlices") : "Endpoints");
+        return;
+    }
+    if (e.all == 0 && m->service_state == INSPECT_SERVICE_ABSENT) {
+        doctor_skip(s, id, label, "needs the object");
         return;
     }
     cleanup(mem_free_ptr) char *found = e.all > 0 ? mem_printf("%zu, none of them ready", e.all) : mem_strdup("none");

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "kube/refusal.h"
 #include "model/cache.h"
 #include "sync/telemetry.h"
 
@@ -100,14 +101,14 @@ void source_title(const struct source *s, struct buf *body)
 bool source_ready(const struct source *s, struct buf *body)
 {
     struct informer_status status = source_status(s);
-    bool ok = status.synced && !status.stale;
+    bool ok = status.synced && !status.stale, forbidden = status.denied == INFORMER_FORBIDDEN;
     buf_printf(body, "[%c]", ok ? '+' : '-');
     source_title(s, body);
     if (ok)
         buf_printf(body, ": synced, %zu objects\n", cache_count(s->cache, s->kind));
     else
-        buf_printf(body, ": %s%s%s\n", status.synced ? "stale, the last good state is in use: " : "not synced: ",
-                   status.problem[0] != '\0' ? status.problem : "waiting for the first answer",
-                   status.denied == INFORMER_FORBIDDEN ? "; deploy/rbac.yaml grants it" : "");
+        buf_printf(body, ": %s%s%s%s\n", status.synced ? "stale, the last good state is in use: " : "not synced: ",
+                   status.problem[0] != '\0' ? status.problem : "waiting for the first answer", forbidden ? "; " : "",
+                   forbidden ? refusal_cure(status.problem) : "");
     return ok;
 }

@@ -4,9 +4,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "kube/refusal.h"
 #include "model/cache.h"
-
-#define CURE "deploy/rbac.yaml grants it"
 
 static bool is_synced(const struct service_sources *s, enum service_source which)
 {
@@ -113,7 +112,7 @@ static void say_denied(const struct service_sources *s, const struct informer_st
              status->synced ? "the Service may not be read any more; what it said last stays in use"
                             : "the Service may not be read; going on without what it says",
              log_str("service", s->scope), log_str("why", status->problem),
-             log_if(status->denied == INFORMER_FORBIDDEN, log_str("cure", CURE)));
+             log_if(status->denied == INFORMER_FORBIDDEN, log_str("cure", refusal_cure(status->problem))));
 }
 
 static void settle_service(struct service_sources *s)
@@ -248,9 +247,10 @@ static bool service_ready(const struct service_sources *s, struct buf *body)
         return source_ready(service, body);
     buf_add(body, "[+]");
     source_title(service, body);
-    buf_printf(body, ": may not be read, %s: %s%s\n",
+    bool forbidden = status.denied == INFORMER_FORBIDDEN;
+    buf_printf(body, ": may not be read, %s: %s%s%s\n",
                status.synced ? "what it said last stays in use" : "going on without what it says", status.problem,
-               status.denied == INFORMER_FORBIDDEN ? "; " CURE : "");
+               forbidden ? "; " : "", forbidden ? refusal_cure(status.problem) : "");
     return true;
 }
 

@@ -78,6 +78,7 @@ void status_take(struct status *s, size_t mapping, const struct desired *wish)
 struct listing {
     yyjson_mut_doc *doc;
     yyjson_mut_val *list;
+    const struct status_checks *checks;
     enum status_state worst;
 };
 
@@ -85,6 +86,18 @@ static void worsen(struct listing *l, enum status_state state)
 {
     if (state > l->worst)
         l->worst = state;
+}
+
+/* As /readyz has it: a Service that may not be read is no trouble there. */
+static bool is_missed(const struct status_checks *checks, const struct source *of)
+{
+    cleanup(buf_fini) struct buf title;
+    buf_init(&title, 0);
+    source_title(of, &title);
+    for (size_t i = 0; i < checks->count; i++)
+        if (!checks->list[i].ok && str_eq(checks->list[i].subject, buf_str(&title)))
+            return true;
+    return false;
 }
 
 static void add_watch(void *arg, const struct source *of)
@@ -101,8 +114,8 @@ static void add_watch(void *arg, const struct source *of)
                                                 : "waiting");
     json_put_count(l->doc, obj, "objects", cache_count(of->cache, of->kind));
     json_put_text(l->doc, obj, "problem", is.problem[0] != '\0' ? is.problem : NULL);
-    if (!is.synced || is.stale)
-        worsen(l, is.problem[0] != '\0' && is.denied == INFORMER_ALLOWED ? STATUS_PROBLEM : STATUS_WAITING);
+    if (is_missed(l->checks, of))
+        worsen(l, is.problem[0] != '\0' ? STATUS_PROBLEM : STATUS_WAITING);
 }
 
 static void put_leader(const struct status *s, yyjson_mut_doc *doc, yyjson_mut_val *root)
@@ -234,7 +247,7 @@ static void print_news(const struct status *s, const struct status_now *now, str
     cleanup(status_checks_fini) struct status_checks checks;
     yyjson_mut_val *root;
     yyjson_mut_doc *doc = json_new(&root);
-    struct listing watches = {.doc = doc, .list = yyjson_mut_arr(doc)},
+    struct listing watches = {.doc = doc, .list = yyjson_mut_arr(doc), .checks = &checks},
                    haproxies = {.doc = doc, .list = yyjson_mut_arr(doc)};
     status_checks_parse(&checks, now->readiness);
     sources_each(s->options.sources, add_watch, &watches);

@@ -95,13 +95,14 @@ static void put_servers(const struct slot *s, struct status_haproxies *h, yyjson
 
 static enum status_state state_of(const struct target *t, const struct slot *s)
 {
-    if (s->problem.kind != ERROR_NONE || t->problem.kind != ERROR_NONE)
+    bool undecided = s->have_wish && s->wish.state == DESIRED_UNDECIDED; /* somebody has to say more */
+    if (s->problem.kind != ERROR_NONE || t->problem.kind != ERROR_NONE || undecided)
         return STATUS_PROBLEM;
     if (s->holding)
         return s->plan.verdict == PLAN_HOLD && s->plan.diff.ours_count == 0 ? STATUS_PROBLEM : STATUS_HOLDING;
     if (s->in_step)
         return STATUS_IN_STEP;
-    bool waits = !s->have_wish || s->wish.state == DESIRED_UNDECIDED || s->wish.state == DESIRED_NOT_SYNCED;
+    bool waits = !s->have_wish || s->wish.state == DESIRED_NOT_SYNCED;
     return waits || !s->looked || !t->history_known ? STATUS_WAITING : STATUS_CHANGING;
 }
 

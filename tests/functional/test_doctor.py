@@ -207,7 +207,10 @@ def test_a_right_that_is_missing(rig: Rig, forbidden: str, settings: dict[str, s
 
 def test_no_such_service(rig: Rig) -> None:
     found = look(rig, INGRESS_SERVICE_NAME="wbe", **BY_NODE_PORT)
-    assert "kubectl get services -A" in lines(found.says("service.object", "fail", "there is no Service wbe in namespace ingress"))
+    fixes = lines(found.says("service.object", "fail", "there is no Service wbe in namespace ingress"))
+    assert "kubectl get services -A" in fixes and not any("wbe" in line for line in fixes), "the wrong name is nothing to be copied"
+    found.says("service.endpoints", "skip", "needs the object")
+    assert found.failed()[0] == "service.object"
 
 
 def test_a_port_that_cannot_be_known(rig: Rig) -> None:
@@ -215,6 +218,9 @@ def test_a_port_that_cannot_be_known(rig: Rig) -> None:
     found = look(rig, **BY_NODE_PORT)
     assert set(lines(found.says("service.port", "fail", "2 ports"))) == {"INGRESS_SERVICE_PORT=http", "INGRESS_SERVICE_PORT=https"}
     look(rig, INGRESS_SERVICE_PORT="http", **BY_NODE_PORT).says("service.port", "ok", "30080")
+    rig.service(policy="Local")
+    found = look(rig, INGRESS_SERVICE_PORT="htps", **BY_NODE_PORT)
+    assert lines(found.says("service.port", "fail", 'no port "htps"')) == ["INGRESS_SERVICE_PORT=https"]
 
 
 def test_no_endpoint_is_ready(rig: Rig) -> None:

@@ -284,7 +284,7 @@ def test_a_replica_that_may_not_see_the_lease_says_so_and_does_nothing(rig: Rig)
     rig.pods(2)
     daemon = rig.start(LEADER_ELECT="true")
     body = daemon.wait_not_ready("leader election: .*403.*forbidden")
-    assert "leases" in body
+    assert "leases" in body and "; deploy/rbac.yaml grants it" in body
     before = len(rig.dataplane.requests())
     wait_until(lambda: len([r for r in rig.kube.requests("leases", "get")]) >= 3, 30, "it goes on asking")
     assert daemon.log().count("cannot be read or written") == 1

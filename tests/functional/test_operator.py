@@ -194,6 +194,14 @@ def test_forbidden_slices_are_not_complained_about_while_endpoints_do(rig: Rig) 
     rig.daemon.wait_log("EndpointSlices are served again")
 
 
+def test_who_sends_no_credentials_is_not_told_to_grant_rights(rig: Rig) -> None:
+    rig.kube.tokens(other="admin")
+    rig.start()
+    body = rig.daemon.wait_not_ready('watch nodes: not synced: .*"system:anonymous"')
+    assert "; no credentials are sent" in body and "deploy/rbac.yaml" not in body
+    rig.daemon.wait_log('level=warn .*resource=nodes reason=forbidden .*cure="no credentials are sent')
+
+
 def test_forbidden_nodes_name_the_cure(rig: Rig) -> None:
     rig.kube.forbid("nodes")
     rig.start()

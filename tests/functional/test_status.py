@@ -118,6 +118,24 @@ def test_waiting_for_kubernetes_and_then_not(rig: Rig) -> None:
     wait_status(daemon, lambda s: s["state"] == "in_step", "it to be in step")
 
 
+def test_what_waits_for_somebody_is_a_problem_and_not_a_matter_of_time(rig: Rig) -> None:
+    rig.service()
+    rig.kube.forbid("nodes")
+    daemon = rig.start(INGRESS_SERVICE_PORT="htps", HAPROXY_BACKEND_PORT="")
+    s = wait_status(daemon, lambda s: s["state"] == "problem", "a refusal to be a problem")
+    assert s["summary"].startswith("watch nodes: not synced: ") and "deploy/rbac.yaml grants it" in s["summary"]
+    rig.kube.forbid()
+    s = wait_status(daemon, lambda s: s["summary"].startswith("mapping of backend"), "the port that is none")
+    assert s["state"] == s["haproxies"][0]["state"] == "problem" and 'no port "htps"' in s["summary"]
+
+
+def test_a_service_that_may_not_be_read_is_no_trouble_where_it_is_not_needed(rig: Rig) -> None:
+    rig.kube.forbid("services")
+    daemon = rig.start()
+    s = wait_status(daemon, lambda s: s["state"] == "in_step", "it to be in step")
+    assert s["ready"] and next(w for w in s["watches"] if w["resource"] == "services")["state"] == "refused"
+
+
 def test_trouble_is_said_in_the_words_of_readyz(rig: Rig) -> None:
     daemon = rig.start(RESYNC_PERIOD="1s")
     rig.wait_in_sync()

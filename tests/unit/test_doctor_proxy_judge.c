@@ -107,7 +107,7 @@ static const struct {
     {"u+", DOCTOR_SENDS_BY_FILE, DOCTOR_OK, "warn not reached: n1 at 10.0.0.1:30443 (Connection refused)\n"},
     {"--", DOCTOR_SENDS_NOTHING, DOCTOR_OK, "(n2: the same)"},
     {"u", DOCTOR_SENDS_NOTHING, DOCTOR_WARN, "n1 at 10.0.0.1:30443 was not reached from here (Connection refused)"},
-    {"uu", DOCTOR_SENDS_BY_FILE, DOCTOR_WARN, "and others was not reached"},
+    {"uu", DOCTOR_SENDS_BY_FILE, DOCTOR_WARN, "and others were not reached"},
     {"u", DOCTOR_SENDS_NOTHING, DOCTOR_WARN, "nc -zv -w 2 10.0.0.1 30443\n"},
     {"?", DOCTOR_SENDS_NOTHING, DOCTOR_SKIP, "cannot tell what they expect"},
     {"u?", DOCTOR_SENDS_NOTHING, DOCTOR_SKIP, "cannot tell what they expect"},
