@@ -199,6 +199,7 @@ def test_a_right_that_is_missing(rig: Rig, forbidden: str, settings: dict[str, s
     check = found.says(f"kubernetes.rights.{id_}", status, text)
     assert found.status == (1 if status == "fail" else 0)
     assert status == "ok" or any(line.startswith("kubectl ") and line.endswith(" --user=admin") for line in lines(check))
+    assert any(line.startswith("HAPROXY_BACKEND_PORT=") for line in lines(check)) == (settings is BY_NODE_PORT), "which is set elsewhere"
     others = [c for c in found.checks if c["id"].startswith("kubernetes.rights.") and c is not check]
     assert all(c["status"] == "ok" for c in others)
 
