@@ -37,7 +37,6 @@ struct one {
 /* Spread over the list: neighbours by name are often in one rack, and of one kind. */
 static void choose(const struct desired *wish, struct places *ret)
 {
-    const struct desired_server *good[DOCTOR_PLACES_MAX];
     size_t live = 0, step, at = 0;
     for (size_t i = 0; i < wish->server_count; i++)
         live += wish->servers[i].state == SERVER_LIVE && str_ip_family(wish->servers[i].address) != 0;
@@ -46,10 +45,7 @@ static void choose(const struct desired *wish, struct places *ret)
         const struct desired_server *w = &wish->servers[i];
         if (w->state != SERVER_LIVE || str_ip_family(w->address) == 0 || at++ % step != 0)
             continue;
-        good[ret->count] = w;
-        ret->list[ret->count] =
-            (struct doctor_place){.name = good[ret->count]->name, .address = w->address, .port = w->port};
-        ret->count++;
+        ret->list[ret->count++] = (struct doctor_place){.name = w->name, .address = w->address, .port = w->port};
     }
 }
 
