@@ -453,8 +453,10 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .fallback = "false",
             .expected = YES_NO,
             .help = "Whether the daemon locks itself in once it is set up: it can then start no program, open no file "
-                    "for writing, and make no system call that it has no use for. deploy/deployment.yaml turns it on. "
-                    "Not together with a credential plugin in the kubeconfig, which is a program to be started.",
+                    "for writing, and make no system call that it has no use for. The image, the manifests, the chart "
+                    "and the "
+                    "Debian package turn it on. Not together with a credential plugin in the kubeconfig, which is a "
+                    "program to be started.",
             .example = "true",
             .parse = value_seccomp,
         },
