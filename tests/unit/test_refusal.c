@@ -8,7 +8,7 @@
 
 #define OF(user)                                                                                                   \
     "HTTP 403: nodes is forbidden: User " user " cannot list resource \"nodes\" in API group \"\" at the cluster " \
-                                               "scope"
+    "scope"
 #define RIGHTS "deploy/rbac.yaml grants it"
 #define CREDENTIALS "no credentials are sent"
 
