@@ -190,6 +190,6 @@ void status_haproxy_add_standby(const char *url, yyjson_mut_doc *doc, yyjson_mut
     yyjson_mut_val *obj = json_add_object(doc, list);
     json_put_text(doc, obj, "url", url);
     json_put_text(doc, obj, "state", "standby");
-    json_put_text(doc, obj, "text", "another replica looks after it");
+    json_put_text(doc, obj, "text", "left to the replica that leads");
     json_put_list(doc, obj, "backends");
 }

@@ -108,6 +108,28 @@ def test_trouble_shows_and_a_lost_connection_comes_back(scene: Scene, page: Page
     assert not page.value("document.body.classList.contains('lost')")
 
 
+def test_what_is_wrong_is_red_in_its_place_and_said_to_its_end(scene: Scene, page: Page) -> None:
+    daemon = scene.play()
+    look(page, daemon)
+    scene.kube.put(objects.service(SERVICE, namespace=NAMESPACE, node_ports={f"a-rather-long-name-{i}": (80 + i, 30080 + i) for i in (1, 2)}))
+    page.wait_text("#say", "Not in step")
+    page.wait_text("#facts", "What is not ready")
+    colour = "getComputedStyle(document.querySelector('{}')).backgroundColor"
+    page.wait(f"{colour.format('#facts .dot.bad')} !== {colour.format('#facts .dot.live')}")
+    edge = "document.querySelector('.flow {}').getBoundingClientRect().{}"
+    page.wait_text("#flows .rows", "has 2 ports (")
+    assert page.value(edge.format(".rows .box span", "right")) < page.value(edge.format(".lbs", "left")), "one lies over the other"
+    fits(page)
+
+    daemon.stop()
+    scene.kube.put(objects.service(SERVICE, namespace=NAMESPACE))
+    scene.kube.forbid("leases")
+    daemon.env["LEADER_ELECT"] = "true"
+    daemon.start()
+    page.wait_text("#say", "; deploy/rbac.yaml grants it")
+    page.wait_text("#lbs", "left to the replica that leads")
+
+
 def test_a_connection_that_says_nothing_is_made_anew(scene: Scene, page: Page) -> None:
     """No end of it was seen, as when a laptop has slept; beats come every 15 s, and none for 40 s are too few."""
     daemon = scene.play()

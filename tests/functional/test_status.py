@@ -210,7 +210,7 @@ def test_a_standby_says_so(rig: Rig) -> None:
     daemon = rig.start(LEADER_ELECT="true")
     s = wait_status(daemon, lambda s: s["state"] == "standby", "it to stand by")
     assert s["leader"]["holder"] == "somebody-else" and s["leader"]["election"] and not s["leader"]["leading"]
-    assert s["haproxies"] == [{"url": rig.dataplane.url, "state": "standby", "text": "another replica looks after it", "backends": []}]
+    assert s["haproxies"] == [{"url": rig.dataplane.url, "state": "standby", "text": "left to the replica that leads", "backends": []}]
     assert nodes(s) == {"n1": "live"}
 
 

@@ -206,7 +206,7 @@ START_TEST(of_a_standby)
     json_write(doc, false, &json);
     json_free(doc);
     ck_assert_str_eq(buf_str(&json), "{\"list\":[{\"url\":\"http://lb2\",\"state\":\"standby\","
-                                     "\"text\":\"another replica looks after it\",\"backends\":[]}]}");
+                                     "\"text\":\"left to the replica that leads\",\"backends\":[]}]}");
 }
 END_TEST
 
