@@ -42,6 +42,7 @@ def show_places(stage: Stage, screen: Screen) -> None:
     screen.table(["what", "where"], [
         ["HAProxy's front", f"curl http://127.0.0.1:{stage.haproxy.port}/"],
         ["daemon: ready?", f"curl http://127.0.0.1:{stage.daemon.port}/readyz"],
+        ["daemon: status page", f"http://127.0.0.1:{stage.daemon.port}/"],
         ["daemon: metrics", f"curl http://127.0.0.1:{stage.daemon.port}/metrics"],
         ["daemon: log", str(stage.daemon.log_path)],
         ["Data Plane API", f"curl -u {AUTH} {stage.dataplane.url}{BASE}/configuration/raw"],
@@ -54,6 +55,7 @@ def show_places(stage: Stage, screen: Screen) -> None:
     screen.say("What would the daemon do now, and why? With its own environment:")
     screen.say(f"{ask} plan")
     screen.say(f"{ask} explain node-1")
+    screen.say(f"{ask} doctor")
     screen.say("")
     screen.say("Edit a manifest and watch. A node leaves, for example, when its pod is no longer ready:")
     screen.say(f"  sed -i '/nodeName: node-3/,+2 s/ready: true/ready: false/' {directory / SLICE_FILE}")
