@@ -317,6 +317,11 @@ class KubeWorld:
     def watches(self) -> set[int]:
         return {entry["n"] for entry in self.rig.kube.open_watches()}
 
+    def all_watches(self, but: frozenset[int] | set[int] = frozenset()) -> set[int]:
+        """Nodes, Service and slices, once each is watched, by others than these."""
+        wait_until(lambda: len(self.watches() - but) == 3, 30, "three watches")
+        return self.watches() - but
+
 
 def test_watches_live_through_it_and_the_next_ones_use_it(tmp_path: pathlib.Path) -> None:
     world = KubeWorld(tmp_path)
@@ -325,15 +330,13 @@ def test_watches_live_through_it_and_the_next_ones_use_it(tmp_path: pathlib.Path
         still_works(rig, 1, 2)
         for certificate in ("ca", "client", "server"):
             assert DAY < expiry(daemon, certificate, "kubernetes") <= 2 * DAY, certificate
-        watches = world.watches()
-        assert watches
+        watches = world.all_watches()
         world.files.put(world.files.key, "rubbish")
         daemon.metrics()
         daemon.wait_log(f"level=warn .*{KEPT}.*client key .*no PEM private key")
         still_works(rig, 1)
         rig.kube.disconnect()  # so that all of them begin anew, with what was in use before
-        wait_until(lambda: len(world.watches()) == len(watches) and not world.watches() & watches, 30, "new watches")
-        watches = world.watches()
+        watches = world.all_watches(but=watches)
         ca2, people2 = Authority(tmp_path / "pki2", "ca2"), Authority(tmp_path / "people2", "people2")
         world.files.trust(world.ca, ca2)
         world.files.be(people2.client("bob", days=1))
