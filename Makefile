@@ -121,7 +121,7 @@ test: deps-test
 	@$(MAKE) --no-print-directory unit replay pytest
 
 pytest:
-	@$(PYTHON) -m pytest -q -rs -n $(JOBS) -p no:cacheprovider tests/conformance tests/functional
+	@$(PYTHON) -m pytest -q -rfEs -n $(JOBS) -p no:cacheprovider tests/conformance tests/functional
 
 demo: deps-test
 	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync
@@ -135,7 +135,7 @@ e2e:
 delivery:
 	@scripts/deps build test e2e delivery
 	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync
-	@$(PYTHON) -m pytest -q -rs -n $(JOBS) -p no:cacheprovider tests/delivery
+	@$(PYTHON) -m pytest -q -rfEs -n $(JOBS) -p no:cacheprovider tests/delivery
 
 manifests:
 	@scripts/deps test

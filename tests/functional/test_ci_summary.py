@@ -89,3 +89,29 @@ exit "$(cat status$n)"
     sums = [line for line in ended.stdout.splitlines() if line[:1].isdigit()]
     assert sums == ([closing] if closing else []), ended.stdout
     assert (tmp_path / "count").read_text().strip() == str(len(runs))
+
+
+ONCE = """if not pathlib.Path(__file__).with_suffix(".seen").exists():
+        pathlib.Path(__file__).with_suffix(".seen").touch()
+        assert False, "late"
+"""
+
+
+@pytest.mark.parametrize(("body", "count", "status"), [(ONCE, 1, 0), ("assert False, 'each time'", 1, 1), (ONCE, 4, 1)])
+def test_a_failed_test_is_played_again(tmp_path: pathlib.Path, body: str, count: int, status: int) -> None:
+    tests = tmp_path / "test_it.py"
+    tests.write_text("import pathlib\ndef test_well(): pass\n" + "".join(f"def test_{i}():\n    {body}\n" for i in range(count)))
+    first = subprocess.run(["/usr/bin/python3", "-m", "pytest", "-q", "-rfEs", "-p", "no:cacheprovider", "test_it.py"], cwd=tmp_path,
+                           capture_output=True, text=True, check=False)
+    if count > 1:  # the file's mark keeps the others from failing
+        tests.write_text("")
+        first.stdout = "".join(f"FAILED test_it.py::test_{i} - late\n" for i in range(count)) + f"{count} failed, 1 passed in 1.00s\n"
+    log = tmp_path / "log"
+    log.write_text(first.stdout)
+    again = subprocess.run([ROOT / ".ci/again", log], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert again.returncode == status, again.stdout
+    assert ("failed once, and held when played again twice, alone: test_it.py::test_0" in log.read_text()) == (status == 0)
+    told_status, told = closing_lines(tmp_path, {"test": (status, log.read_text())})
+    assert told_status == status
+    assert told.splitlines()[-1] == ("2 passed, 0 failed, 0 skipped" if status == 0 else f"1 passed, {count} failed, 0 skipped")
+    assert ("test_it.py::test_0" in told), "it is named either way"
