@@ -424,9 +424,6 @@ static void on_timer(void *arg)
         i->request = NULL;
         i->cancelled = false;
     }
-    /* Somebody emptied the cache: changes since then are not enough. */
-    if (i->wanted && i->watch.state == WATCH_WATCHING && !cache_synced(i->cache, i->cache_kind))
-        feed_type(i, WATCH_EVENT_FORGET, NULL);
     if (i->wanted)
         start_request(i);
     else
@@ -447,6 +444,13 @@ void informer_stop(struct informer *i)
 void informer_poke(struct informer *i)
 {
     feed_type(i, WATCH_EVENT_POKE, NULL);
+}
+
+void informer_forget(struct informer *i)
+{
+    cache_forget(i->cache, i->cache_kind);
+    feed_type(i, WATCH_EVENT_FORGET, NULL);
+    tell_status(i); /* where it waits nothing else follows */
 }
 
 void informer_set_quiet(struct informer *i, bool quiet)

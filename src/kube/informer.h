@@ -41,7 +41,7 @@ struct informer_status {
 };
 
 /* They come from inside libcurl's callbacks: no request may be started or cancelled there, and no informer freed. Another
- * informer may be started, stopped and poked. */
+ * informer may be started, stopped, poked and told to forget. */
 struct informer_callbacks {
     /* The cache changed (or synced for the first time). cause: "MODIFIED endpointslice web-abc12" or "list of
      * endpointslices", with a scope followed by " of ns/name"; valid in the call. received_us: when the bytes that
@@ -65,6 +65,8 @@ void informer_start(struct informer *i);
 void informer_stop(struct informer *i);
 /* Ask again now instead of after the backoff (SIGHUP; a periodic probe of a forbidden resource). */
 void informer_poke(struct informer *i);
+/* Empties its set of the cache, and lists again: at once, or when it asks next. A stopped one lists when it is started. */
+void informer_forget(struct informer *i);
 /* Whether that it has no list is known and lived with, so that the log need not repeat it. */
 void informer_set_quiet(struct informer *i, bool quiet);
 void informer_get_status(const struct informer *i, struct informer_status *ret);

@@ -190,7 +190,7 @@ static unsigned end_request(struct watch *w, enum watch_trouble t, const struct 
     return actions | react(w, reaction_of(w, t), e != NULL ? e->retry_after_ms : -1, now_ms);
 }
 
-/* ---- events: one function for each cell of the table below that is not empty ---- */
+/* ---- events: the functions of the table below ---- */
 
 static unsigned on_start(struct watch *w, const struct watch_event *e, uint64_t now_ms)
 {
@@ -219,16 +219,18 @@ static unsigned on_wait_over(struct watch *w, const struct watch_event *e, uint6
     return w->wait_for_watch ? start_watch(w, now_ms) : start_list(w, now_ms);
 }
 
+/* What was listed so far is gone with the rest: a list under way begins anew. */
 static unsigned on_forget(struct watch *w, const struct watch_event *e, uint64_t now_ms)
 {
     (void)e;
     w->reason = "forgotten";
-    w->detail[0] = '\0';
     w->synced = false;
-    if (w->state == WATCH_WATCHING)
-        return WATCH_CANCEL | start_list(w, now_ms);
     w->wait_for_watch = false;
-    return 0;
+    if (!under_way(w))
+        return 0;
+    unsigned actions = WATCH_CANCEL | (is_list(w->state) ? WATCH_REPLACE_ABORT : 0);
+    w->detail[0] = '\0';
+    return actions | start_list(w, now_ms);
 }
 
 static unsigned on_head(struct watch *w, const struct watch_event *e, uint64_t now_ms)
@@ -310,6 +312,11 @@ static unsigned garbled(struct watch *w, const struct watch_event *e, const char
 static unsigned on_garbled(struct watch *w, const struct watch_event *e, uint64_t now_ms)
 {
     return end_request(w, TROUBLE_GARBLED, e, now_ms);
+}
+
+static unsigned on_misfit(struct watch *w, const struct watch_event *e, uint64_t now_ms)
+{
+    return garbled(w, e, "it is of another form than was asked for", now_ms);
 }
 
 static unsigned on_item(struct watch *w, const struct watch_event *e, uint64_t now_ms)
@@ -413,47 +420,42 @@ static unsigned on_lost(struct watch *w, const struct watch_event *e, uint64_t n
     return end_request(w, TROUBLE_LOST, e, now_ms);
 }
 
-#define OF_ANY_REQUEST                                                                                    \
-    [WATCH_EVENT_STOP] = on_stop, [WATCH_EVENT_TIMER] = on_deadline, [WATCH_EVENT_HEAD] = on_head,        \
-    [WATCH_EVENT_BYTES] = on_bytes, [WATCH_EVENT_GARBLED] = on_garbled, [WATCH_EVENT_ANSWER] = on_answer, \
-    [WATCH_EVENT_CLOSED] = on_closed, [WATCH_EVENT_LOST] = on_lost
+/* Comes from a request that was ended, or says what is so already: nobody waits for an answer. */
+static unsigned nothing(struct watch *w, const struct watch_event *e, uint64_t now_ms)
+{
+    (void)w;
+    (void)e;
+    (void)now_ms;
+    return 0;
+}
 
-static unsigned (*const table[WATCH_STATES][WATCH_EVENTS])(struct watch *w, const struct watch_event *e,
+/* Every pair has its answer. */
+/* clang-format off */
+static unsigned (*const table[WATCH_EVENTS][WATCH_STATES])(struct watch *w, const struct watch_event *e,
                                                            uint64_t now_ms) = {
-    [WATCH_IDLE] = {[WATCH_EVENT_START] = on_start},
-    [WATCH_WAITING] =
-        {
-            [WATCH_EVENT_STOP] = on_stop,
-            [WATCH_EVENT_POKE] = on_wait_over,
-            [WATCH_EVENT_FORGET] = on_forget,
-            [WATCH_EVENT_TIMER] = on_wait_over,
-        },
-    [WATCH_STREAMING] =
-        {
-            OF_ANY_REQUEST,
-            [WATCH_EVENT_OBJECT] = on_initial_object,
-            [WATCH_EVENT_BOOKMARK] = on_initial_bookmark,
-            [WATCH_EVENT_ERROR] = on_stream_error,
-        },
-    [WATCH_LISTING] =
-        {
-            OF_ANY_REQUEST,
-            [WATCH_EVENT_ITEM] = on_item,
-            [WATCH_EVENT_PAGE] = on_page,
-        },
-    [WATCH_WATCHING] =
-        {
-            OF_ANY_REQUEST,
-            [WATCH_EVENT_FORGET] = on_forget,
-            [WATCH_EVENT_OBJECT] = on_object,
-            [WATCH_EVENT_BOOKMARK] = on_bookmark,
-            [WATCH_EVENT_ERROR] = on_stream_error,
-        },
+    /*                        IDLE       STREAMING            LISTING      WATCHING         WAITING */
+    [WATCH_EVENT_START]    = {on_start,  nothing,             nothing,     nothing,         nothing},
+    [WATCH_EVENT_STOP]     = {nothing,   on_stop,             on_stop,     on_stop,         on_stop},
+    [WATCH_EVENT_POKE]     = {nothing,   nothing,             nothing,     nothing,         on_wait_over},
+    [WATCH_EVENT_FORGET]   = {on_forget, on_forget,           on_forget,   on_forget,       on_forget},
+    [WATCH_EVENT_TIMER]    = {nothing,   on_deadline,         on_deadline, on_deadline,     on_wait_over},
+    [WATCH_EVENT_HEAD]     = {nothing,   on_head,             on_head,     on_head,         nothing},
+    [WATCH_EVENT_BYTES]    = {nothing,   on_bytes,            on_bytes,    on_bytes,        nothing},
+    [WATCH_EVENT_ITEM]     = {nothing,   on_misfit,           on_item,     on_misfit,       nothing},
+    [WATCH_EVENT_OBJECT]   = {nothing,   on_initial_object,   on_misfit,   on_object,       nothing},
+    [WATCH_EVENT_BOOKMARK] = {nothing,   on_initial_bookmark, on_misfit,   on_bookmark,     nothing},
+    [WATCH_EVENT_ERROR]    = {nothing,   on_stream_error,     on_misfit,   on_stream_error, nothing},
+    [WATCH_EVENT_GARBLED]  = {nothing,   on_garbled,          on_garbled,  on_garbled,      nothing},
+    [WATCH_EVENT_PAGE]     = {nothing,   on_misfit,           on_page,     on_misfit,       nothing},
+    [WATCH_EVENT_ANSWER]   = {nothing,   on_answer,           on_answer,   on_answer,       nothing},
+    [WATCH_EVENT_CLOSED]   = {nothing,   on_closed,           on_closed,   on_closed,       nothing},
+    [WATCH_EVENT_LOST]     = {nothing,   on_lost,             on_lost,     on_lost,         nothing},
 };
+/* clang-format on */
 
 unsigned watch_step(struct watch *w, const struct watch_event *e, uint64_t now_ms)
 {
-    return table[w->state][e->type] != NULL ? table[w->state][e->type](w, e, now_ms) : 0;
+    return table[e->type][w->state](w, e, now_ms);
 }
 
 /* ---- for whoever drives the machine ---- */

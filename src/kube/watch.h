@@ -9,7 +9,8 @@
  * WATCHING:  changes from the last version on ("Efficient detection of changes").
  * WAITING:   no request is under way until the backoff is over.
  *
- * What ends a request and what follows is one table, in watch.c. A resourceVersion is an opaque string.
+ * What ends a request and what follows is one table, in watch_rules.c; which event is answered how in which state another, in
+ * watch.c. A resourceVersion is an opaque string.
  */
 #ifndef KUBE_WATCH_H
 #define KUBE_WATCH_H
@@ -156,7 +157,7 @@ void watch_init(struct watch *w, struct watch_server *server, const char *path, 
                 const char *field_selector, unsigned seed);
 void watch_fini(struct watch *w);
 
-/* Bits of enum watch_action. An event that means nothing in the present state is 0. */
+/* Bits of enum watch_action. Every event may come in every state; one that means nothing there is 0. */
 unsigned watch_step(struct watch *w, const struct watch_event *e, uint64_t now_ms) must_check;
 
 /* When WATCH_EVENT_TIMER is wanted next; 0: not at all. */

@@ -69,7 +69,7 @@ void source_fini(struct source *s)
 
 void source_forget(struct source *s)
 {
-    cache_forget(s->cache, s->kind);
+    informer_forget(s->informer);
     s->synced_us = 0;
 }
 

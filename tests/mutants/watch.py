@@ -44,6 +44,7 @@ REACTIONS = (
     Mutant("a request that failed in the middle goes on", WATCH, "        actions |= WATCH_CANCEL;\n", "        ;\n"),
 )
 
+FORGET = "[WATCH_EVENT_FORGET]   = {on_forget, "
 EVENTS = (
     Mutant("a half list stays open when we stop", WATCH, "    if (is_list(w->state))\n        actions |= WATCH_REPLACE_ABORT;\n", ""),
     Mutant("waiting ends too soon", WATCH, "if (e->type == WATCH_EVENT_TIMER && now_ms < w->wait_until_ms)", "if (false)"),
@@ -84,8 +85,15 @@ EVENTS = (
     Mutant("no connection is taken for a lost one", WATCH, "TROUBLE_NO_CREDENTIALS : TROUBLE_UNREACHABLE, e", "TROUBLE_NO_CREDENTIALS : TROUBLE_LOST, e"),
     Mutant("credentials that are not there yet are a server that is not", WATCH,
            "e->status == 401 ? TROUBLE_NO_CREDENTIALS : TROUBLE_UNREACHABLE", "TROUBLE_UNREACHABLE"),
-    Mutant("a cache that is emptied while it watches is not listed", WATCH,
-           "            [WATCH_EVENT_FORGET] = on_forget,\n            [WATCH_EVENT_OBJECT]", "            [WATCH_EVENT_OBJECT]"),
+    Mutant("a cache that is emptied while it watches is not listed", WATCH, FORGET + "on_forget,           on_forget,   on_forget, ", FORGET + "on_forget,           on_forget,   nothing, "),
+    Mutant("a cache that is emptied while it lists in pages is not listed", WATCH, FORGET + "on_forget,           on_forget,", FORGET + "on_forget,           nothing,"),
+    Mutant("a cache that is emptied while a list streams is not listed", WATCH, FORGET + "on_forget, ", FORGET + "nothing, "),
+    Mutant("a cache that is emptied while it is stopped is taken for complete", WATCH, "[WATCH_EVENT_FORGET]   = {on_forget,", "[WATCH_EVENT_FORGET]   = {nothing,"),
+    Mutant("the half list of a cache that is emptied stays open", WATCH, "WATCH_CANCEL | (is_list(w->state) ? WATCH_REPLACE_ABORT : 0);", "WATCH_CANCEL;"),
+    Mutant("the request of a cache that is emptied goes on beside the next", WATCH, "WATCH_CANCEL | (is_list(w->state) ? WATCH_REPLACE_ABORT : 0);", "(is_list(w->state) ? WATCH_REPLACE_ABORT : 0);"),
+    Mutant("why there is no list yet is lost with the cache", WATCH, "    w->wait_for_watch = false;\n", "    w->wait_for_watch = false;\n    w->detail[0] = '\\0';\n"),
+    Mutant("a page that ends a stream leaves it under way", WATCH, "on_misfit,           on_page,     on_misfit, ", "nothing,             on_page,     nothing, "),
+    Mutant("objects of a stream in a list are nothing", WATCH, "on_initial_object,   on_misfit,", "on_initial_object,   nothing,"),
 )
 
 TABLE = (

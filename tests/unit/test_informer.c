@@ -842,11 +842,40 @@ START_TEST(a_forgotten_cache_is_listed_again)
     push_end();
     UNTIL(strstr(status().problem, "forbidden") != NULL);
     ck_assert_int_eq(status().denied, INFORMER_ALLOWED); /* it may be an API server that is just starting */
-    cache_forget(cache, CACHE_NODES);
+    unsigned calls = status_calls;
+    informer_forget(informer);
+    ck_assert_uint_eq(status_calls, calls + 1); /* it is not synced any more */
     informer_poke(informer);
     UNTIL(status().synced);
     ck_assert_uint_eq(cache_count(cache, CACHE_NODES), 2);
     ck_assert(was_told("listed: nodes forgotten"));
+}
+END_TEST
+
+/* What it read of the list is gone: it reads it from the start, by another request. */
+START_TEST(a_cache_that_is_forgotten_while_it_lists_is_listed_again)
+{
+    START({.expect = "sendInitialEvents=true", .body = ADDED("n1", "1", "10.0.0.1"), .after = HOLD}, SYNCED);
+    UNTIL(status().last_byte_ms != 0);
+    informer_forget(informer);
+    UNTIL(status().synced);
+    ck_assert_uint_eq(cache_count(cache, CACHE_NODES), 2);
+    ck_assert(was_told("listed: nodes forgotten"));
+    ck_assert_uint_eq(peer.next, 2);
+}
+END_TEST
+
+START_TEST(a_cache_that_is_forgotten_while_it_watches_is_listed_again)
+{
+    START(SYNCED, SYNCED);
+    UNTIL(status().synced);
+    informer_forget(informer);
+    ck_assert(!status().synced);
+    UNTIL(status().synced);
+    ck_assert_uint_eq(cache_count(cache, CACHE_NODES), 2);
+    ck_assert_uint_eq(peer.next, 2);
+    push(DELETED("n1", "7"));
+    UNTIL(was_told("changed: DELETED node n1"));
 }
 END_TEST
 
@@ -932,6 +961,8 @@ int main(void)
     tcase_add_test(t, a_half_open_connection_is_noticed);
     tcase_add_test(t, a_server_that_never_answers_is_given_up);
     tcase_add_test(t, a_forgotten_cache_is_listed_again);
+    tcase_add_test(t, a_cache_that_is_forgotten_while_it_lists_is_listed_again);
+    tcase_add_test(t, a_cache_that_is_forgotten_while_it_watches_is_listed_again);
     tcase_add_test(t, stop_leaves_nothing_behind);
     tcase_add_test(t, free_in_the_middle_of_a_request);
     tcase_add_test(t, stop_from_inside_a_callback);
