@@ -98,6 +98,16 @@ int codec_read_backend(const char *json, size_t len, struct backend *ret, struct
     return 0;
 }
 
+/* "disabled" is the word that answers a default-server: `enabled`, `no-backup`. */
+static int read_state(yyjson_val *val, const char *key, const char *object, bool *ret_on, bool *ret_off,
+                      struct error *err)
+{
+    if (codec_get_switch(val, key, object, ret_on, err) != 0)
+        return -1;
+    *ret_off = yyjson_equals_str(yyjson_obj_get(val, key), "disabled");
+    return 0;
+}
+
 static int read_server(yyjson_val *val, size_t index, struct backend_server *ret, struct error *err)
 {
     const char *name, *address;
@@ -115,8 +125,8 @@ static int read_server(yyjson_val *val, size_t index, struct backend_server *ret
         codec_get_int(val, "weight", named, 0, INT_MAX, -1, &weight, err) != 0 ||
         codec_get_int(val, "health_check_port", named, 0, 65535, 0, &check_port, err) != 0 ||
         codec_get_switch(val, "check", named, &ret->check, err) != 0 ||
-        codec_get_switch(val, "backup", named, &ret->backup, err) != 0 ||
-        codec_get_switch(val, "maintenance", named, &ret->maintenance, err) != 0 ||
+        read_state(val, "backup", named, &ret->backup, &ret->no_backup, err) != 0 ||
+        read_state(val, "maintenance", named, &ret->maintenance, &ret->enabled, err) != 0 ||
         codec_get_switch(val, "send-proxy-v2", named, &ret->send_proxy_v2, err) != 0)
         return -1;
     ret->name = mem_strdup(name);

@@ -99,7 +99,12 @@ static void fill_server(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct b
     put_switch(doc, obj, "check", s->check);
     put_port(doc, obj, "health_check_port", s->check_port);
     put_int(doc, obj, "weight", s->weight >= 0 ? s->weight : DESIRED_WEIGHT);
-    put_switch(doc, obj, "maintenance", s->maintenance);
+    if (s->enabled && !s->maintenance)
+        put_string(doc, obj, "maintenance", "disabled"); /* the line says `enabled` */
+    else
+        put_switch(doc, obj, "maintenance", s->maintenance);
+    if (s->no_backup)
+        put_string(doc, obj, "backup", "disabled");
     put_switch(doc, obj, "send-proxy-v2", s->send_proxy_v2);
 }
 

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "dataplane/codec_json.h"
+#include "dataplane/rawcfg_inherit.h"
 #include "dataplane/rawcfg_server.h"
 #include "dataplane/rawcfg_words.h"
 
@@ -39,6 +40,7 @@ struct walk {
     bool any_section;
     size_t alien_count; /* all; only MAX_ALIENS are kept */
     yyjson_doc *backend_doc;
+    struct rawcfg_inherit inherit;
 };
 
 /* ---- lines ---- */
@@ -223,6 +225,7 @@ static void enter_section(struct walk *w)
 {
     const char *kind = rawcfg_word(&w->words, 0), *name = rawcfg_word(&w->words, 1);
     w->any_section = true;
+    rawcfg_inherit_section(&w->inherit, &w->words, w->b->name);
     w->inside = str_eq(kind, "backend") && str_eq(name, w->b->name);
     if (!w->inside)
         return;
@@ -241,7 +244,9 @@ static void look_at_line(struct walk *w)
         w->depth -= w->depth > 0;
     else if (begins_section(first))
         enter_section(w);
-    else if (!w->inside)
+    if (str_eq(first, "default-server"))
+        rawcfg_inherit_line(&w->inherit, &w->words, w->number);
+    if (!w->inside)
         return;
     else if (str_eq(first, "server"))
         add_this(w, server_reason(w));
@@ -291,6 +296,7 @@ static void walk_fini(struct walk *w)
 {
     free(w->shown);
     rawcfg_line_fini(&w->words);
+    rawcfg_inherit_fini(&w->inherit);
     yyjson_doc_free(w->backend_doc);
 }
 
@@ -301,14 +307,17 @@ int rawcfg_find_aliens(const char *text, size_t len, struct backend *b, struct e
     if (len > 0 && memchr(text, '\0', len) != NULL)
         return error_set(err, ERROR_INVALID, "haproxy.cfg holds a NUL character: that is no configuration");
     forget_aliens(b);
-    if (version >= 0 && b->version >= 0 && version != b->version)
-        return 0; /* after a failed reload the file is the last good one, and the API's view is another */
     cleanup(walk_fini) struct walk w;
     walk_init(&w, b);
     while (next_line(&at, end, &w.line, &w.len)) {
         w.number++;
         rawcfg_line_split(&w.words, w.line, w.len);
         look_at_line(&w);
+    }
+    rawcfg_inherit_apply(&w.inherit, b);
+    if (version >= 0 && b->version >= 0 && version != b->version) {
+        forget_aliens(b); /* after a failed reload the file is the last good one, and the API's view is another */
+        return 0;
     }
     if (!w.any_section)
         return error_set(err, ERROR_INVALID,

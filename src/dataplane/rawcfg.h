@@ -20,7 +20,8 @@ int64_t rawcfg_version(const char *text, size_t len);
  * keyword that its object does not account for (3.0.x drops it with any write, even with one to another server) or
  * shows as another value, a line inside .if, a second line of the same name. Where the file carries another version
  * than b->version (the API keeps a configuration whose reload failed, the file went back) nothing can be compared and
- * nothing is found. ERROR_INVALID: the text is no configuration at all, or has no such backend. */
+ * nothing is found. What default-server lines say of its servers' state, those of its `defaults` section too, which the API
+ * does not show with it, goes into b and its servers in any case. ERROR_INVALID: the text is no configuration at all, or has no such backend. */
 int rawcfg_find_aliens(const char *text, size_t len, struct backend *b, struct error *err) must_check;
 
 #endif

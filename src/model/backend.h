@@ -18,9 +18,11 @@ struct backend_server {
     uint16_t port; /* 0: the line has none */
     int weight;    /* -1: the line has none */
     bool check;
-    bool backup;
-    bool maintenance;    /* `disabled` */
-    uint16_t check_port; /* `port` of the check ("health_check_port"); 0: that of the server */
+    bool backup;             /* on the line itself */
+    bool maintenance;        /* `disabled`: on the line, or by its default-server where the line is not `enabled` */
+    bool enabled, no_backup; /* these words stand on the line */
+    bool default_disabled, default_backup; /* its default-server says so, which the line has to answer */
+    uint16_t check_port;                   /* `port` of the check ("health_check_port"); 0: that of the server */
     bool send_proxy_v2;
     char *json; /* the whole object as the Data Plane API gave it; NULL for one that is still to be made */
 };
@@ -48,7 +50,10 @@ struct backend {
     char *balance;       /* algorithm, "" where not set */
     char *adv_check;     /* "tcp-check", "httpchk", ..., "" where not set */
     bool httpchk_params; /* the httpchk says what to ask for */
-    bool default_send_proxy_v2;     /* in its default-server line */
+    bool default_send_proxy_v2; /* in its default-server line */
+    /* Lines of haproxy.cfg whose default-server says `disabled` or `backup` for this backend, be it in the defaults section
+     * that it is from; 0: none. */
+    unsigned disabled_line, backup_line;
     char *json;                     /* the backend object (base fields) as the API gave it */
     struct backend_server *servers; /* in the order of the file */
     size_t server_count;

@@ -246,7 +246,7 @@ static void add_spares(struct merge *m)
         cleanup(mem_free_ptr) char *why = clash(m->actual, NULL, spare->name, m->rules);
         if (why != NULL || lines_have(m->lines, spare->name))
             continue;
-        diff_add_server(m->d, spare, m->wish, m->rules);
+        diff_add_server(m->d, m->actual, spare, m->wish, m->rules);
         m->d->changes[m->d->change_count - 1].structural = true;
         m->parked++;
     }
@@ -294,7 +294,7 @@ static void merge_one(struct merge *m, const struct line *line, const struct des
         if (line != NULL)
             diff_change_server(m->d, line->server, want, m->wish, m->rules);
         else if (want->state == SERVER_LIVE)
-            diff_add_server(m->d, want, m->wish, m->rules);
+            diff_add_server(m->d, m->actual, want, m->wish, m->rules);
     }
     note_lane(m, before, line);
 }
@@ -375,7 +375,8 @@ static char *refusal(const struct backend *actual, const struct desired *wish, c
             "HAProxy has no backend %s: add it to haproxy.cfg, or mend its name in "
             "HAPROXY_BACKEND_NAME or INGRESS_SERVICES, or let it be made with HAPROXY_CREATE_BACKEND=true",
             actual->name);
-    return diff_aliens_problem(actual, wish, rules);
+    char *problem = diff_backup_problem(actual, wish, rules);
+    return problem != NULL ? problem : diff_aliens_problem(actual, wish, rules);
 }
 
 static char *hold_reason(const struct desired *wish, const struct diff_rules *rules, const struct diff *d)

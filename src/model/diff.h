@@ -59,6 +59,7 @@ enum diff_field {
     DIFF_CHECK = 16,
     DIFF_CHECK_PORT = 32,
     DIFF_PROXY_V2 = 64,
+    DIFF_BACKUP = 128,
 };
 
 struct diff_change {

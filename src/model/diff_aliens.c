@@ -18,7 +18,8 @@ static size_t word_and_number(const char *words, const char *prefix)
 /* "check", "weight 100", "disabled": all that a line of our own making may say behind its address. */
 static bool only_our_words(const char *words)
 {
-    static const char *const flags[] = {" check", " send-proxy-v2", " disabled", " init-addr last,libc,none"};
+    static const char *const flags[] = {" check",   " send-proxy-v2", " disabled",
+                                        " enabled", " no-backup",     " init-addr last,libc,none"};
     while (*words != '\0') {
         size_t len = word_and_number(words, " weight ");
         if (len == 0)
@@ -74,4 +75,28 @@ static char *aliens_text(const struct backend *b)
 char *diff_aliens_problem(const struct backend *actual, const struct desired *wish, const struct diff_rules *rules)
 {
     return has_aliens(actual, wish, rules) ? aliens_text(actual) : NULL;
+}
+
+char *diff_backup_problem(const struct backend *actual, const struct desired *wish, const struct diff_rules *rules)
+{
+    cleanup(buf_fini) struct buf names;
+    size_t count = 0;
+    buf_init(&names, 0);
+    for (size_t i = 0; i < actual->server_count; i++) {
+        const struct backend_server *s = &actual->servers[i];
+        if (!s->default_backup || s->no_backup || diff_server_is_foreign(s, rules) ||
+            desired_find(wish, s->name) != NULL || desired_find_spare(wish, s->name) != NULL)
+            continue;
+        if (count++ < ALIENS_SHOWN)
+            buf_printf(&names, "%s%s", count > 1 ? ", " : "", s->name);
+    }
+    if (count == 0)
+        return NULL;
+    if (count > ALIENS_SHOWN)
+        buf_printf(&names, " and %zu more", count - ALIENS_SHOWN);
+    return mem_printf(
+        "line %u of haproxy.cfg (default-server backup) makes backup servers of lines in backend %s that do "
+        "not say so themselves: %s. Write backup on such a line, and it is left alone, or no-backup, and it "
+        "is managed; or take backup out of line %u",
+        actual->backup_line, actual->name, buf_str(&names), actual->backup_line);
 }

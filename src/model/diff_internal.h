@@ -9,8 +9,8 @@
 /* Adds to a list of what changes, with a comma where there is something already. */
 void diff_say(struct buf *said, const char *fmt, ...) printf_like(2, 3);
 
-void diff_add_server(struct diff *d, const struct desired_server *want, const struct desired *wish,
-                     const struct diff_rules *rules);
+void diff_add_server(struct diff *d, const struct backend *actual, const struct desired_server *want,
+                     const struct desired *wish, const struct diff_rules *rules);
 /* No change at all where nothing of ours differs. */
 void diff_change_server(struct diff *d, const struct backend_server *is, const struct desired_server *want,
                         const struct desired *wish, const struct diff_rules *rules);
@@ -22,6 +22,11 @@ void diff_park_server(struct diff *d, const struct backend_server *is, const str
 
 /* Whether a line needs a transaction to become what c says. */
 bool diff_line_needs_transaction(const struct backend_server *is, const struct diff_change *c);
+
+/* Lines that only a default-server makes backup servers, and that are not wished for: they may be an operator's, and as well
+ * ours from before it said so. In one sentence; NULL: none. */
+char *diff_backup_problem(const struct backend *actual, const struct desired *wish,
+                          const struct diff_rules *rules) must_check;
 
 /* The port that each server of ours is to be checked at by HTTP; 0: none. */
 uint16_t diff_check_port(const struct desired *wish, const struct diff_rules *rules);

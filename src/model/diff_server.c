@@ -108,6 +108,17 @@ static void own_maintenance(struct backend_server *s, bool on, const char *said,
     f->fields |= DIFF_MAINTENANCE;
     diff_say(&f->said, "%s", said);
     s->maintenance = on;
+    s->enabled = !on && (s->enabled || s->default_disabled);
+}
+
+/* A default-server may make backup servers of all lines that do not say otherwise. */
+static void own_backup(struct backend_server *s, struct finding *f)
+{
+    if (!s->default_backup || s->backup || s->no_backup)
+        return;
+    f->fields |= DIFF_BACKUP;
+    diff_say(&f->said, "no-backup");
+    s->no_backup = true;
 }
 
 static void own_state(struct backend_server *s, enum server_state state, const struct diff_rules *rules,
@@ -130,6 +141,7 @@ static void own_fields(struct backend_server *s, const struct desired_server *wa
     own_address(s, want, f);
     own_check(s, diff_check_port(wish, rules), rules->own_check_port, f);
     own_weight(s, want->weight, f);
+    own_backup(s, f);
     /* With the backend's default-server on, what stands on the line itself makes no difference. */
     if (rules->proxy_v2 != PROXY_V2_DEFAULT_SERVER && s->send_proxy_v2 != proxy_v2) {
         f->fields |= DIFF_PROXY_V2;
@@ -138,13 +150,15 @@ static void own_fields(struct backend_server *s, const struct desired_server *wa
     }
 }
 
-void diff_add_server(struct diff *d, const struct desired_server *want, const struct desired *wish,
-                     const struct diff_rules *rules)
+void diff_add_server(struct diff *d, const struct backend *actual, const struct desired_server *want,
+                     const struct desired *wish, const struct diff_rules *rules)
 {
     cleanup(finding_fini) struct finding f;
     finding_init(&f);
     struct diff_change *c = add_change(d, DIFF_ADD);
     c->server.name = mem_strdup(want->name);
+    c->server.default_disabled = c->server.maintenance = actual->disabled_line != 0;
+    c->server.default_backup = actual->backup_line != 0;
     own_fields(&c->server, want, wish, rules, &f);
     c->parks = want->state == SERVER_OUT;
     c->detail = mem_strdup("");

@@ -11,6 +11,7 @@ import pytest
 from tests.harness.haproxy import DataPlane
 from tests.harness.http import Response
 
+from .conftest import CONFIG
 from .say import backend_lines, reload_id, server
 
 WRITTEN = "/configuration/backends/be/servers/old"
@@ -144,3 +145,24 @@ def test_a_call_for_a_server_that_haproxy_does_not_have_yet(fresh: Callable[...,
     reload_id(plane.commit(tid))
     assert plane.get("/runtime/backends/be/servers/n1").status == 404
     assert plane.put("/runtime/backends/be/servers/n1", {"admin_state": "drain"}).status in (404, 500)
+
+
+def test_a_line_answers_a_default_server_that_takes_it_out(fresh: Callable[..., DataPlane]) -> None:
+    """`disabled` by the defaults section, `backup` by the backend: only lines that say otherwise serve."""
+    plane = fresh(CONFIG.replace("defaults\n", "defaults\n  default-server disabled\n", 1)
+                  .replace("default-server inter 5s", "default-server backup inter 5s"))
+    assert runs(plane) == "maint"
+    write(plane, maintenance="disabled")
+    assert runs(plane) == "ready" and " enabled" in line(plane)
+    tid = plane.begin()
+    new = server("n1", maintenance="disabled", backup="disabled")
+    assert plane.post(f"/configuration/backends/be/servers?transaction_id={tid}", new).json() == new
+    assert plane.follow(reload_id(plane.commit(tid)))["status"] == "succeeded"
+    assert plane.haproxy is not None
+    assert plane.haproxy.states("be") == {"old": "ready", "sorry": "maint", "n1": "ready"}
+    found = next(one for one in backend_lines(plane.file(), "be") if "server n1 " in one)
+    assert " enabled" in found and " no-backup" in found
+    assert plane.get("/configuration/backends/be/servers/n1").json() == new
+    stat = plane.haproxy.runtime("show stat be -1 -1").splitlines()
+    rows = [dict(zip(stat[0].lstrip("# ").split(","), row.split(","))) for row in stat[1:] if row]
+    assert {row["svname"]: row["bck"] for row in rows if row["svname"] in ("old", "n1")} == {"old": "1", "n1": "0"}

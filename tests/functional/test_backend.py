@@ -262,3 +262,76 @@ def test_drift_is_repaired(rig: Rig) -> None:
     rig.pods(1, 2)  # the next transaction takes along what no node has the name of
     rig.wait_servers(1, 2)
     assert "rogue" not in rig.all_lines()
+
+
+# --- a default-server that takes servers out
+
+DISABLED = "defaults\n  mode tcp\n", "defaults\n  mode tcp\n  default-server disabled\n"
+
+
+@pytest.fixture
+def with_template(tmp_path: pathlib.Path) -> Iterator[Callable[[str], Rig]]:
+    rigs: list[Rig] = []
+
+    def make(template: str) -> Rig:
+        rigs.append(Rig(tmp_path, template))
+        return rigs[0].__enter__()
+
+    yield make
+    for rig in rigs:
+        rig.__exit__(None)
+
+
+def test_servers_that_are_disabled_by_default_serve_after_any_reload(with_template: Callable[[str], Rig]) -> None:
+    rig = with_template(TEMPLATE.replace(*DISABLED))
+    rig.pods(1, 2, 3)
+    rig.start()
+    rig.wait_in_sync()
+    ours = {name: line for name, line in rig.all_lines().items() if name != "sorry"}
+    assert set(ours) == {"n1", "n2", "n3"} and all(" enabled" in line for line in ours.values()), ours
+    assert " enabled" not in rig.all_lines()["sorry"]  # not ours
+    assert rig.daemon is not None
+    rig.daemon.kill()
+    rig.daemon = None
+    rig.dataplane.follow(rig.dataplane.commit(rig.dataplane.begin()).headers["Reload-ID"])
+    assert rig.runtime_states() == {"n1": "ready", "n2": "ready", "n3": "ready", "sorry": "maint"}
+
+
+def test_a_server_that_leaves_is_disabled_itself(with_template: Callable[[str], Rig]) -> None:
+    rig = with_template(TEMPLATE.replace(*DISABLED))
+    rig.pods(1, 2)
+    rig.start()
+    rig.wait_in_sync()
+    rig.pods(1)
+    wait_until(lambda: rig.servers() == {"n1", "sorry"} and rig.runtime_states()["n2"] == "maint", what="n2 parked")
+    rig.wait_in_sync()
+    assert " enabled" not in rig.all_lines()["n2"]
+    rig.pods(1, 2)
+    wait_until(lambda: " enabled" in rig.all_lines()["n2"], what="n2 enabled again")
+    rig.wait_in_sync()
+    assert rig.runtime_states()["n2"] == "ready"
+
+
+def test_servers_that_are_backup_by_default_are_none_of_ours_by_that(with_template: Callable[[str], Rig]) -> None:
+    rig = with_template(TEMPLATE.replace("default-server inter 5s", "default-server backup inter 5s"))
+    rig.pods(1, 2)
+    rig.start()
+    rig.wait_in_sync()
+    lines = rig.all_lines()
+    assert " no-backup" in lines["n1"] and " no-backup" in lines["n2"], lines
+    assert lines["sorry"].endswith(" backup")
+
+
+def test_a_line_that_only_the_default_makes_a_backup_stops_all_writing(with_template: Callable[[str], Rig]) -> None:
+    rig = with_template(TEMPLATE.replace("default-server inter 5s", "default-server backup inter 5s")
+                        .replace("127.0.11.99:80 backup", "127.0.11.99:80"))
+    before = rig.dataplane.file()
+    number = next(i for i, line in enumerate(before.splitlines(), 1) if "default-server backup" in line)
+    rig.start()
+    body = rig.daemon.wait_not_ready(f"line {number} of haproxy.cfg")  # type: ignore[union-attr]
+    assert "sorry" in body and "no-backup" in body and "n1" not in body
+    assert rig.dataplane.file() == before and not rig.writes()
+    rig.hand_edit(before.replace("127.0.11.99:80", "127.0.11.99:80 backup"))
+    assert rig.daemon is not None
+    rig.daemon.process.signal(1)
+    rig.wait_in_sync()

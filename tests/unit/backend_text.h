@@ -4,6 +4,7 @@
  *     server n1 10.0.0.1:80 check port 8080 weight 100 send-proxy-v2 backup disabled    (IPv6: [fd00::1]:80)
  *     server-template web 1-3
  *     balance roundrobin     adv_check tcp-check     default-server send-proxy-v2     httpchk_params
+ *     default-server disabled|backup       before the servers, of which some are "enabled" or "no-backup"; its line is 5
  *     missing                the backend is not there
  *     alien 12 what the line says | why it is in the way
  *
@@ -48,6 +49,8 @@ static inline void text_add_server(struct backend *b, char *words)
     b->servers = mem_resize(b->servers, b->server_count + 1, sizeof(b->servers[0]));
     struct backend_server *s = &b->servers[b->server_count++];
     *s = (struct backend_server){.weight = -1};
+    s->default_disabled = s->maintenance = b->disabled_line != 0;
+    s->default_backup = b->backup_line != 0;
     s->name = mem_strdup(strsep(&words, " "));
     s->json = mem_printf("{\"was\":\"%s\"}", s->name);
     text_address(strsep(&words, " "), &s->address, &s->port);
@@ -62,6 +65,10 @@ static inline void text_add_server(struct backend *b, char *words)
             s->backup = true;
         else if (strcmp(word, "disabled") == 0)
             s->maintenance = true;
+        else if (strcmp(word, "enabled") == 0)
+            s->enabled = !(s->maintenance = false);
+        else if (strcmp(word, "no-backup") == 0)
+            s->no_backup = true;
         else if (strcmp(word, "send-proxy-v2") == 0)
             s->send_proxy_v2 = true;
         else
@@ -116,6 +123,10 @@ static inline void text_backend(struct backend *b, const char *name, const char 
             text_set(&b->adv_check, line);
         else if (strcmp(word, "httpchk_params") == 0)
             b->httpchk_params = true;
+        else if (strcmp(word, "default-server") == 0 && strcmp(line, "disabled") == 0)
+            b->disabled_line = 5;
+        else if (strcmp(word, "default-server") == 0 && strcmp(line, "backup") == 0)
+            b->backup_line = 5;
         else if (strcmp(word, "default-server") == 0)
             b->default_send_proxy_v2 = true;
         else if (strcmp(word, "missing") == 0)
@@ -143,6 +154,10 @@ static inline void text_print_server(struct buf *b, const struct backend_server 
         buf_add(b, " backup");
     if (s->maintenance)
         buf_add(b, " disabled");
+    if (s->enabled)
+        buf_add(b, " enabled");
+    if (s->no_backup)
+        buf_add(b, " no-backup");
 }
 
 /* "n2 announced its node is going": why that server is not wished for. */

@@ -50,6 +50,27 @@ START_TEST(servers_of_a_capture)
 }
 END_TEST
 
+START_TEST(the_words_that_answer_a_default_server)
+{
+    struct error err = {0};
+    cleanup(backend_fini) struct backend b;
+    backend_init(&b);
+    ck_assert_int_eq(
+        read_servers("[{\"name\":\"a\",\"address\":\"x\",\"maintenance\":\"disabled\"},"
+                     "{\"name\":\"b\",\"address\":\"x\",\"backup\":\"disabled\"},"
+                     "{\"name\":\"c\",\"address\":\"x\",\"maintenance\":\"enabled\",\"backup\":\"enabled\"},"
+                     "{\"name\":\"d\",\"address\":\"x\",\"maintenance\":null,\"backup\":\"\"}]",
+                     &b, &err),
+        0);
+    for (size_t i = 0; i < b.server_count; i++) {
+        ck_assert_int_eq(b.servers[i].enabled, i == 0);
+        ck_assert_int_eq(b.servers[i].no_backup, i == 1);
+        ck_assert_int_eq(b.servers[i].maintenance, i == 2);
+        ck_assert_int_eq(b.servers[i].backup, i == 2);
+    }
+}
+END_TEST
+
 START_TEST(the_checks_port)
 {
     struct backend b;
@@ -263,6 +284,7 @@ int main(void)
     Suite *s = suite_create("codec");
     TCase *t = tcase_create("codec");
     tcase_add_test(t, servers_of_a_capture);
+    tcase_add_test(t, the_words_that_answer_a_default_server);
     tcase_add_test(t, the_checks_port);
     tcase_add_test(t, an_empty_list_has_two_forms);
     tcase_add_loop_test(t, a_bad_server_is_named_and_the_old_list_stays, 0, array_len(bad_servers));

@@ -22,7 +22,7 @@ static const struct {
         const char *address;
         uint16_t port;
         int weight;
-        bool check, send_proxy_v2, maintenance;
+        bool check, send_proxy_v2, maintenance, enabled, no_backup;
         uint16_t check_port;
     } is;
     const char *old, *expected;
@@ -86,6 +86,20 @@ static const struct {
      {.address = "a", .port = 80, .weight = 1},
      "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1,\"maintenance\":\"disabled\"}",
      "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1,\"maintenance\":\"disabled\"}"},
+    /* the answers to a default-server */
+    {ADD,
+     {.address = "::1", .port = 80, .weight = 1, .enabled = true, .no_backup = true},
+     NULL,
+     "{\"name\":\"n1\",\"address\":\"::1\",\"port\":80,\"weight\":1,\"maintenance\":\"disabled\",\"backup\":"
+     "\"disabled\"}"},
+    {CHANGE,
+     {.address = "a", .port = 80, .weight = 1, .enabled = true},
+     "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1,\"maintenance\":\"enabled\"}",
+     "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1,\"maintenance\":\"disabled\"}"},
+    {CHANGE,
+     {.address = "a", .port = 80, .weight = 1, .enabled = true, .maintenance = true},
+     "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1}",
+     "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1,\"maintenance\":\"enabled\"}"},
     /* the check's port */
     {ADD,
      {.address = "10.0.0.1", .port = 80, .weight = 1, .check = true, .check_port = 32000},
@@ -132,6 +146,8 @@ START_TEST(only_our_fields_of_a_server_are_written)
                                        .check = writes[_i].is.check,
                                        .send_proxy_v2 = writes[_i].is.send_proxy_v2,
                                        .maintenance = writes[_i].is.maintenance,
+                                       .enabled = writes[_i].is.enabled,
+                                       .no_backup = writes[_i].is.no_backup,
                                        .check_port = writes[_i].is.check_port,
                                        .json = (char *)(uintptr_t)writes[_i].old};
     buf_init(&out, 0);

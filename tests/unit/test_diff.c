@@ -202,6 +202,61 @@ static const struct diff_row rows[] = {
      "n1: the backend has a backup server of that name (10.0.0.8:80), and those are not ours",
      NULL},
 
+    /* a default-server that takes servers out */
+    {"disabled by default: our lines say enabled, those that say so already stay, and what is parked is disabled by "
+     "itself",
+     "default-server disabled\nserver n1 " GOOD "\nserver n2 10.0.0.2:80 check weight 100 enabled\nserver n3 " GOOD
+     "\nserver k1 10.9.9.9:80 backup",
+     "n1 10.0.0.1:80; n2 10.0.0.2:80; n4 10.0.0.4:80",
+     "",
+     {0},
+     DIFF_WRITE,
+     "+ n4 10.0.0.4:80 check weight 100 enabled\n~ n1 " GOOD " enabled (maintenance off)\n- n3 " GOOD " disabled",
+     "",
+     NULL},
+    {"what is parked says disabled itself, also where it said enabled",
+     "default-server disabled\nserver n1 " GOOD " enabled\nserver n2 10.0.0.2:80 check weight 100 enabled",
+     "n1 10.0.0.1:80; n2 10.0.0.2:80 draining",
+     "",
+     {0},
+     DIFF_WRITE,
+     "~ n2 10.0.0.2:80 check weight 100 disabled (maintenance on (draining))",
+     "",
+     NULL},
+    {"a line that comes back without such a default does not say enabled",
+     "server n1 " GOOD " disabled",
+     "n1 10.0.0.1:80",
+     "",
+     {0},
+     DIFF_WRITE,
+     "~ n1 " GOOD " (maintenance off)",
+     "",
+     NULL},
+    {"backup by default: our lines say no-backup, and backup servers that say so themselves stay",
+     "default-server backup\nserver n1 " GOOD
+     "\nserver n2 10.0.0.2:80 check weight 100 no-backup\nserver b 10.9.9.9:80 "
+     "backup",
+     "n1 10.0.0.1:80; n2 10.0.0.2:80; n3 10.0.0.3:80",
+     "",
+     {0},
+     DIFF_WRITE,
+     "+ n3 10.0.0.3:80 check weight 100 no-backup\n~ n1 " GOOD " no-backup (no-backup)",
+     "",
+     NULL},
+    {"backup by default, and a line that does not say what it is",
+     "default-server backup\nserver n1 " GOOD "\nserver b1 10.9.9.9:80\nserver b2 10.9.9.9:80\nserver b3 10.9.9.9:80\n"
+     "server b4 10.9.9.9:80\nserver k1 10.9.9.9:80\nserver old 10.9.9.9:80 no-backup\nserver s1 10.0.0.8:80",
+     "n1 10.0.0.1:80; spare s1 10.0.0.8:80",
+     "k*",
+     {0},
+     DIFF_REFUSE,
+     "",
+     "",
+     "line 5 of haproxy.cfg (default-server backup) makes backup servers of lines in backend web that do not say so "
+     "themselves: b1, b2, b3 and 1 more. Write backup on such a line, and it is left alone, or no-backup, and it is "
+     "managed; "
+     "or take backup out of line 5"},
+
     /* PROXY v2 */
     {"off: taken from our lines, left in default-server and on foreign ones",
      "default-server send-proxy-v2\nserver n1 " GOOD " send-proxy-v2\nserver b 10.9.9.9:80 send-proxy-v2 backup",

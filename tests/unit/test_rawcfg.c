@@ -152,6 +152,64 @@ START_TEST(aliens_of_a_file)
 }
 END_TEST
 
+/* ---- what default-server lines say of the state ---- */
+
+/* servers a, b and c, of which b says `enabled` and c `no-backup`; the lines that make the others disabled and backup. */
+static const struct {
+    const char *file;
+    unsigned disabled, backup;
+} inherits[] = {
+    {"", 0, 0},
+    {" default-server inter 5s\n", 0, 0},
+    {" default-server disabled\n", 2, 0},
+    {" default-server inter 5s backup rise 2\n", 0, 2},
+    {" default-server disabled backup\n default-server enabled\n", 0, 2},
+    {" default-server disabled backup\n default-server no-backup\n", 2, 0},
+    {" default-server disabled enabled\n", 0, 0},
+    /* an argument is no keyword, and another section's line none of this backend's */
+    {" default-server cookie disabled init-state backup rise 2\n", 0, 0},
+    {" default-server send-proxy-v2 disabled\n", 2, 0},
+    {"!backend other\n default-server disabled backup\nbackend be\n", 0, 0},
+    {"!backend be\nbackend other\n default-server disabled backup\n", 0, 0},
+    {"!frontend f\n default-server disabled\nbackend be\n", 0, 0},
+    /* by the defaults section above it, with or without a name, or the one that it is from */
+    {"!defaults\n default-server disabled\n default-server backup\nbackend be\n", 2, 3},
+    {"!defaults\n default-server disabled\nbackend be\n default-server enabled\n", 0, 0},
+    {"!defaults\n default-server disabled\nfrontend f\nbackend other\n default-server enabled\nbackend be\n", 2, 0},
+    {"!defaults\n default-server disabled\ndefaults\n default-server backup\nbackend be\n", 0, 4},
+    {"!defaults\n default-server disabled\ndefaults x\nbackend be\n", 0, 0},
+    {"!defaults x\n default-server disabled\nbackend be\n", 2, 0},
+    {"!defaults x\n default-server disabled\ndefaults\nbackend be from x\n", 2, 0},
+    {"!defaults x\n default-server disabled\ndefaults y from x\n default-server backup\ndefaults\nbackend be from y\n",
+     2, 4},
+    {"!defaults x\n default-server disabled\ndefaults from x\nbackend be\n", 2, 0},
+    {"!defaults x\n default-server disabled\nbackend be from unknown\n", 0, 0},
+    {"!backend be\ndefaults\n default-server disabled\n", 0, 0},
+    /* another version: the API shows another configuration, but which servers serve has to be known */
+    {"!# _version=6\nbackend be\n default-server disabled\n", 3, 0},
+};
+
+START_TEST(what_a_server_inherits)
+{
+    cleanup(backend_fini) struct backend b;
+    struct error err = {0};
+    const char *file = inherits[_i].file;
+    cleanup(mem_free_ptr) char *text =
+        mem_printf("%s%s", file[0] == '!' ? "" : "backend be\n", file + (file[0] == '!'));
+    make_backend(&b, "a b c", "");
+    b.servers[1].enabled = b.servers[2].no_backup = true;
+    ck_assert_msg(rawcfg_find_aliens(text, strlen(text), &b, &err) == 0, "%s", err.message);
+    ck_assert_msg(b.disabled_line == inherits[_i].disabled && b.backup_line == inherits[_i].backup, "%s: %u, %u", text,
+                  b.disabled_line, b.backup_line);
+    for (size_t i = 0; i < b.server_count; i++) {
+        ck_assert_int_eq(b.servers[i].default_disabled, b.disabled_line != 0);
+        ck_assert_int_eq(b.servers[i].default_backup, b.backup_line != 0);
+        ck_assert_int_eq(b.servers[i].maintenance, b.disabled_line != 0 && i != 1);
+        ck_assert(!b.servers[i].backup); /* that is what the line itself says */
+    }
+}
+END_TEST
+
 START_TEST(a_nul_is_no_configuration)
 {
     struct backend b;
@@ -341,6 +399,7 @@ int main(void)
     Suite *s = suite_create("rawcfg");
     TCase *t = tcase_create("rawcfg");
     tcase_add_loop_test(t, aliens_of_a_file, 0, array_len(files));
+    tcase_add_loop_test(t, what_a_server_inherits, 0, array_len(inherits));
     tcase_add_test(t, a_nul_is_no_configuration);
     tcase_add_test(t, without_an_object_of_the_backend_default_servers_are_only_read);
     tcase_add_test(t, many_aliens_and_long_lines_are_capped);

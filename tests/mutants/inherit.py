@@ -1,0 +1,49 @@
+"""What a server inherits from default-server lines (dataplane/rawcfg_inherit), and how our lines answer it."""
+
+from .mutant import Mutant, Room
+
+INHERIT = "dataplane/rawcfg_inherit.c"
+SERVER = "model/diff_server.c"
+ALIENS = "model/diff_aliens.c"
+CODEC = "dataplane/codec.c"
+WRITE = "dataplane/codec_write.c"
+
+READING = (
+    Mutant("the defaults section does not count", INHERIT,
+           "r->backend = r->count > 0 ? r->defaults[r->count - 1].state : (struct rawcfg_state){0};", "r->backend = (struct rawcfg_state){0};"),
+    Mutant("`from` is not followed by a backend", INHERIT, "        if (origin != NULL)\n", "        if (false)\n"),
+    Mutant("`from` is not followed by a defaults section", INHERIT, "state = origin != NULL ?", "state = false ?"),
+    Mutant("the first defaults section counts", INHERIT, "r->defaults[r->count - 1].state :", "r->defaults[0].state :"),
+    Mutant("other sections speak for the backend", INHERIT, "    r->at = NULL;\n", ""),
+    Mutant("an argument is a keyword", INHERIT, "i += takes_argument(rawcfg_keyword_find(word));", "i += 0;"),
+    Mutant("enabled does not take disabled back", INHERIT, "r->at->disabled_line = 0;", ";"),
+    Mutant("no-backup does not take backup back", INHERIT, "r->at->backup_line = 0;", ";"),
+    Mutant("a line that says enabled is in maintenance", INHERIT, "(s->default_disabled && !s->enabled)", "s->default_disabled"),
+    Mutant("no line is in maintenance by default", INHERIT, "s->maintenance || (s->default_disabled && !s->enabled)", "s->maintenance"),
+    Mutant("`enabled` is not read", CODEC, 'yyjson_equals_str(yyjson_obj_get(val, key), "disabled")', "false"),
+)
+
+ANSWERS = (
+    Mutant("our lines do not say enabled", SERVER, "s->enabled = !on && (s->enabled || s->default_disabled);", "s->enabled = false;"),
+    Mutant("a parked line says enabled", SERVER, "s->enabled = !on && ", "s->enabled = "),
+    Mutant("a new line does not answer disabled", SERVER,
+           "c->server.default_disabled = c->server.maintenance = actual->disabled_line != 0;", ""),
+    Mutant("a new line does not answer backup", SERVER, "c->server.default_backup = actual->backup_line != 0;", ""),
+    Mutant("no line answers backup", SERVER, "if (!s->default_backup || s->backup || s->no_backup)", "if (true)"),
+    Mutant("no-backup is written again and again", SERVER, "if (!s->default_backup || s->backup || s->no_backup)", "if (!s->default_backup)"),
+    Mutant("backup servers by default are taken over", ALIENS, "    if (count == 0)\n", "    if (true)\n"),
+    Mutant("our own lines stop the daemon", ALIENS, "            desired_find(wish, s->name) != NULL || ", "            "),
+    Mutant("spares stop the daemon", ALIENS, "|| desired_find_spare(wish, s->name) != NULL)", ")"),
+)
+
+WRITES = (
+    Mutant("enabled is not written", WRITE, "if (s->enabled && !s->maintenance)", "if (false)"),
+    Mutant("maintenance of a line that said enabled is not written", WRITE, "if (s->enabled && !s->maintenance)", "if (s->enabled)"),
+    Mutant("no-backup is not written", WRITE, "    if (s->no_backup)\n", "    if (false)\n"),
+)
+
+ROOMS = (
+    Room("default-server", ("test_rawcfg", "test_codec"), READING),
+    Room("answers to a default-server", ("test_diff",), ANSWERS),
+    Room("words of an answer", ("test_codec_write",), WRITES),
+)
