@@ -367,9 +367,12 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .fallback = "50",
             .expected = "a whole number from 0 to 100",
             .help =
-                "How many percent of the servers in use may be taken out at once without notice. More is more often a "
-                "fault of the control plane than a wish: what would go stays in use for one RESYNC_PERIOD, while "
-                "additions and changes are written. Parked servers are not in use and do not count. Notice is an "
+                "How many percent of the servers in use may be taken out within one RESYNC_PERIOD without notice, at "
+                "once "
+                "or one by one. More is more often a fault of the control plane than a wish: what goes beyond it stays "
+                "in "
+                "use, each server for one RESYNC_PERIOD from its own loss, while additions and changes are written. "
+                "Parked servers are not in use and do not count. Notice is an "
                 "endpoint that terminates, or a node that is being deleted, tainted for it, "
                 "or excluded by its label. 100: never held back. The last servers are a matter of ALLOW_EMPTY.",
             .example = "25",

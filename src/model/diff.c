@@ -424,16 +424,19 @@ void diff_compute(const struct backend *actual, const struct desired *desired, c
         ret->verdict = DIFF_WRITE;
 }
 
-bool diff_withhold_losses(struct diff *d)
+bool diff_withhold_losses(struct diff *d, bool (*is_held)(const void *arg, const char *server), const void *arg)
 {
     size_t left = 0;
-    for (size_t i = 0; i < d->change_count; i++)
-        if (d->changes[i].loss && !d->changes[i].announced)
-            change_fini(&d->changes[i]);
-        else
-            d->changes[left++] = d->changes[i];
+    for (size_t i = 0; i < d->change_count; i++) {
+        struct diff_change *c = &d->changes[i];
+        if (c->loss && !c->announced && (is_held == NULL || is_held(arg, c->server.name))) {
+            change_fini(c);
+            d->loss_count--;
+        } else {
+            d->changes[left++] = *c;
+        }
+    }
     d->change_count = left;
-    d->loss_count = 0;
     drop_idle(d);
     bool any = d->change_count > 0 || d->backend_change || d->create_backend;
     if (d->verdict == DIFF_WRITE && !any)

@@ -118,11 +118,10 @@ void diff_compute(const struct backend *actual, const struct desired *desired, c
                   struct diff *ret);
 void diff_fini(struct diff *d); /* a zeroed one is allowed */
 
-/* Takes the losses that were not announced out of d, for the brake, and the lazy changes that nothing else carries then;
- * true where there is something left to write, else
- * a verdict of DIFF_WRITE becomes DIFF_NOTHING. After it loss_count is 0 and change_count says what is left; the other
- * counts go on telling of the lines as they are. */
-bool diff_withhold_losses(struct diff *d);
+/* Takes losses that were not announced out of d (is_held NULL: all of them), for the loss limit, and the lazy changes that
+ * nothing else carries then; true where there is something left to write, else a verdict of DIFF_WRITE becomes DIFF_NOTHING.
+ * After it loss_count and change_count say what is left; the other counts go on telling of the lines as they are. */
+bool diff_withhold_losses(struct diff *d, bool (*is_held)(const void *arg, const char *server), const void *arg);
 
 /* The backend as it is once d was written (version is left alone); for the cached copy and for property tests. */
 void diff_apply(const struct diff *d, const struct diff_rules *rules, struct backend *b);

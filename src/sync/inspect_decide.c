@@ -21,6 +21,7 @@ static void make_plan(const struct inspect_target *t, const struct inspect_backe
     of_plan.diff.parking = b->parking;
     of_plan.diff.runtime = runtime && b->runtime.readable;
     plan_make(actual, &b->of->wish, &of_plan, t->dirty, &brake, rules->now_ms, ret);
+    brake_fini(&brake);
 }
 
 /* What is withheld is chosen all the same, to tell which way it would go. */

@@ -107,7 +107,7 @@ enum inspect_verdict {
     INSPECT_CHANGES,      /* something would be written, or told to the running HAProxy */
     INSPECT_RELOAD_AGAIN, /* an empty commit */
     INSPECT_HOLD,         /* no usable endpoint: what is there stays */
-    INSPECT_BRAKE,        /* too many servers would be lost at once */
+    INSPECT_BRAKE,        /* the loss limit holds servers, and nothing else differs */
     INSPECT_WITHHELD,     /* there are changes, but writing is paused or this is a dry run */
     INSPECT_REFUSED,      /* must not be written */
     INSPECT_WAITING,      /* Kubernetes has not told what is wanted, or the user has to decide */

@@ -240,7 +240,7 @@ static void verdict_text(const struct inspect_target *t, const struct inspect_ba
     if (str_empty(why))
         return;
     buf_printf(text, "%s%s%s", text->len > 0 ? "; " : "",
-               v == INSPECT_CHANGES && b->plan.held_back > 0 ? "the brake holds the rest: " : "", why);
+               v == INSPECT_CHANGES && b->plan.held_back > 0 ? "the loss limit holds the rest: " : "", why);
 }
 
 static void print_verdict(const struct inspect_target *t, const struct inspect_backend *b, struct page *p)
@@ -253,7 +253,7 @@ static void print_verdict(const struct inspect_target *t, const struct inspect_b
         [INSPECT_CHANGES] = {INK_YELLOW, "changes"},
         [INSPECT_RELOAD_AGAIN] = {INK_YELLOW, "reload again"},
         [INSPECT_HOLD] = {INK_YELLOW, "holding"},
-        [INSPECT_BRAKE] = {INK_YELLOW, "held by the brake"},
+        [INSPECT_BRAKE] = {INK_YELLOW, "held by the loss limit"},
         [INSPECT_WITHHELD] = {INK_YELLOW, "withheld"},
         [INSPECT_REFUSED] = {INK_RED, "refused"},
         [INSPECT_WAITING] = {INK_RED, "waiting"},

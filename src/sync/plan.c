@@ -1,9 +1,11 @@
 #include "sync/plan.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "sync/json_write.h"
 
 #define NAMES_SHOWN 5
 
@@ -32,56 +34,145 @@ static enum plan_verdict verdict_of(enum diff_verdict verdict, const struct back
     return dirty ? PLAN_RELOAD_AGAIN : PLAN_IN_STEP;
 }
 
-/* ---- the brake ---- */
+/* ---- the loss limit ---- */
 
-/* "n1, n2 and 3 more": the servers whose loss was not announced. */
-static char *names_of_losses(const struct diff *d)
+/* What the wish says of servers that are not lost any more. */
+struct notice {
+    const struct desired *wish;
+    const char **announced; /* ordered */
+    size_t count;
+};
+
+static int compare_names(const void *a, const void *b)
 {
-    struct buf b;
-    size_t count = 0;
-    buf_init(&b, 0);
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool is_returned(const void *arg, const char *server)
+{
+    const struct notice *n = arg;
+    return desired_find(n->wish, server) != NULL ||
+           (n->count > 0 && bsearch(&server, n->announced, n->count, sizeof(n->announced[0]), compare_names) != NULL);
+}
+
+static void read_notice(struct notice *n, const struct desired *wish)
+{
+    *n = (struct notice){.wish = wish, .announced = mem_array(wish->skip_count, sizeof(n->announced[0]))};
+    for (size_t i = 0; i < wish->skip_count; i++)
+        if (wish->skips[i].announced && wish->skips[i].server != NULL)
+            n->announced[n->count++] = wish->skips[i].server;
+    if (n->count > 1)
+        qsort(n->announced, n->count, sizeof(n->announced[0]), compare_names);
+}
+
+static void report_losses(const struct diff *d, const struct desired *wish, const struct plan_rules *rules,
+                          struct brake *brake, uint64_t now_ms)
+{
+    struct notice notice;
+    cleanup(mem_free_ptr) const char **lost = mem_array(d->loss_count, sizeof(lost[0]));
+    struct brake_report r = {.lost = lost,
+                             .live = d->live_count,
+                             .max_percent = rules->max_loss_percent,
+                             .period_ms = rules->brake_ms,
+                             .now_ms = now_ms,
+                             .returned = is_returned,
+                             .arg = &notice};
+    for (size_t i = 0; i < d->change_count; i++)
+        if (d->changes[i].loss && !d->changes[i].announced)
+            lost[r.lost_count++] = d->changes[i].server.name;
+    read_notice(&notice, wish);
+    brake_report(brake, &r);
+    free(notice.announced);
+}
+
+static int compare_held(const void *a, const void *b)
+{
+    return strcmp(((const struct plan_held *)a)->server, ((const struct plan_held *)b)->server);
+}
+
+static void take_held(struct plan *p, const struct brake *brake, uint64_t now_ms)
+{
+    const struct diff *d = &p->diff;
+    p->held = mem_array(d->loss_count, sizeof(p->held[0]));
     for (size_t i = 0; i < d->change_count; i++) {
         const struct diff_change *c = &d->changes[i];
-        if (!c->loss || c->announced || count++ >= NAMES_SHOWN)
+        uint64_t until_ms;
+        if (!c->loss || c->announced || !brake_holds(brake, c->server.name, now_ms, &until_ms))
             continue;
-        buf_printf(&b, "%s%s", count > 1 ? ", " : "", c->server.name);
+        p->held[p->held_back++] = (struct plan_held){mem_strdup(c->server.name), until_ms};
+        if (p->brake_until_ms == 0 || until_ms < p->brake_until_ms)
+            p->brake_until_ms = until_ms;
     }
-    if (count > NAMES_SHOWN)
-        buf_printf(&b, " and %zu more", count - NAMES_SHOWN);
+    if (p->held_back > 1)
+        qsort(p->held, p->held_back, sizeof(p->held[0]), compare_held);
+}
+
+/* "n1, n2 and 3 more", or with the time that each stays until. */
+static char *names_of_held(const struct plan *p, bool with_times, int64_t wall_minus_mono_ms)
+{
+    char until[JSON_TIME_BYTES];
+    struct buf b;
+    buf_init(&b, 0);
+    for (size_t i = 0; i < p->held_back && i < NAMES_SHOWN; i++) {
+        const struct plan_held *h = &p->held[i];
+        buf_printf(&b, "%s%s", i > 0 ? ", " : "", h->server);
+        json_time((int64_t)h->until_ms + wall_minus_mono_ms, until);
+        if (with_times)
+            buf_printf(&b, " until %s", until);
+    }
+    if (p->held_back > NAMES_SHOWN)
+        buf_printf(&b, " and %zu more", p->held_back - NAMES_SHOWN);
     return buf_take(&b);
 }
 
-/* After a time without a wish, or with an empty one, the clock begins anew: a control plane that recovers fills up step by
- * step, and what it has not told again yet is not lost. */
-static bool must_brake(const struct diff *d, const struct desired *wish, const struct plan_rules *rules,
-                       struct brake *brake, uint64_t now_ms, uint64_t *ret_until_ms)
+char *plan_held_text(const struct plan *p, int64_t wall_minus_mono_ms)
 {
-    if (wish->state != DESIRED_OK) {
-        *brake = (struct brake){0};
-        return false;
-    }
-    return d->verdict != DIFF_REFUSE && brake_holds(brake, d->live_count, d->loss_count, rules->max_loss_percent,
-                                                    rules->brake_ms, now_ms, ret_until_ms);
+    return p->held_back > 0 ? names_of_held(p, true, wall_minus_mono_ms) : NULL;
 }
 
-/* Of how many: servers that came since the loss began are not among them. */
-static size_t live_before(const struct diff *d, const struct brake *brake)
+static int compare_name_to_held(const void *server, const void *held)
 {
-    size_t live = brake->live < d->live_count ? brake->live : d->live_count;
-    return live < d->loss_count ? d->loss_count : live;
+    return strcmp(server, ((const struct plan_held *)held)->server);
+}
+
+const struct plan_held *plan_find_held(const struct plan *p, const char *server)
+{
+    return p->held_back > 0 ? bsearch(server, p->held, p->held_back, sizeof(p->held[0]), compare_name_to_held) : NULL;
+}
+
+static bool is_held(const void *arg, const char *server)
+{
+    return plan_find_held(arg, server) != NULL;
 }
 
 static void hold_back(struct plan *p, const struct plan_rules *rules, const struct brake *brake, bool dirty)
 {
-    struct diff *d = &p->diff;
-    p->held_back = d->loss_count;
-    p->held_names = names_of_losses(d);
-    p->text = mem_printf("%zu of %zu live servers would go at once (%s), more than MAX_LOSS_PERCENT=%u allows without "
-                         "an announcement; they stay for one RESYNC_PERIOD and go then, unless they are wanted again",
-                         d->loss_count, live_before(d, brake), p->held_names, rules->max_loss_percent);
+    p->held_names = names_of_held(p, false, 0);
+    p->text =
+        mem_printf("%zu of %zu live servers lost within one RESYNC_PERIOD are more than MAX_LOSS_PERCENT=%u allows "
+                   "without an announcement; %s: each stays for one RESYNC_PERIOD from its own loss and goes then, "
+                   "unless it is wanted again",
+                   brake->over, brake->of, rules->max_loss_percent, p->held_names);
     p->why = p->text;
-    if (!diff_withhold_losses(d))
+    if (!diff_withhold_losses(&p->diff, is_held, p))
         p->verdict = dirty ? PLAN_RELOAD_AGAIN : PLAN_BRAKE;
+}
+
+/* Without a wish, or with an empty one, who is held is lost anew by the next one: a control plane that recovers fills up
+ * step by step, and what it has not told again yet is not lost. While the file cannot be compared with, time passes. */
+static void limit_losses(struct plan *p, const struct desired *wish, const struct plan_rules *rules, bool dirty,
+                         struct brake *brake, uint64_t now_ms)
+{
+    if (p->diff.verdict == DIFF_REFUSE)
+        return;
+    if (wish->state != DESIRED_OK) {
+        brake_suspend(brake, now_ms);
+        return;
+    }
+    report_losses(&p->diff, wish, rules, brake, now_ms);
+    take_held(p, brake, now_ms);
+    if (p->held_back > 0)
+        hold_back(p, rules, brake, dirty);
 }
 
 /* ---- writing is not wanted ---- */
@@ -109,14 +200,13 @@ void plan_make(const struct backend *actual, const struct desired *wish, const s
     *ret = (struct plan){.verdict = PLAN_WAIT};
     if (wish->state == DESIRED_NOT_SYNCED || wish->state == DESIRED_UNDECIDED) {
         ret->why = ret->text = mem_strdup(wish->problem); /* the plan may outlive the wish */
-        *brake = (struct brake){0};
+        brake_suspend(brake, now_ms);
         return;
     }
     diff_compute(actual, wish, &rules->diff, &ret->diff);
     ret->verdict = verdict_of(ret->diff.verdict, actual, dirty);
     ret->why = ret->diff.why;
-    if (must_brake(&ret->diff, wish, rules, brake, now_ms, &ret->brake_until_ms))
-        hold_back(ret, rules, brake, dirty);
+    limit_losses(ret, wish, rules, dirty, brake, now_ms);
     withhold(ret, wish, rules);
 }
 
@@ -124,6 +214,9 @@ void plan_fini(struct plan *p)
 {
     diff_fini(&p->diff);
     free(p->text);
+    for (size_t i = 0; i < p->held_back; i++)
+        free(p->held[i].server);
+    free(p->held);
     free(p->held_names);
     *p = (struct plan){0};
 }

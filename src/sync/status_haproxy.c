@@ -47,8 +47,10 @@ static struct server_view view_of(const struct slot *s, const struct backend_ser
     return v;
 }
 
-static void add_server(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct server_view *v)
+static void add_server(const struct slot *s, const struct status_haproxies *h, yyjson_mut_doc *doc,
+                       yyjson_mut_val *list, const struct server_view *v)
 {
+    const struct plan_held *held = plan_find_held(&s->plan, v->line->name);
     yyjson_mut_val *obj = json_add_object(doc, list);
     json_put_text(doc, obj, "name", v->line->name);
     json_put_text(doc, obj, "address", v->line->address);
@@ -58,6 +60,7 @@ static void add_server(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct s
     json_put_text(doc, obj, "line", v->line->maintenance ? "maintenance" : "live");
     json_put_text(doc, obj, "running", v->running != NULL ? runtime_admin_name(v->running->admin) : NULL);
     json_put_text(doc, obj, "by_hand", v->theirs != RUNTIME_READY ? runtime_admin_name(v->theirs) : NULL);
+    json_put_time(doc, obj, "held_until", held != NULL ? (int64_t)held->until_ms + h->wall_minus_mono_ms : 0);
 }
 
 /* Those that are to be looked at come first, where not all can be listed. */
@@ -78,7 +81,7 @@ static void put_servers(const struct slot *s, struct status_haproxies *h, yyjson
             count[v.place]++;
             by_hand += v.theirs != RUNTIME_READY;
             if (listed < max) {
-                add_server(doc, list, &v);
+                add_server(s, h, doc, list, &v);
                 listed++;
             }
         }

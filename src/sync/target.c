@@ -156,6 +156,7 @@ static void slot_init(struct slot *s, struct target *t, const char *name, unsign
 static void slot_fini(struct slot *s)
 {
     plan_fini(&s->plan);
+    brake_fini(&s->brake);
     desired_fini(&s->wish);
     backend_fini(&s->actual);
     runtime_fini(&s->runtime);
@@ -175,6 +176,7 @@ struct target *target_new(struct event_base *base, const struct target_options *
 {
     struct target *t = mem_alloc(sizeof(*t));
     t->options = *options;
+    t->wall_minus_mono_ms = (int64_t)clock_wall_ms() - (int64_t)clock_mono_ms();
     timer_init(&t->timer, base, on_timer, t);
     timer_init(&t->resync, base, on_resync, t);
     observe_init(&t->observe, options->client, options->backends, options->backend_count, target_observed, t);

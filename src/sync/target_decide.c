@@ -87,9 +87,10 @@ static void stay_loudly(struct slot *s, const char *result, const char *what)
 {
     unsigned held_back;
     stay(s, result);
+    cleanup(mem_free_ptr) char *held = plan_held_text(&s->plan, s->target->wall_minus_mono_ms);
     if (log_limit_pass(&s->hold_limit, clock_mono_ms(), s->plan.why, &held_back))
         log_warn(s->target->options.log, what, log_str("backend", s->name), log_str("target", slot_target(s)),
-                 log_str("why", s->plan.why), log_int("servers", s->plan.diff.ours_count),
+                 log_str("why", s->plan.why), log_str("held", held), log_int("servers", s->plan.diff.ours_count),
                  log_if(held_back > 0, log_int("times_before", held_back)));
 }
 

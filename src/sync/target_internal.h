@@ -145,6 +145,7 @@ struct target {
     int64_t version;       /* that all of `actual` was read at */
     int64_t split_version; /* the version at which the file lagged behind the API when last looked at; -1: it did not */
     struct observe observe;
+    int64_t wall_minus_mono_ms; /* constant, so that a moment to come is told the same each time */
 
     struct txn txn;
     uint64_t write_started_us;

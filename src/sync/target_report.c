@@ -1,5 +1,6 @@
 /* What a target tells: its troubles, each once and then seldom, its lines in /readyz, and its gauges. */
 #include "base/clock.h"
+#include "base/mem.h"
 #include "dataplane/client.h"
 #include "sync/target_internal.h"
 #include "sync/telemetry.h"
@@ -117,11 +118,12 @@ static bool slot_ready(const struct target *t, const struct slot *s, struct buf 
     if (s->holding) {
         /* A name that is not right holds nothing: a rollout with it must not look good. */
         bool nothing = s->plan.verdict == PLAN_HOLD && s->plan.diff.ours_count == 0;
-        buf_printf(text, "%s%s",
+        cleanup(mem_free_ptr) char *held = plan_held_text(&s->plan, t->wall_minus_mono_ms);
+        buf_printf(text, "%s%s%s%s",
                    nothing                        ? "no server yet: "
                    : s->plan.verdict == PLAN_HOLD ? "holding the last good servers: "
                                                   : "",
-                   s->plan.why);
+                   s->plan.why, held != NULL ? "; held: " : "", held != NULL ? held : "");
         return !nothing;
     }
     if (s->in_step) {

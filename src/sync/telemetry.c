@@ -22,7 +22,7 @@ static void telemetry_init_backends(struct telemetry *t)
         "Servers that somebody else has put into drain or maint in the running HAProxy.", "backend,target");
     t->servers_held =
         metrics_register(m, METRIC_GAUGE, "servers_held",
-                         "Servers that the brake keeps though they are not wanted any more.", "backend,target");
+                         "Servers that the loss limit keeps though they are not wanted any more.", "backend,target");
     t->changes_withheld =
         metrics_register(m, METRIC_GAUGE, "changes_withheld",
                          "Changes that would be written, were it not a dry run or paused.", "backend,target");

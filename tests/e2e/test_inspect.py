@@ -102,7 +102,7 @@ def test_plan_with_the_brake_on(world: World) -> None:
     held = world.command("plan", "-o", "json", MAX_LOSS_PERCENT="")
     backend = only_backend(json.loads(held.stdout))
     assert backend["changes"] == [] and set(backend["held"]) == set(nodes[1:]) and backend["held_back"] == 3
-    assert "3 of 4 live servers would go at once" in backend["why"]
+    assert "3 of 4 live servers lost within one RESYNC_PERIOD" in backend["why"]
 
 
 @pytest.mark.one_combination

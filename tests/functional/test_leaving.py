@@ -174,13 +174,34 @@ def test_too_many_at_once_are_held_for_a_period(rig: Rig) -> None:
     rig.daemon.wait_metric("servers_held", 3)
     assert rig.daemon.metrics().sum("in_sync") == 0
     status, body = rig.daemon.get("/readyz")
-    assert (status, rig.commits()) == (200, commits) and "3 of 4 live servers would go at once" in body
+    assert (status, rig.commits()) == (200, commits) and "3 of 4 live servers lost within one RESYNC_PERIOD" in body
+    assert "; held: n2 until 20" in body
     assert not rig.resting() and not rig.calls(), "what is held is not told to leave"
     rig.wait_servers(1)
     rig.wait_parked(2, 3, 4)
     rig.wait_in_sync()
     assert rig.daemon.metrics().sum("servers_held") == 0
     assert rig.commits() == commits
+
+
+def test_one_by_one_is_no_way_round_the_limit(rig: Rig) -> None:
+    for i in range(6, 10):
+        rig.node(i)
+    rig.pods(*range(1, 10))
+    rig.start(**BRAKE, RESYNC_PERIOD="1h")
+    rig.wait_servers(*range(1, 10))
+    rig.wait_in_sync()
+    for i in range(1, 9):
+        rig.pods(*range(i + 1, 10))
+        if i <= 4:
+            rig.wait_servers(*range(i + 1, 10))
+        else:
+            rig.daemon.wait_metric("servers_held", i - 4)
+    rig.wait_servers(*range(5, 10))
+    assert "; held: n5 until 20" in rig.daemon.get("/readyz")[1]
+    rig.pods(*range(1, 10))
+    rig.wait_servers(*range(1, 10))
+    rig.daemon.wait_metric("servers_held", 0)
 
 
 def test_what_comes_back_was_never_gone(rig: Rig) -> None:

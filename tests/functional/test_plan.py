@@ -227,7 +227,7 @@ def test_held_by_the_brake(different: Rig) -> None:
     run = look(different, "plan", **BY_NODE_PORT, MAX_LOSS_PERCENT="10")
     assert run.status == 2
     assert run.said("! old 127.0.11.77:30443 weight 100 held") and run.said("~ n5 maintenance on"), "announced losses go on"
-    assert run.said("the brake holds the rest: 1 of 5 live servers .*MAX_LOSS_PERCENT=10")
+    assert run.said("the loss limit holds the rest: 1 of 5 live servers .*MAX_LOSS_PERCENT=10")
     be = look(different, "plan", "-o", "json", **BY_NODE_PORT, MAX_LOSS_PERCENT="10").backend()
     assert (be["held_back"], be["held"]) == (1, ["old"])
     assert "old" not in [c["server"] for c in be["changes"]]

@@ -184,6 +184,8 @@ def test_what_the_brake_holds(rig: Rig) -> None:
     assert held["names"] == "n2, n3" and held["until"] > s["generated_at"], held
     assert s["state"] == "holding" and s["brake"] == {"max_loss_percent": 50, "hold_seconds": 3600}, s["brake"]
     assert servers(s)["n2"] == servers(s)["n3"] == "leaving"
+    until = {x["name"]: x["held_until"] for x in s["haproxies"][0]["backends"][0]["servers"]["list"]}
+    assert until["n2"] == until["n3"] == held["until"] and until["n1"] is None, until
 
 
 def test_several_backends_and_haproxies(tmp_path: pathlib.Path) -> None:

@@ -48,7 +48,7 @@ START_TEST(the_brake_holds_parking_back)
     cleanup(made_fini) struct made m = {.rules = {RUNTIME}};
     make(&m, 0, N1 "\n" N2 "\n" N3 "\n" N4, "n1 10.0.0.9:80; out n3 announced so");
     ck_assert_uint_eq(m.d.loss_count, 2);
-    ck_assert(diff_withhold_losses(&m.d));
+    ck_assert(diff_withhold_losses(&m.d, NULL, NULL));
     cleanup(mem_free_ptr) char *left = text_of_reasons(&m.d);
     ck_assert_str_eq(left, "n1: n1 is wanted\nn3 lost, announced: node n3: so");
     ck_assert_uint_eq(m.d.loss_count, 0);
@@ -78,7 +78,7 @@ START_TEST(the_brake_leaves_no_lazy_one_alone)
         for (size_t k = 0; k < m.d.change_count; k++)
             lazy = lazy || m.d.changes[k].lazy;
         ck_assert_msg(lazy, "case %zu: the removal takes it along", i);
-        ck_assert(diff_withhold_losses(&m.d) == (cases[i].left[0] != '\0'));
+        ck_assert(diff_withhold_losses(&m.d, NULL, NULL) == (cases[i].left[0] != '\0'));
         cleanup(mem_free_ptr) char *left = text_of_reasons(&m.d);
         ck_assert_msg(strcmp(left, cases[i].left) == 0, "case %zu: %s", i, left);
         ck_assert_int_eq(m.d.verdict, cases[i].left[0] != '\0' ? DIFF_WRITE : DIFF_NOTHING);

@@ -222,7 +222,7 @@ static void check_withheld(struct history *h)
     backend_copy(&before, &h->b);
     backend_copy(&braked.b, &h->b);
     diff_compute(&h->b, &h->wish, &h->rules, &d);
-    bool any = diff_withhold_losses(&d);
+    bool any = diff_withhold_losses(&d, NULL, NULL);
     ck_assert(any == (d.verdict == DIFF_WRITE));
     check_lanes(&braked, &d, &before);
     diff_apply(&d, &h->rules, &braked.b);

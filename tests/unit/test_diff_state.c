@@ -375,7 +375,7 @@ START_TEST(losses_are_withheld_and_the_rest_goes_on)
     cleanup(made_fini) struct made m = {.rules = {.balance = "roundrobin"}};
     make(&m, FIVE,
          "n1 10.0.0.9:80; n2 10.0.0.2:80 draining; n6 10.0.0.6:80; out n3 announced why not; out n4 so; out n5 so");
-    ck_assert(diff_withhold_losses(&m.d));
+    ck_assert(diff_withhold_losses(&m.d, NULL, NULL));
     cleanup(mem_free_ptr) char *left = text_of_reasons(&m.d);
     ck_assert_str_eq(left, "n6: n6 is wanted\nn1: n1 is wanted\nn2 lost, announced: n2 is wanted\n"
                            "n3 lost, announced: node n3: why not\nn4: node n4: so");
@@ -391,15 +391,15 @@ START_TEST(nothing_is_left_but_losses)
 {
     cleanup(made_fini) struct made servers = {0}, settings = {.rules = {.balance = "roundrobin"}}, none = {0};
     make(&servers, N1 "\n" N2, "n1 10.0.0.1:80");
-    ck_assert(!diff_withhold_losses(&servers.d));
+    ck_assert(!diff_withhold_losses(&servers.d, NULL, NULL));
     ck_assert_int_eq(servers.d.verdict, DIFF_NOTHING);
     ck_assert_uint_eq(servers.d.change_count, 0);
     make(&settings, N1 "\n" N2, "n1 10.0.0.1:80");
-    ck_assert_msg(diff_withhold_losses(&settings.d), "the balance");
+    ck_assert_msg(diff_withhold_losses(&settings.d, NULL, NULL), "the balance");
     ck_assert_int_eq(settings.d.verdict, DIFF_WRITE);
     ck_assert_uint_eq(settings.d.change_count, 0);
     make(&none, N1, "");
-    ck_assert(!diff_withhold_losses(&none.d));
+    ck_assert(!diff_withhold_losses(&none.d, NULL, NULL));
     ck_assert_int_eq(none.d.verdict, DIFF_HOLD);
 }
 END_TEST

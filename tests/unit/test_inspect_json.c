@@ -101,8 +101,8 @@ START_TEST(what_the_brake_holds)
         &w, b,
         "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check\nserver n3 10.0.0.3:30443 check\n"
         "server n4 10.0.0.4:30443 check disabled");
-    expect_part("\"verdict\":\"changes\",\"why\":\"2 of 3 live servers would go at once (n2, n3), more than "
-                "MAX_LOSS_PERCENT=20 allows");
+    expect_part("\"verdict\":\"changes\",\"why\":\"2 of 3 live servers lost within one RESYNC_PERIOD are "
+                "more than MAX_LOSS_PERCENT=20 allows");
     expect_part("\"held_back\":2,\"held\":[\"n2\",\"n3\"],");
     expect_part("\"changes\":[{\"op\":\"remove\",\"server\":\"n4\",");
 }

@@ -112,9 +112,9 @@ START_TEST(the_brake_alone)
            "  ! n2  10.0.0.2:30443  weight 100  held  node n2: gone\n"
            "  = n1  10.0.0.1:30443  weight 100        n1 is wanted\n"
            "\n"
-           "  held by the brake: 1 of 2 live servers would go at once (n2), more than MAX_LOSS_PERCENT=20 allows\n"
-           "                     without an announcement; they stay for one RESYNC_PERIOD and go then, unless\n"
-           "                     they are wanted again\n");
+           "  held by the loss limit: 1 of 2 live servers lost within one RESYNC_PERIOD are more than\n"
+           "                          MAX_LOSS_PERCENT=20 allows without an announcement; n2: each stays for one\n"
+           "                          RESYNC_PERIOD from its own loss and goes then, unless it is wanted again\n");
 }
 END_TEST
 
@@ -128,9 +128,10 @@ START_TEST(the_brake_holds_a_part)
            "  ! n2  10.0.0.2:30443  weight 100  held  node n2: gone\n"
            "  = n1  10.0.0.1:30443  weight 100        n1 is wanted\n"
            "\n"
-           "  1 change: 1 to add; by a transaction and a reload; the brake holds the rest: 1 of 2 live servers\n"
-           "            would go at once (n2), more than MAX_LOSS_PERCENT=20 allows without an announcement;\n"
-           "            they stay for one RESYNC_PERIOD and go then, unless they are wanted again\n");
+           "  1 change: 1 to add; by a transaction and a reload; the loss limit holds the rest: 1 of 2 live\n"
+           "            servers lost within one RESYNC_PERIOD are more than MAX_LOSS_PERCENT=20 allows without\n"
+           "            an announcement; n2: each stays for one RESYNC_PERIOD from its own loss and goes then,\n"
+           "            unless it is wanted again\n");
 }
 END_TEST
 

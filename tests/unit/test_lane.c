@@ -346,7 +346,7 @@ START_TEST(who_is_held_back_is_told_nothing)
     const struct lane_row row = {.file = N1 N2, .running = "", .wish = W1, .memory = ""};
     cleanup(world_fini) struct world w;
     world_make(&w, &row);
-    ck_assert(!diff_withhold_losses(&w.d));
+    ck_assert(!diff_withhold_losses(&w.d, NULL, NULL));
     world_choose(&w, 0);
     ck_assert_uint_eq(w.choice.call_count, 0);
     ck_assert(!w.choice.transaction);
@@ -358,7 +358,7 @@ START_TEST(who_is_held_back_keeps_what_an_operator_set)
     const struct lane_row row = {.file = N1 N2, .running = "", .wish = W1, .memory = "n2 theirs drain lost"};
     cleanup(world_fini) struct world w;
     world_make(&w, &row);
-    ck_assert(!diff_withhold_losses(&w.d));
+    ck_assert(!diff_withhold_losses(&w.d, NULL, NULL));
     world_choose(&w, 0);
     cleanup(mem_free_ptr) char *calls = text_of_calls(&w.choice);
     ck_assert_str_eq(calls, "n2 drain" FORGOT);

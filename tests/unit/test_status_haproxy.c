@@ -105,7 +105,7 @@ START_TEST(in_step)
     expect_servers(0, "n1 live, n2 live, n3 live");
     expect("/backends/0/servers/list/0",
            "{\"name\":\"n1\",\"address\":\"10.0.0.1\",\"port\":80,\"weight\":100,\"state\":\"live\","
-           "\"line\":\"live\",\"running\":\"ready\",\"by_hand\":null}");
+           "\"line\":\"live\",\"running\":\"ready\",\"by_hand\":null,\"held_until\":null}");
     ck_assert_int_eq(worst, STATUS_IN_STEP);
 }
 END_TEST

@@ -240,7 +240,7 @@ START_TEST(too_many_at_once_are_held_and_then_let_go)
     settle();
     assert_trace("");
     ck_assert(!in_sync());
-    assert_ready(true, "3 of 4 live servers would go at once (n2, n3, n4)");
+    assert_ready(true, "3 of 4 live servers lost within one RESYNC_PERIOD");
     ck_assert_uint_eq(metric_value(w.telemetry.servers_held, "be", API_URL, NULL), 3);
     ck_assert(logged("level=warn msg=\"holding servers back that would be lost\""));
     pass(RESYNC_MS - 1000);
@@ -249,6 +249,34 @@ START_TEST(too_many_at_once_are_held_and_then_let_go)
     assert_settled("n1");
     ck_assert(logged("cause=\"three are gone\""));
     ck_assert_uint_eq(metric_value(w.telemetry.servers_held, "be", API_URL, NULL), 0);
+}
+END_TEST
+
+/* One server each 300 ms, of nine: half of them may go within RESYNC_PERIOD. */
+START_TEST(one_by_one_is_no_way_round_the_limit)
+{
+    static const char *const left[] = {"n2 n3 n4 n5 n6 n7 n8 n9",
+                                       "n3 n4 n5 n6 n7 n8 n9",
+                                       "n4 n5 n6 n7 n8 n9",
+                                       "n5 n6 n7 n8 n9",
+                                       "n6 n7 n8 n9",
+                                       "n7 n8 n9",
+                                       "n8 n9",
+                                       "n9"};
+    begin_with(1, braked());
+    wish("n1 n2 n3 n4 n5 n6 n7 n8 n9", "event");
+    pass(5000);
+    for (size_t i = 0; i < array_len(left); i++) {
+        wish(left[i], "one is gone");
+        pass(300);
+    }
+    pass(RESYNC_MS - 300 * 4 - 100); /* until just before the fifth one's own time */
+    ck_assert_msg(set_eq(w.running.of[0], "n5 n6 n7 n8 n9"), "%s", w.running.of[0]);
+    ck_assert_uint_eq(metric_value(w.telemetry.servers_held, "be", API_URL, NULL), 4);
+    assert_ready(true, "8 of 9 live servers lost within one RESYNC_PERIOD");
+    assert_ready(true, "; held: n5 until ");
+    pass(100 + 300 * 4 + 5000);
+    assert_settled("n9");
 }
 END_TEST
 
@@ -281,7 +309,7 @@ START_TEST(new_ones_do_not_wait_for_the_brake)
     pass(5000);
     ck_assert_msg(set_eq(w.running.of[0], "n1 n2 n3 n4 n5 n6"), "%s", w.running.of[0]);
     ck_assert(!in_sync());
-    assert_ready(true, "4 of 4 live servers would go at once");
+    assert_ready(true, "4 of 4 live servers lost within one RESYNC_PERIOD");
     ck_assert(logged("added=n5(10.0.0.5:80),n6(10.0.0.6:80)"));
     ck_assert(logged("held_back=\"n1, n2, n3, n4\""));
     pass(RESYNC_MS + 5000);
@@ -877,6 +905,7 @@ int main(void)
     tcase_add_test(tc, too_many_at_once_are_held_and_then_let_go);
     tcase_add_test(tc, what_comes_back_in_time_was_never_gone);
     tcase_add_test(tc, half_of_them_is_not_too_many);
+    tcase_add_test(tc, one_by_one_is_no_way_round_the_limit);
     tcase_add_test(tc, new_ones_do_not_wait_for_the_brake);
     tcase_add_test(tc, new_ones_do_not_release_the_brake);
     tcase_add_test(tc, an_old_pause_does_not_hide_the_end_of_the_brake);
