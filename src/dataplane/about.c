@@ -23,11 +23,12 @@ int about_read_api(const char *json, size_t len, char **ret_version, struct erro
     yyjson_val *api = yyjson_obj_get(yyjson_doc_get_root(doc), "api");
     if (!yyjson_is_obj(api))
         return error_set(err, ERROR_INVALID, "%s has no \"api\"", what);
-    /* "v3.3.0 679db0ea" */
+    /* "v3.3.0 679db0ea"; " dev.dirty" of one that was built without a version */
     const char *version = yyjson_get_str(yyjson_obj_get(api, "version"));
     if (version != NULL && version[0] == 'v')
         version++;
-    *ret_version = version == NULL || version[0] == '\0' ? NULL : mem_strndup(version, strcspn(version, " "));
+    size_t size = version != NULL ? strcspn(version, " ") : 0;
+    *ret_version = size > 0 ? mem_strndup(version, size) : NULL;
     return 0;
 }
 

@@ -44,9 +44,34 @@ def real_dataplane_binary() -> str | None:
 
 @functools.cache
 def dataplane_version(binary: str) -> str:
+    """"" where it was built without one."""
     said = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True).stdout
     found = re.search(r"v(\d+\.\d+\.\d+)", said)
-    return found[1] if found else "unknown"
+    return found[1] if found else ""
+
+
+# The first of each that end what they say to the master socket with a newline, which HAProxy 3 waits for.
+SAYS_RELOAD = {(3, 0): 13, (3, 1): 9, (3, 2): 4}
+
+
+def reloads_by_socket(dataplane: str, haproxy: tuple[int, int]) -> bool:
+    """Whether a Data Plane API of that version gets its HAProxy to reload through the master socket."""
+    if haproxy < (2, 7):
+        return False
+    numbers = [int(n) for n in dataplane.split(".")] if dataplane else [9, 9, 9]
+    return haproxy < (3, 0) or numbers[2] >= SAYS_RELOAD.get((numbers[0], numbers[1]), 0)
+
+
+# Its log, requests included, to stdout. Not as options, which 3.4 no longer has.
+SETTINGS = """\
+config_version: 2
+name: test
+log_targets:
+  - log_to: stdout
+    log_level: info
+    log_format: text
+    log_types: [app, access]
+"""
 
 
 class HAProxy:
@@ -316,6 +341,12 @@ class RealDataPlane(DataPlane):
         self.release = dataplane_version(binary)
         self.play = ".".join(self.release.split(".")[:2])
 
+    def start(self) -> "DataPlane":
+        super().start()
+        if not self.release:  # its description of itself knows of which kind it is
+            self.play = str(self.get("/v3/specification").json()["info"]["version"])
+        return self
+
     def environment(self) -> dict[str, str]:
         env = dict(os.environ)
         if self.reload_delay != int(self.reload_delay):  # its option knows whole seconds only; its own tests use this
@@ -336,18 +367,18 @@ class RealDataPlane(DataPlane):
             (own / name).mkdir(parents=True, exist_ok=True)
         settings = own / "dataplaneapi.yaml"
         if not settings.exists():
-            settings.write_text("config_version: 2\nname: test\n")
+            settings.write_text(SETTINGS)
         out = [self.binary, "-f", str(settings), *self._listen(), "--haproxy-bin", self.haproxy.binary, "--config-file", str(self.config), "--userlist", "dataplaneapi",
                "--transaction-dir", str(self.state), "--maps-dir", str(own / "maps"),
                "--ssl-certs-dir", str(own / "ssl"), "--general-storage-dir", str(own / "general"),
                "--spoe-dir", str(own / "spoe"), "--spoe-transaction-dir", str(own / "spoe-transactions"),
-               "--dataplane-storage-dir", str(own / "storage"), "--restart-cmd", "/bin/true", "--log-level", "info",
+               "--dataplane-storage-dir", str(own / "storage"), "--restart-cmd", "/bin/true",
                "--reload-delay", str(max(1, int(self.reload_delay)))]
-        if self.haproxy.can_reload_by_socket:
-            # it wants a command in any case; one that would show, should it be used
-            return [*out, "--master-worker-mode", "--master-runtime", str(self.haproxy.master_socket),
-                    "--reload-cmd", "/bin/false"]
-        if self.deaf:
+        # It wants a command in any case, and uses it without a word where the socket does not tell it HAProxy's version.
+        by_socket = reloads_by_socket(self.release, haproxy_version(self.haproxy.binary))
+        if by_socket or self.deaf:
             out += ["--master-worker-mode", "--master-runtime", str(self.haproxy.master_socket)]
+        by = [str(self.haproxy.master_socket)] if self.haproxy.can_reload_by_socket else [
+            str(self.haproxy.pid_file), str(self.haproxy.log_file)]
         script = pathlib.Path(__file__).with_name("reload_haproxy.py")
-        return [*out, "--reload-cmd", f"{PYTHON} {script} {self.haproxy.pid_file} {self.haproxy.log_file}"]
+        return [*out, "--reload-cmd", " ".join([PYTHON, str(script), *by])]

@@ -23,6 +23,8 @@ START_TEST(the_api)
         {"{\"api\":{\"build_date\":\"0001-01-01T00:00:00.000Z\",\"version\":\"v3.4.0 679db0ea.dirty\"},\"system\":{}}",
          "3.4.0"},
         {"{\"api\":{\"version\":\"2.9.1\"}}", "2.9.1"},
+        {"{\"api\":{\"version\":\" dev.dirty\"}}", NULL},
+        {"{\"api\":{\"version\":\"\"}}", NULL},
         {"{\"api\":{}}", NULL},
         {"{\"api\":{\"version\":7}}", NULL},
     };
