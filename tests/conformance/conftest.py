@@ -123,11 +123,11 @@ def plane(shared_plane: DataPlane) -> Iterator[DataPlane]:
 
 @pytest.fixture
 def fresh(target: str, tmp_path: pathlib.Path) -> Iterator[Callable[..., DataPlane]]:
-    """Makes an instance of a test's own: fresh(config=..., reload_delay=...)."""
+    """Makes an instance of a test's own: fresh(config=..., reload_delay=..., binary=another HAProxy)."""
     started: list[DataPlane | HAProxy] = []
 
-    def start(config: str = CONFIG, reload_delay: float = RELOAD_DELAY) -> DataPlane:
-        haproxy = HAProxy(tmp_path, config)
+    def start(config: str = CONFIG, reload_delay: float = RELOAD_DELAY, binary: str | None = None) -> DataPlane:
+        haproxy = HAProxy(tmp_path, config, binary)
         started.append(haproxy)
         haproxy.start()
         dataplane = make(target, haproxy, tmp_path, reload_delay)

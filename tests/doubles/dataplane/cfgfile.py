@@ -1,8 +1,9 @@
 """haproxy.cfg as sections of lines, read and written the way the Data Plane API does.
 
 Any write sorts the sections, names an unnamed defaults, writes each proxy's `from`, indents by two spaces and drops
-blank lines inside a section. Inside a section the lines stand in a fixed order of keywords (order.py). Apart from that
-the lines that nobody changes stay as they were.
+blank lines inside a section. Inside a section the lines stand in a fixed order of keywords (order.py); of a keyword that
+stands there once only the last counts, and words that the API does not know, `.if` among them, go to the end. A line that
+is too long ends the file. Apart from that the lines that nobody changes stay as they were.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
-from .order import LAST, rank
+from .order import LAST, RANKED, SEVERAL, rank
 from .words import split_line
 
 KINDS = ("global", "defaults", "userlist", "peers", "mailers", "resolvers", "cache", "ring", "traces", "log-forward",
          "log-profile", "http-errors", "acme", "crt-store", "fcgi-app", "frontend", "backend", "listen")
 PROXIES = ("frontend", "backend", "listen")
+LONGEST = 65535  # bytes of a line; a longer one is the end of what is read
 DISCLAIMER = ["Dataplaneapi managed File", "changing file directly can cause a conflict if dataplaneapi is running"]
 
 
@@ -66,6 +68,18 @@ class Section:
     def find(self, keyword: str) -> list[Line]:
         return [line for line in self.lines if line.keyword == keyword and not line.unread]
 
+    def settle(self) -> None:
+        """Of a keyword that can stand there once, the last line stays, under all the comments."""
+        kept: dict[str, Line] = {}
+        for line in [line for line in self.lines if not line.unread]:
+            if line.keyword in SEVERAL or rank(self.kind, line.keyword) == LAST:
+                continue
+            before = kept.get(line.keyword)
+            if before is not None:
+                self.lines.remove(before)
+                line.above = before.above + line.above
+            kept[line.keyword] = line
+
     def put(self, line: Line) -> None:
         """Adds a line; its place is found on writing."""
         self.lines.append(line)
@@ -75,6 +89,8 @@ class Section:
         groups: dict[int, dict[str, list[Line]]] = {}
         for line in self.lines:
             place = LAST if line.unread else rank(self.kind, line.keyword)
+            if line.keyword.startswith("."):  # behind all others, also where those keep their order
+                place = LAST + (self.kind not in RANKED)
             groups.setdefault(place, {}).setdefault(line.keyword if place < LAST else "", []).append(line)
         return [group for place in sorted(groups) for group in groups[place].values()]
 
@@ -102,12 +118,14 @@ class Config:
     def __init__(self) -> None:
         self.version = 1
         self.comments: list[str] = []
+        self.first: list[Line] = []  # before any section
         self.sections: list[Section] = []
 
     def copy(self) -> "Config":
         twin = Config()
         twin.version = self.version
         twin.comments = list(self.comments)
+        twin.first = [line.copy() for line in self.first]
         twin.sections = [section.copy() for section in self.sections]
         return twin
 
@@ -119,7 +137,7 @@ class Config:
 
     def render(self) -> str:
         """The text as it is written to the file, checksum included."""
-        out = [f"# _version={self.version}", *(f"# {c}" for c in self.comments)]
+        out = [f"# _version={self.version}", *(f"# {c}" for c in self.comments), *(line.render()[2:] for line in self.first)]
         for section in self._sorted():
             if section.kind == "global" and not section.lines:
                 continue
@@ -152,6 +170,10 @@ def managed(text: str) -> bool:
     return first == f"# _md5hash={checksum(rest)}"
 
 
+def too_long(line: str) -> bool:
+    return len(line) > LONGEST or len(line.encode(errors="replace")) > LONGEST
+
+
 def parse(text: str, imply_from: bool = True) -> Config:
     """imply_from: a proxy without `from` gets the name of the defaults above it, as when the API reads its file."""
     config = Config()
@@ -159,7 +181,9 @@ def parse(text: str, imply_from: bool = True) -> Config:
     above: list[str] = []
     above_section: list[str] = []
     last_defaults = ""
-    for raw in text.splitlines():
+    for raw in text.split("\n"):
+        if too_long(raw):
+            break
         words, comment = split_line(raw)
         if not words:
             if comment is None:
@@ -177,12 +201,15 @@ def parse(text: str, imply_from: bool = True) -> Config:
             above_section = []
             if section.kind == "defaults":
                 last_defaults = section.name
-            config.sections.append(section)
-        elif section is not None:
-            section.lines.append(Line(words, comment, above))
+            if section not in config.sections:
+                config.sections.append(section)
+        else:
+            (config.first if section is None else section.lines).append(Line(words, comment, above))
             above = []
     if section is not None:
         section.below += above + above_section
+    for section in config.sections:
+        section.settle()
     if config.comments[:1] != DISCLAIMER[:1]:
         config.comments[:0] = DISCLAIMER
     return config
@@ -204,4 +231,6 @@ def _open(config: Config, words: list[str], comment: str | None, above: list[str
         name = next(f"unnamed_defaults_{i}" for i in range(1, len(taken) + 2) if f"unnamed_defaults_{i}" not in taken)
     if words[0] in PROXIES and not from_:
         from_ = last_defaults
+    if words[0] == "global" and config.kind("global"):
+        return config.kind("global")[0]
     return Section(words[0], name, from_, comment, above)

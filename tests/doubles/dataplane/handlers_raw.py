@@ -16,8 +16,12 @@ def _text(service: Service, status: int, tid: str = "", **headers: str) -> Answe
 
 
 def show(service: Service, request: Request) -> Answer:
-    with service.lock:
-        return _text(service, 200, request.tid)
+    try:
+        with service.lock:
+            return _text(service, 200, request.tid)
+    except ApiError as e:
+        e.plain = service.play == "3.0"
+        raise
 
 
 def replace(service: Service, request: Request) -> Answer:

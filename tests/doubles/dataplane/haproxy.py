@@ -23,6 +23,15 @@ class Checker:
     def __init__(self, binary: str | None):
         self.binary = binary
 
+    def writes_from(self) -> bool:
+        """Whether proxies get a `from` as the API reads its file: not where HAProxy's version is no X.Y.Z-REST, such as that of a
+        build outside git, which it cannot read."""
+        if self.binary is None:
+            return True
+        said = subprocess.run([self.binary, "-v"], stdin=subprocess.DEVNULL, capture_output=True, text=True, env=clean_env(),
+                              timeout=60, check=False).stdout
+        return re.match(r"HAProxy version (2\.([4-9]|\d\d)|[3-9]\.\d+)\.\d+-", said) is not None
+
     def check_file(self, path: str, tid: str = "") -> None:
         if self.binary is None:
             with open(path, encoding="utf-8") as f:

@@ -71,8 +71,15 @@ GLOBAL = _keys("""
     ssl-server-verify hard-stop-after log server-state-file server-state-base spread-checks description
     insecure-fork-wanted node ulimit-n set-dumpable
 """)
+# Of these a section may have several lines; of the others above it keeps the last.
+SEVERAL = set(_keys("""
+    acl bind capture compression cpu-map declare default-server email-alert errorfile filter force-persist http-after-response
+    http-check http-error http-request http-response ignore-persist log monitor presetenv redirect server server-template
+    setenv stats stick tcp-check tcp-request tcp-response use-server use_backend
+"""))
 _RANKS = {kind: {key: i for i, key in enumerate(keys)} for kind, keys in
           {"backend": BACKEND, "defaults": DEFAULTS, "frontend": FRONTEND, "global": GLOBAL}.items()}
+RANKED = set(_RANKS)
 LAST = 10_000
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from . import lane
-from .cfgfile import Config, managed
+from .cfgfile import Config, managed, too_long
 from .errors import ApiError
 from .haproxy import Checker
 from .reading import read
@@ -29,6 +29,7 @@ class Service:
         self.play = play
         self.deaf = deaf
         self.checker = checker
+        self.writes_from = checker.writes_from()
         self.lock = threading.RLock()  # what is known; never held while HAProxy is asked something
         self.writing = threading.RLock()  # the file: one writer at a time, through the whole of `haproxy -c`
         self.config = self._read()
@@ -50,7 +51,7 @@ class Service:
             self.look_at_file()
 
     def _read(self) -> Config:
-        return read(self.file.read_text(), self.play)
+        return read(self.file.read_text(), self.play, self.writes_from)
 
     # the file behind our back
 
@@ -187,8 +188,12 @@ class Service:
             self._commit(own)
 
     def raw(self, tid: str = "") -> str:
-        """The file itself, not what the API believes: after a failed reload the two are not the same."""
-        return (self.transactions.file(tid) if tid else self.file).read_text()
+        """The file itself, not what the API believes: after a failed reload the two are not the same. Of a transaction the file
+        that its commit would leave, apart from the two lines at its head."""
+        text = (self.transactions.file(tid) if tid else self.file).read_text()
+        if any(map(too_long, text.split("\n"))):
+            raise ApiError(500, "failed to read configuration: bufio.Scanner: token too long")
+        return text
 
     # the running HAProxy
 
