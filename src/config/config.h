@@ -17,8 +17,6 @@
 
 #define CONFIG_EXIT_CODE 78 /* EX_CONFIG of sysexits.h */
 
-enum config_proxy_v2 { CONFIG_PROXY_V2_OFF, CONFIG_PROXY_V2_DEFAULT_SERVER, CONFIG_PROXY_V2_SERVER };
-
 enum config_node_mode { CONFIG_NODE_MODE_ENDPOINTS, CONFIG_NODE_MODE_ALL };
 enum config_weights { CONFIG_WEIGHTS_KEEP, CONFIG_WEIGHTS_EQUAL, CONFIG_WEIGHTS_ENDPOINTS };
 enum config_health_check { CONFIG_HEALTH_CHECK_BACKEND, CONFIG_HEALTH_CHECK_NODE_PORT };
@@ -91,9 +89,9 @@ struct config {
 
     char *backend_name;    /* the single variable, or its default */
     uint16_t backend_port; /* 0: the Service's nodePort, or else the endpoint's own */
-    enum config_proxy_v2 proxy_v2;
-    char *balance;   /* NULL: keep */
-    char *adv_check; /* NULL: keep */
+    bool proxy_v2;         /* in the backend's default-server */
+    char *balance;         /* NULL: keep */
+    char *adv_check;       /* NULL: keep */
     enum config_health_check health_check;
     char **keep_servers; /* globs */
     size_t keep_server_count;

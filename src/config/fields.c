@@ -238,11 +238,10 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
         {
             .name = "HAPROXY_SEND_PROXY_V2",
             .fallback = "false",
-            .expected = "true, false or server",
+            .expected = YES_NO,
             .help =
                 "Whether servers get the client's address by PROXY protocol version 2, which they must expect then: "
-                "true puts send-proxy-v2 into the backend's default-server (servers that are not ours inherit it), "
-                "server puts it on our servers only.",
+                "true puts send-proxy-v2 into the backend's default-server (servers that are not ours inherit it).",
             .example = "true",
             .parse = value_proxy_v2,
         },
@@ -303,6 +302,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
                 "are changed, parked and removed to match the nodes.",
             .example = "static-*,legacy",
             .is_list = true,
+            .safety = true,
             .parse = value_keep_servers,
         },
     [CONFIG_CREATE_BACKEND] =
@@ -359,6 +359,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
                 "Whether the last server is taken out when no usable endpoint is left. Otherwise the last good servers "
                 "stay in use until there is one again.",
             .example = "true",
+            .safety = true,
             .parse = value_allow_empty,
         },
     [CONFIG_MAX_LOSS_PERCENT] =
@@ -376,6 +377,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
                 "endpoint that terminates, or a node that is being deleted, tainted for it, "
                 "or excluded by its label. 100: never held back. The last servers are a matter of ALLOW_EMPTY.",
             .example = "25",
+            .safety = true,
             .parse = value_max_loss_percent,
         },
     [CONFIG_DRY_RUN] =
@@ -386,6 +388,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .help = "Whether HAProxy is left as it is: everything runs, and what would be changed is logged and shown "
                     "in /metrics. To watch it beside another controller first.",
             .example = "true",
+            .safety = true,
             .parse = value_dry_run,
         },
     [CONFIG_RESYNC_PERIOD] =
@@ -408,6 +411,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
                     "their caches warm and wait. Needs the rights on leases in deploy/rbac.yaml. Without it, only one "
                     "may run. A DRY_RUN is no candidate.",
             .example = "true",
+            .safety = true,
             .parse = value_leader_elect,
         },
     [CONFIG_LEASE_NAME] =
@@ -461,6 +465,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
                     "Debian package turn it on. Not together with a credential plugin in the kubeconfig, which is a "
                     "program to be started.",
             .example = "true",
+            .safety = true,
             .parse = value_seccomp,
         },
     [CONFIG_EMIT_EVENTS] =

@@ -72,6 +72,8 @@ struct config_field {
     bool is_list; /* white space around it is no mistake */
     bool or_file; /* a secret: NAME_FILE may name a file that holds it; parsed by config/credentials.c */
     bool masked;  /* its value is never shown; only where or_file */
+    /* Without it the daemon does what it was told not to do, or beside another one: a misspelt one is an error. */
+    bool safety;
     /* Sets its fields of c. -1: refused; what is put into note then says more than `expected` does. 0 with a note: a
      * warning. note is empty at first and never holds a part of value that is to be masked. NULL for or_file. */
     int (*parse)(const char *value, struct config *c, struct buf *note);

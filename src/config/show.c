@@ -31,19 +31,6 @@ static void add_keep_servers(struct buf *out, const struct config *c)
         buf_printf(out, "%s%s", i > 0 ? "," : "", c->keep_servers[i]);
 }
 
-static const char *proxy_v2_name(enum config_proxy_v2 v)
-{
-    switch (v) {
-    case CONFIG_PROXY_V2_OFF:
-        return "false";
-    case CONFIG_PROXY_V2_DEFAULT_SERVER:
-        return "true";
-    case CONFIG_PROXY_V2_SERVER:
-        return "server";
-    }
-    return "";
-}
-
 static const char *level_name(enum log_level level)
 {
     switch (level) {
@@ -192,7 +179,7 @@ static const char *string_value(const struct config *c, enum config_field_id id)
     case CONFIG_BACKEND_NAME:
         return c->backend_name;
     case CONFIG_SEND_PROXY_V2:
-        return proxy_v2_name(c->proxy_v2);
+        return true_false(c->proxy_v2);
     case CONFIG_BALANCE:
         return or_else(c->balance, "keep");
     case CONFIG_SERVER_WEIGHTS:

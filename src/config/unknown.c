@@ -43,8 +43,8 @@ static bool is_known(const struct known *k, const char *name)
 /* Nobody else uses these prefixes, but for HAProxy itself (for the programs that it starts, and in its image). */
 static bool has_our_prefix(const char *name)
 {
-    static const char *const prefixes[] = {"HAPROXY_", "INGRESS_", "DATAPLANE_", "RESYNC_",
-                                           "DRAIN_",   "MAX_LOSS", "PARK_"};
+    static const char *const prefixes[] = {"HAPROXY_", "INGRESS_", "DATAPLANE_", "RESYNC_",     "DRAIN_",
+                                           "MAX_LOSS", "PARK_",    "DRY_RUN",    "LEADER_ELECT"};
     static const char *const foreign[] = {"HAPROXY_VERSION",
                                           "HAPROXY_SHA256",
                                           "HAPROXY_BRANCH",
@@ -170,11 +170,22 @@ static const char *meant_by_ours(const struct known *k, const char *name)
         best = longer_name(k, name, 0);
     if (best == NULL)
         best = shorter_name(k, name);
-    if (best == NULL)
-        best = close_name(k, name, 0);
-    if (best == NULL)
-        best = close_name(k, name, strlen(name) / 3);
+    return best != NULL ? best : close_name(k, name, 0);
+}
+
+/* The same where none of that helps: behind PREFIX, where most of ours are, good for a hint only. */
+static const char *guess_of_ours(const struct known *k, const char *name)
+{
+    const char *best = close_name(k, name, strlen(name) / 3);
     return best != NULL ? best : only_name_with_first_word(k, name);
+}
+
+static bool is_safety(const char *name)
+{
+    for (int i = 0; i < CONFIG_FIELD_COUNT; i++)
+        if (str_eq(config_field((enum config_field_id)i)->name, name))
+            return config_field((enum config_field_id)i)->safety;
+    return false;
 }
 
 /* Of a name that can be anybody's. */
@@ -195,11 +206,18 @@ static void report_one(const struct known *k, const char *name, struct config_re
     for (size_t i = 0; i <= len; i++)
         upper[i] = name[i] == '-' || name[i] == '.' ? '_' : (char)toupper((unsigned char)name[i]);
     bool ours = has_our_prefix(upper);
-    const char *suggestion = ours ? meant_by_ours(k, upper) : meant_by_any(k, upper);
+    const char *meant = ours ? meant_by_ours(k, upper) : meant_by_any(k, upper);
+    const char *suggestion = meant == NULL && ours ? guess_of_ours(k, upper) : meant;
+    bool is_sure = meant != NULL || !str_has_prefix(upper, PREFIX);
     if (suggestion == NULL && !ours)
         return;
     cleanup(mem_free_ptr) char *quoted = report_quoted(name);
-    if (suggestion != NULL)
+    if (suggestion != NULL && is_sure && is_safety(suggestion))
+        report_error(report,
+                     "%s is not a setting of this program; did you mean %s? It is not safe to ignore it: correct the "
+                     "name or remove it",
+                     quoted, suggestion);
+    else if (suggestion != NULL)
         report_warning(report, "%s is not a setting of this program and is ignored; did you mean %s?", quoted,
                        suggestion);
     else

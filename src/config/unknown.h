@@ -4,7 +4,8 @@
 
 struct config_report;
 
-/* A warning for each, with the name that was probably meant. Their values are never shown: they may be secrets. */
+/* A warning for each, with the name that was probably meant; an error where that is a setting of safety and no wild guess.
+ * Their values are never shown: they may be secrets. */
 void unknown_report(char *const *env, struct config_report *report);
 
 #endif

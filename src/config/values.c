@@ -77,15 +77,9 @@ int value_backend_port(const char *value, struct config *c, struct buf *note)
 
 int value_proxy_v2(const char *value, struct config *c, struct buf *note)
 {
-    bool on;
     (void)note;
-    if (str_eq(value, "server"))
-        c->proxy_v2 = CONFIG_PROXY_V2_SERVER;
-    else if (str_parse_bool(value, &on) == 0)
-        c->proxy_v2 = on ? CONFIG_PROXY_V2_DEFAULT_SERVER : CONFIG_PROXY_V2_OFF;
-    else
-        return -1;
-    return 0;
+    c->proxy_v2 = str_eq(value, "true");
+    return c->proxy_v2 || str_eq(value, "false") ? 0 : -1;
 }
 
 /* A word of HAProxy's. Those with `refused` are in the Data Plane API's model too, but cannot work from here. */

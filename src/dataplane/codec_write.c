@@ -175,7 +175,7 @@ static void fill_backend(yyjson_mut_doc *doc, const struct backend *actual, cons
         put_adv_check(doc, root, d->adv_check);
     if (d->own_httpchk)
         put_httpchk(doc, root);
-    if (rules->proxy_v2 == PROXY_V2_DEFAULT_SERVER)
+    if (rules->proxy_v2)
         put_proxy_default(doc, root);
 }
 

@@ -355,7 +355,7 @@ static void diff_settings(const struct backend *actual, const struct lines *line
     if (rules->balance != NULL && !str_eq(actual->balance, rules->balance))
         diff_say(&said, "balance %s -> %s", or_none(actual->balance), rules->balance);
     diff_adv_check(actual, d, &said);
-    if (rules->proxy_v2 == PROXY_V2_DEFAULT_SERVER && !actual->default_send_proxy_v2) {
+    if (rules->proxy_v2 && !actual->default_send_proxy_v2) {
         diff_say(&said, "default-server send-proxy-v2 on");
         d->foreign_inherit_count = count_inherit(lines, actual);
     }

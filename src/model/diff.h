@@ -3,7 +3,7 @@
  *
  * All `server` lines are ours except `backup` ones and those whose name matches a keep glob (fnmatch(3)). Of ours, these
  * fields are written: address, port, check, weight (where the wish rules none: only on a line that has none), maintenance
- * (on for a draining server, off for a live one), send-proxy-v2 by rule, the check's port where own_check_port. A draining
+ * (on for a draining server, off for a live one), no send-proxy-v2 without proxy_v2, the check's port where own_check_port. A draining
  * server that has no line gets none. A desired name that clashes with a line that is not ours, with a keep glob or with a
  * server-template is skipped, and both are named. Where a name stands on several lines (HAProxy refuses to start with
  * that) a write could hit any of them: the first is looked after, unless one of them is not ours.
@@ -33,12 +33,10 @@
 
 struct parking;
 
-enum proxy_v2 { PROXY_V2_OFF, PROXY_V2_DEFAULT_SERVER, PROXY_V2_SERVER };
-
 struct diff_rules {
-    const char *balance;   /* NULL: keep what is there */
-    const char *adv_check; /* NULL: keep what is there */
-    enum proxy_v2 proxy_v2;
+    const char *balance;       /* NULL: keep what is there */
+    const char *adv_check;     /* NULL: keep what is there */
+    bool proxy_v2;             /* send-proxy-v2 in the backend's default-server */
     char *const *keep_servers; /* globs */
     size_t keep_count;
     bool allow_empty;
@@ -112,8 +110,8 @@ struct diff {
     size_t loss_count;            /* changes that are a loss and not announced */
 };
 
-/* PROXY_V2_OFF removes send-proxy-v2 from our own servers only where it stands on the server line, and from
- * default-server never by itself (it may be the operator's): docs/how-it-works.md; what it does not remove it leaves. */
+/* Without proxy_v2 send-proxy-v2 goes from the lines of our own servers, and never from default-server (it may be the
+ * operator's): docs/how-it-works.md. */
 void diff_compute(const struct backend *actual, const struct desired *desired, const struct diff_rules *rules,
                   struct diff *ret);
 void diff_fini(struct diff *d); /* a zeroed one is allowed */

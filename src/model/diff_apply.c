@@ -26,7 +26,7 @@ static void apply_settings(const struct diff *d, const struct diff_rules *rules,
     set_string(&b->adv_check, d->adv_check);
     if (d->adv_check != NULL)
         b->httpchk_params = str_eq(d->adv_check, "httpchk") && (b->httpchk_params || d->own_httpchk);
-    if (rules->proxy_v2 == PROXY_V2_DEFAULT_SERVER)
+    if (rules->proxy_v2)
         b->default_send_proxy_v2 = true;
 }
 

@@ -136,17 +136,16 @@ static void own_state(struct backend_server *s, enum server_state state, const s
 static void own_fields(struct backend_server *s, const struct desired_server *want, const struct desired *wish,
                        const struct diff_rules *rules, struct finding *f)
 {
-    bool proxy_v2 = rules->proxy_v2 == PROXY_V2_SERVER;
     own_state(s, want->state, rules, f);
     own_address(s, want, f);
     own_check(s, diff_check_port(wish, rules), rules->own_check_port, f);
     own_weight(s, want->weight, f);
     own_backup(s, f);
     /* With the backend's default-server on, what stands on the line itself makes no difference. */
-    if (rules->proxy_v2 != PROXY_V2_DEFAULT_SERVER && s->send_proxy_v2 != proxy_v2) {
+    if (!rules->proxy_v2 && s->send_proxy_v2) {
         f->fields |= DIFF_PROXY_V2;
-        diff_say(&f->said, "send-proxy-v2 %s", proxy_v2 ? "on" : "off");
-        s->send_proxy_v2 = proxy_v2;
+        diff_say(&f->said, "send-proxy-v2 off");
+        s->send_proxy_v2 = false;
     }
 }
 

@@ -306,7 +306,7 @@ void decision_log_skips(const struct decision_place *at, struct log_limit *limit
     if (inherit)
         log_warn(at->log,
                  "servers that are not ours inherit send-proxy-v2 from default-server; "
-                 "HAPROXY_SEND_PROXY_V2=server sets it on our servers only",
+                 "no-send-proxy-v2 on their lines keeps them as they are",
                  log_str("backend", at->backend), log_str("target", target_of(at)),
                  log_int("servers", d->foreign_inherit_count));
 }

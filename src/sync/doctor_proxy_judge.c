@@ -39,7 +39,7 @@ static bool default_server_sends(const char *backend_json)
 
 enum doctor_sends doctor_proxy_sends(const struct inspect_backend *b, const struct config *config)
 {
-    if (config->proxy_v2 != CONFIG_PROXY_V2_OFF)
+    if (config->proxy_v2)
         return DOCTOR_SENDS_BY_SETTING;
     bool by_file = b->seen && (b->actual.default_send_proxy_v2 || default_server_sends(b->actual.json));
     return by_file ? DOCTOR_SENDS_BY_FILE : DOCTOR_SENDS_NOTHING;

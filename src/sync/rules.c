@@ -2,13 +2,6 @@
 
 #include "config/config.h"
 
-static enum proxy_v2 proxy_v2_of(enum config_proxy_v2 p)
-{
-    return p == CONFIG_PROXY_V2_DEFAULT_SERVER ? PROXY_V2_DEFAULT_SERVER
-           : p == CONFIG_PROXY_V2_SERVER       ? PROXY_V2_SERVER
-                                               : PROXY_V2_OFF;
-}
-
 static struct node_rules node_rules_of(const struct config *config)
 {
     static const enum node_address_type types[] = {[CONFIG_INTERNAL_IP] = NODE_INTERNAL_IP,
@@ -50,7 +43,7 @@ struct plan_rules rules_for_plan(const struct config *config)
     return (struct plan_rules){
         .diff = {.balance = config->balance,
                  .adv_check = config->adv_check,
-                 .proxy_v2 = proxy_v2_of(config->proxy_v2),
+                 .proxy_v2 = config->proxy_v2,
                  .keep_servers = config->keep_servers,
                  .keep_count = config->keep_server_count,
                  .allow_empty = config->allow_empty,

@@ -371,8 +371,7 @@ static enum need decide(struct slot *s)
     make_plan(s);
     measure(s);
     const struct decision_place at = slot_place(s);
-    decision_log_skips(&at, &s->skip_limit, clock_mono_ms(), &s->plan.diff,
-                       t->options.rules.diff.proxy_v2 == PROXY_V2_DEFAULT_SERVER);
+    decision_log_skips(&at, &s->skip_limit, clock_mono_ms(), &s->plan.diff, t->options.rules.diff.proxy_v2);
     slot_note_held(s);
     if (!is_stay(s->plan.verdict))
         s->holding = false;

@@ -107,6 +107,9 @@ def test_settings(rig: Rig) -> None:
     found.says("settings", "fail", 'HAPROXY_BACKEND_PORT="70000"')
     found.says("settings", "warn", "did you mean INGRESS_SERVICE_NAME")
     assert {check["section"] for check in found.checks} == {"settings"}
+    found = look(rig, DRYRUN="1")
+    assert found.status == 78
+    found.says("settings", "fail", '"DRYRUN" is not a setting of this program; did you mean DRY_RUN?')
 
 
 # --- the way to Kubernetes

@@ -213,6 +213,14 @@ def test_forbidden_nodes_name_the_cure(rig: Rig) -> None:
 
 # --- check-config
 
+@pytest.mark.parametrize("words", [[], ["check-config"]], ids=["daemon", "check-config"])
+def test_a_misspelt_safety_setting_stops_the_start(rig: Rig, words: list[str]) -> None:
+    done = subprocess.run([program(), *words], env=clean_env(**rig.settings(DRYRUN="1")), capture_output=True, text=True, timeout=30)
+    assert done.returncode == 78
+    assert "DRYRUN" in done.stderr and "did you mean DRY_RUN?" in done.stderr
+    assert not rig.writes()
+
+
 def test_check_config_reads_the_kubeconfig_too(rig: Rig) -> None:
     def check(**settings: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([program(), "check-config"], env=clean_env(**rig.settings(**settings)), capture_output=True, text=True)

@@ -360,6 +360,8 @@ def test_configuration(rig: Rig) -> None:
         run = look(rig, *words, HAPROXY_BACKEND_PORT="70000", RESYNC_PERIOD="soon")
         assert run.status == 78
         assert run.out == "" and re.findall("^error: ([A-Z_]+)=", run.err, re.M) == ["HAPROXY_BACKEND_PORT", "RESYNC_PERIOD"]
+    run = look(rig, "plan", DRYRUN="1")
+    assert run.status == 78 and "did you mean DRY_RUN?" in run.err
     run = look(rig, "plan", KUBECONFIG=str(rig.home / "nowhere"))
     assert run.status == 78 and run.err.startswith("error: ") and "nowhere" in run.err
 

@@ -43,7 +43,7 @@ static void check_server(const struct backend_server *s)
 
 static void check_backend(const struct backend *b, bool own_httpchk)
 {
-    static const struct diff_rules rules = {.balance = "roundrobin", .proxy_v2 = PROXY_V2_DEFAULT_SERVER};
+    static const struct diff_rules rules = {.balance = "roundrobin", .proxy_v2 = true};
     const struct diff d = {.adv_check = own_httpchk ? "httpchk" : "tcp-check", .own_httpchk = own_httpchk};
     struct backend again;
     struct buf out;

@@ -74,7 +74,7 @@ FIELDS = (
     Mutant("a check that is switched on is told to HAProxy", SERVER,
            "DIFF_MAINTENANCE | DIFF_CHECK_PORT;", "DIFF_MAINTENANCE | DIFF_CHECK_PORT | DIFF_CHECK;"),
     Mutant("send-proxy-v2 of a line counts beside default-server", SERVER,
-           "rules->proxy_v2 != PROXY_V2_DEFAULT_SERVER && s->send_proxy_v2", "s->send_proxy_v2"),
+           "!rules->proxy_v2 && s->send_proxy_v2", "s->send_proxy_v2"),
     Mutant("a line that the API shows, too, is still said to be its own", ALIENS,
            "return backend_find(b, w->name) == NULL;", "return true;"),
 )

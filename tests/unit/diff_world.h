@@ -16,7 +16,7 @@ static inline struct diff_rules random_rules(struct dice *dice)
     static const char *const balances[] = {NULL, "roundrobin", "leastconn"}, *const checks[] = {NULL, "tcp-check"};
     return (struct diff_rules){.balance = balances[dice_below(dice, 3)],
                                .adv_check = checks[dice_below(dice, 2)],
-                               .proxy_v2 = (enum proxy_v2)dice_below(dice, 3),
+                               .proxy_v2 = dice_one_in(dice, 2),
                                .keep_servers = property_globs,
                                .own_check_port = dice_one_in(dice, 2),
                                .keep_count = dice_below(dice, array_len(property_globs) + 1),

@@ -213,13 +213,13 @@ END_TEST
 
 static const struct {
     const char *balance, *adv_check;
-    enum proxy_v2 proxy;
+    bool proxy;
     const char *old, *expected; /* old NULL: it does not exist */
     bool own_httpchk;
 } backends[] = {
-    {NULL, NULL, PROXY_V2_OFF, "{\"name\":\"be\",\"mode\":\"http\",\"x\":[1]}",
+    {NULL, NULL, false, "{\"name\":\"be\",\"mode\":\"http\",\"x\":[1]}",
      "{\"name\":\"be\",\"mode\":\"http\",\"x\":[1]}", false},
-    {"roundrobin", "tcp-check", PROXY_V2_DEFAULT_SERVER,
+    {"roundrobin", "tcp-check", true,
      "{\"adv_check\":\"tcp-check\",\"balance\":{\"algorithm\":\"leastconn\"},\"default_server\":{\"fall\":2,\"inter\":"
      "5000},"
      "\"from\":\"unnamed_defaults_1\",\"mode\":\"tcp\",\"name\":\"be\",\"server_timeout\":77000,"
@@ -230,38 +230,37 @@ static const struct {
      "\"server_timeout\":77000,\"stick_table\":{\"expire\":300000,\"size\":10240,\"type\":\"ip\"}}",
      false},
     /* the same algorithm keeps its parameters, another one drops them */
-    {"hash", NULL, PROXY_V2_OFF, "{\"name\":\"be\",\"balance\":{\"algorithm\":\"hash\",\"hash_expression\":\"src\"}}",
+    {"hash", NULL, false, "{\"name\":\"be\",\"balance\":{\"algorithm\":\"hash\",\"hash_expression\":\"src\"}}",
      "{\"name\":\"be\",\"balance\":{\"algorithm\":\"hash\",\"hash_expression\":\"src\"}}", false},
-    {"source", NULL, PROXY_V2_OFF, "{\"name\":\"be\",\"balance\":{\"algorithm\":\"hash\",\"hash_expression\":\"src\"}}",
+    {"source", NULL, false, "{\"name\":\"be\",\"balance\":{\"algorithm\":\"hash\",\"hash_expression\":\"src\"}}",
      "{\"name\":\"be\",\"balance\":{\"algorithm\":\"source\"}}", false},
-    {NULL, "tcp-check", PROXY_V2_OFF, "{\"name\":\"be\",\"adv_check\":\"httpchk\",\"httpchk_params\":{\"uri\":\"/\"}}",
+    {NULL, "tcp-check", false, "{\"name\":\"be\",\"adv_check\":\"httpchk\",\"httpchk_params\":{\"uri\":\"/\"}}",
      "{\"name\":\"be\",\"adv_check\":\"tcp-check\"}", false},
-    {NULL, "httpchk", PROXY_V2_OFF, "{\"name\":\"be\",\"adv_check\":\"httpchk\",\"httpchk_params\":{\"uri\":\"/\"}}",
+    {NULL, "httpchk", false, "{\"name\":\"be\",\"adv_check\":\"httpchk\",\"httpchk_params\":{\"uri\":\"/\"}}",
      "{\"name\":\"be\",\"adv_check\":\"httpchk\",\"httpchk_params\":{\"uri\":\"/\"}}", false},
     /* only `true` touches the default-server; what an operator put there stays */
-    {NULL, NULL, PROXY_V2_SERVER, "{\"name\":\"be\",\"default_server\":{\"send-proxy-v2\":\"enabled\"}}",
+    {NULL, NULL, false, "{\"name\":\"be\",\"default_server\":{\"send-proxy-v2\":\"enabled\"}}",
      "{\"name\":\"be\",\"default_server\":{\"send-proxy-v2\":\"enabled\"}}", false},
-    {NULL, NULL, PROXY_V2_SERVER, "{\"name\":\"be\",\"default_server\":{\"rise\":2}}",
+    {NULL, NULL, false, "{\"name\":\"be\",\"default_server\":{\"rise\":2}}",
      "{\"name\":\"be\",\"default_server\":{\"rise\":2}}", false},
-    {NULL, NULL, PROXY_V2_DEFAULT_SERVER, "{\"name\":\"be\",\"default_server\":null}",
+    {NULL, NULL, true, "{\"name\":\"be\",\"default_server\":null}",
      "{\"name\":\"be\",\"default_server\":{\"send-proxy-v2\":\"enabled\"}}", false},
-    {"roundrobin", "tcp-check", PROXY_V2_DEFAULT_SERVER, NULL,
+    {"roundrobin", "tcp-check", true, NULL,
      "{\"name\":\"be\",\"mode\":\"tcp\",\"balance\":{\"algorithm\":\"roundrobin\"},\"adv_check\":\"tcp-check\","
      "\"default_server\":{\"send-proxy-v2\":\"enabled\"}}",
      false},
-    {NULL, NULL, PROXY_V2_OFF, NULL, "{\"name\":\"be\",\"mode\":\"tcp\"}", false},
+    {NULL, NULL, false, NULL, "{\"name\":\"be\",\"mode\":\"tcp\"}", false},
     /* an httpchk of ours: what to ask for, unless an operator wrote that down */
-    {NULL, "httpchk", PROXY_V2_OFF,
+    {NULL, "httpchk", false,
      "{\"name\":\"be\",\"adv_check\":\"mysql-check\",\"mysql_check_params\":{\"username\":\"u\"}}",
      "{\"name\":\"be\",\"adv_check\":\"httpchk\",\"httpchk_params\":{\"method\":\"GET\",\"uri\":\"/healthz\"}}", true},
-    {NULL, "httpchk", PROXY_V2_OFF, "{\"name\":\"be\",\"adv_check\":\"httpchk\",\"mode\":\"tcp\"}",
+    {NULL, "httpchk", false, "{\"name\":\"be\",\"adv_check\":\"httpchk\",\"mode\":\"tcp\"}",
      "{\"name\":\"be\",\"adv_check\":\"httpchk\",\"mode\":\"tcp\",\"httpchk_params\":{\"method\":\"GET\",\"uri\":\"/"
      "healthz\"}}",
      true},
-    {NULL, "httpchk", PROXY_V2_OFF,
-     "{\"name\":\"be\",\"adv_check\":\"httpchk\",\"httpchk_params\":{\"uri\":\"/ready\"}}",
+    {NULL, "httpchk", false, "{\"name\":\"be\",\"adv_check\":\"httpchk\",\"httpchk_params\":{\"uri\":\"/ready\"}}",
      "{\"name\":\"be\",\"adv_check\":\"httpchk\",\"httpchk_params\":{\"uri\":\"/ready\"}}", true},
-    {NULL, "httpchk", PROXY_V2_OFF, NULL,
+    {NULL, "httpchk", false, NULL,
      "{\"name\":\"be\",\"mode\":\"tcp\",\"adv_check\":\"httpchk\",\"httpchk_params\":{\"method\":\"GET\",\"uri\":\"/"
      "healthz\"}}",
      true},
@@ -301,7 +300,7 @@ START_TEST(a_backend_with_the_servers_that_are_new)
                                     new_server(DIFF_ADD, "n3", "n3.example"),
                                     new_server(DIFF_REMOVE, "n4", "10.0.0.4")};
     struct backend b = {.name = (char *)(uintptr_t) "be"};
-    struct diff_rules rules = {.balance = "leastconn", .proxy_v2 = PROXY_V2_DEFAULT_SERVER};
+    struct diff_rules rules = {.balance = "leastconn", .proxy_v2 = true};
     struct diff d = {.changes = changes, .change_count = 4, .adv_check = "httpchk", .own_httpchk = true};
     struct buf out;
     struct error err = {0};

@@ -26,7 +26,7 @@ START_TEST(defaults)
     ck_assert_ptr_null(c->dataplane_credentials_file);
     ck_assert_str_eq(c->backend_name, "ingress-nginx");
     ck_assert_uint_eq(c->backend_port, 0);
-    ck_assert_int_eq(c->proxy_v2, CONFIG_PROXY_V2_OFF);
+    ck_assert_int_eq(c->proxy_v2, false);
     ck_assert_str_eq(c->balance, "roundrobin");
     ck_assert_str_eq(c->adv_check, "tcp-check");
     ck_assert_uint_eq(c->keep_server_count, 0);
@@ -119,9 +119,8 @@ static const struct {
     {"PARK_NODES=0", "PARK_NODES=false"},
     {"HAPROXY_BACKEND_PORT=1", "HAPROXY_BACKEND_PORT=1"},
     {"HAPROXY_BACKEND_PORT=65535", "HAPROXY_BACKEND_PORT=65535"},
-    {"HAPROXY_SEND_PROXY_V2=TRUE", "HAPROXY_SEND_PROXY_V2=true"},
-    {"HAPROXY_SEND_PROXY_V2=0", "HAPROXY_SEND_PROXY_V2=false"},
-    {"HAPROXY_SEND_PROXY_V2=server", "HAPROXY_SEND_PROXY_V2=server"},
+    {"HAPROXY_SEND_PROXY_V2=true", "HAPROXY_SEND_PROXY_V2=true"},
+    {"HAPROXY_SEND_PROXY_V2=false", "HAPROXY_SEND_PROXY_V2=false"},
     {"HAPROXY_BALANCE=leastconn", "HAPROXY_BALANCE=leastconn"},
     {"HAPROXY_BALANCE=static-rr", "HAPROXY_BALANCE=static-rr"},
     {"HAPROXY_BALANCE=first", "HAPROXY_BALANCE=first"},
@@ -246,7 +245,11 @@ static const struct {
     {"HAPROXY_BACKEND_PORT=18446744073709551617", "expected a port number"},
     {"HAPROXY_BACKEND_PORT=tcp://", "expected a port number"},
     {"HAPROXY_BACKEND_PORT=http://10.0.0.1:443", "expected a port number"},
-    {"HAPROXY_SEND_PROXY_V2=servers", "expected true, false or server"},
+    {"HAPROXY_SEND_PROXY_V2=server", "HAPROXY_SEND_PROXY_V2=\"server\": expected true or false"},
+    {"HAPROXY_SEND_PROXY_V2=v2", "expected true or false"},
+    {"HAPROXY_SEND_PROXY_V2=1", "expected true or false"},
+    {"HAPROXY_SEND_PROXY_V2=yes", "expected true or false"},
+    {"HAPROXY_SEND_PROXY_V2=TRUE", "expected true or false"},
     {"HAPROXY_BALANCE=round-robin", "expected roundrobin"},
     {"HAPROXY_BALANCE=hash", "it needs an expression"},
     {"HAPROXY_BALANCE=hdr", "it needs the name of a header"},
@@ -455,7 +458,7 @@ START_TEST(the_printed_settings_parse_to_the_same)
 {
     cleanup(parsed_fini) struct parsed p =
         parse("HAPROXY_DATAPLANE_USERNAME=admin", "HAPROXY_DATAPLANE_PASSWORD=hunter2", "HAPROXY_BACKEND_PORT=30443",
-              "HAPROXY_SEND_PROXY_V2=server", "HAPROXY_BALANCE=keep", "HAPROXY_ADV_CHECK=keep",
+              "HAPROXY_SEND_PROXY_V2=true", "HAPROXY_BALANCE=keep", "HAPROXY_ADV_CHECK=keep",
               "HAPROXY_KEEP_SERVERS=a b", "RESYNC_PERIOD=1h", "KUBECONFIG=/k", "LISTEN_ADDRESS=[::1]:9",
               "LOG_FORMAT=json", "HAPROXY_DATAPLANE_URL=/run/x, http://a:1/,,HTTP://b:1", "INGRESS_SERVICE_PORT=https",
               "NODE_MODE=all", "NODE_SELECTOR= a in (b,c),\t!d", "NODE_ADDRESS_TYPES=Hostname ExternalIP",

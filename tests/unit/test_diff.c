@@ -262,26 +262,16 @@ static const struct diff_row rows[] = {
      "default-server send-proxy-v2\nserver n1 " GOOD " send-proxy-v2\nserver b 10.9.9.9:80 send-proxy-v2 backup",
      "n1 10.0.0.1:80",
      "",
-     {.proxy_v2 = PROXY_V2_OFF},
+     {.proxy_v2 = false},
      DIFF_WRITE,
      "~ n1 10.0.0.1:80 check weight 100 (send-proxy-v2 off)",
-     "",
-     NULL},
-    {"on our servers",
-     "server n1 " GOOD "\nserver b 10.9.9.9:80 backup",
-     "n1 10.0.0.1:80; n2 10.0.0.2:80",
-     "",
-     {.proxy_v2 = PROXY_V2_SERVER},
-     DIFF_WRITE,
-     "+ n2 10.0.0.2:80 check weight 100 send-proxy-v2\n"
-     "~ n1 10.0.0.1:80 check weight 100 send-proxy-v2 (send-proxy-v2 on)",
      "",
      NULL},
     {"in default-server: not on the lines",
      "server n1 " GOOD,
      "n1 10.0.0.1:80; n2 10.0.0.2:80",
      "",
-     {.proxy_v2 = PROXY_V2_DEFAULT_SERVER},
+     {.proxy_v2 = true},
      DIFF_WRITE,
      "= default-server send-proxy-v2 on\n+ n2 10.0.0.2:80 check weight 100",
      "",
@@ -290,7 +280,7 @@ static const struct diff_row rows[] = {
      "default-server send-proxy-v2\nserver n1 " GOOD " send-proxy-v2",
      "n1 10.0.0.1:80",
      "",
-     {.proxy_v2 = PROXY_V2_DEFAULT_SERVER},
+     {.proxy_v2 = true},
      DIFF_NOTHING,
      "",
      "",
@@ -320,7 +310,7 @@ static const struct diff_row rows[] = {
      "missing",
      "n1 10.0.0.1:80",
      "",
-     {DEFAULTS, .create_backend = true, .proxy_v2 = PROXY_V2_DEFAULT_SERVER},
+     {DEFAULTS, .create_backend = true, .proxy_v2 = true},
      DIFF_WRITE,
      "! create\n+ n1 10.0.0.1:80 check weight 100",
      "",
@@ -443,7 +433,7 @@ START_TEST(counts)
 {
     static const char text[] = "server n1 " GOOD "\nserver b1 10.9.9.9:80 backup\nserver b2 10.9.9.8:80 backup "
                                "send-proxy-v2\nserver n2 10.0.0.2:80\nserver-template t 1-3";
-    struct diff_rules with = {.proxy_v2 = PROXY_V2_DEFAULT_SERVER};
+    struct diff_rules with = {.proxy_v2 = true};
     struct backend b;
     struct desired wish;
     struct diff d;
@@ -459,7 +449,7 @@ START_TEST(counts)
     ck_assert_msg(d.foreign_inherit_count == 0, "not by a change of ours");
     diff_fini(&d);
     b.default_send_proxy_v2 = false;
-    with.proxy_v2 = PROXY_V2_SERVER;
+    with.proxy_v2 = false;
     diff_compute(&b, &wish, &with, &d);
     ck_assert_uint_eq(d.foreign_inherit_count, 0);
     diff_fini(&d);
@@ -489,7 +479,7 @@ END_TEST
 
 START_TEST(applying_a_creation)
 {
-    struct diff_rules with = {DEFAULTS, .create_backend = true, .proxy_v2 = PROXY_V2_DEFAULT_SERVER};
+    struct diff_rules with = {DEFAULTS, .create_backend = true, .proxy_v2 = true};
     struct backend b;
     struct desired wish;
     struct diff d;

@@ -18,8 +18,7 @@ static void check_one(const struct backend_server *s, const struct backend_serve
         ck_assert_uint_eq(s->check_port, wish->check_port);
     else
         ck_assert_uint_eq(s->check_port, old != NULL ? old->check_port : 0);
-    if (rules->proxy_v2 != PROXY_V2_DEFAULT_SERVER)
-        ck_assert(s->send_proxy_v2 == (rules->proxy_v2 == PROXY_V2_SERVER));
+    ck_assert(rules->proxy_v2 || !s->send_proxy_v2);
 }
 
 /* Our part of b is the wish, without what clashed and what drains and had no line. */
@@ -50,8 +49,7 @@ static void check_settings(const struct backend *b, const struct backend *before
     ck_assert(rules->balance == NULL || strcmp(b->balance, rules->balance) == 0);
     ck_assert_str_eq(b->adv_check, check);
     ck_assert(b->httpchk_params == (strcmp(check, "httpchk") == 0 && (by_port || before->httpchk_params)));
-    ck_assert(b->default_send_proxy_v2 ==
-              (before->default_send_proxy_v2 || rules->proxy_v2 == PROXY_V2_DEFAULT_SERVER));
+    ck_assert(b->default_send_proxy_v2 == (before->default_send_proxy_v2 || rules->proxy_v2));
 }
 
 static size_t count_live(const struct backend *b, const struct diff_rules *rules)

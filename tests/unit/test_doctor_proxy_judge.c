@@ -28,7 +28,7 @@ static const struct {
     {"false", NULL, DOCTOR_SENDS_NOTHING},
     {"true", "", DOCTOR_SENDS_BY_SETTING},
     {"true", NULL, DOCTOR_SENDS_BY_SETTING},
-    {"server", "{\"send-proxy-v2\":\"enabled\"}", DOCTOR_SENDS_BY_SETTING},
+    {"true", "{\"send-proxy-v2\":\"enabled\"}", DOCTOR_SENDS_BY_SETTING},
 };
 
 START_TEST(what_is_sent)

@@ -92,7 +92,7 @@ END_TEST
 
 START_TEST(others_inherit_the_proxy_protocol)
 {
-    w.rules.diff.proxy_v2 = PROXY_V2_DEFAULT_SERVER;
+    w.rules.diff.proxy_v2 = true;
     see("n1 10.0.0.1:30443", "server n1 10.0.0.1:30443 check weight 100\nserver sorry 10.9.9.9:80 backup");
     expect(HEADING "  ~ default-server send-proxy-v2 on\n"
                    "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"

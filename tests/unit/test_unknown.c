@@ -8,17 +8,17 @@
 #include "config/config.h"
 #include "config/environment.h"
 
-/* One entry's warnings: how many, and the name that they suggest. */
+/* One entry's findings: how many, and the text of the first. */
 static size_t warn(const char *entry, char *ret_text, size_t size)
 {
     const char *const env[] = {entry, NULL};
     struct config_report r = {0};
     unknown_report((char *const *)env, &r);
-    ck_assert_uint_eq(r.error_count, 0);
     size_t count = r.count;
     ret_text[0] = '\0';
     if (count > 0)
-        snprintf(ret_text, size, "%s", r.findings[0].text);
+        snprintf(ret_text, size, "%s%s", r.findings[0].is_error ? "error: " : "", r.findings[0].text);
+    ck_assert_uint_eq(r.error_count, str_has_prefix(ret_text, "error: ") ? 1 : 0);
     config_report_fini(&r);
     return count;
 }
@@ -164,8 +164,71 @@ START_TEST(a_near_miss_is_told_the_right_name)
         return;
     }
     ck_assert_msg(asked != NULL, "%s", text);
-    text[strlen(text) - 1] = '\0'; /* the question mark */
+    asked[strcspn(asked, "?")] = '\0';
     ck_assert_str_eq(asked + strlen("did you mean "), rows[_i].meant);
+}
+END_TEST
+
+/* Of the settings without which more is written, or beside another daemon: what is said stops the start. */
+static const struct {
+    const char *entry, *meant;
+} safety_rows[] = {
+    {"DRYRUN=1", "DRY_RUN"},
+    {"DRY-RUN=1", "DRY_RUN"},
+    {"dry_run=1", "DRY_RUN"},
+    {"dryrun=1", "DRY_RUN"},
+    {"DRY_RUNS=1", "DRY_RUN"},
+    {"DRY_RUN_MODE=1", "DRY_RUN"},
+    {"HAPROXY_DRY_RUN=1", "DRY_RUN"},
+    {"INGRESS_DRY_RUN=1", "DRY_RUN"},
+    {"ALLOWEMPTY=1", "ALLOW_EMPTY"},
+    {"ALLOW_EMTPY=1", "ALLOW_EMPTY"},
+    {"HAPROXY_ALLOW_EMPTY=1", "ALLOW_EMPTY"},
+    {"MAX_LOSS=1", "MAX_LOSS_PERCENT"},
+    {"MAX_LOSS_PCT=1", "MAX_LOSS_PERCENT"},
+    {"MAX_LOSS_PERCENTAGE=1", "MAX_LOSS_PERCENT"},
+    {"MAXLOSS_PERCENT=1", "MAX_LOSS_PERCENT"},
+    {"LEADERELECT=1", "LEADER_ELECT"},
+    {"LEADER_ELECTION=1", "LEADER_ELECT"},
+    {"LEADER_ELECTION_ENABLED=1", "LEADER_ELECT"},
+    {"HAPROXY_LEADER_ELECT=1", "LEADER_ELECT"},
+    {"KEEP_SERVERS=1", "HAPROXY_KEEP_SERVERS"},
+    {"HAPROXY_KEEP_SERVER=1", "HAPROXY_KEEP_SERVERS"},
+    {"HAPROXY_KEEPSERVERS=1", "HAPROXY_KEEP_SERVERS"},
+    {"HAPROXY_KEEP=1", "HAPROXY_KEEP_SERVERS"},
+    {"SECOMP=1", "SECCOMP"},
+};
+
+START_TEST(a_near_miss_of_a_safety_setting_is_an_error)
+{
+    char text[512], asked[100];
+    ck_assert_uint_eq(warn(safety_rows[_i].entry, text, sizeof(text)), 1);
+    snprintf(asked, sizeof(asked), "did you mean %s? It is not safe to ignore it", safety_rows[_i].meant);
+    ck_assert_msg(str_has_prefix(text, "error: ") && strstr(text, asked) != NULL, "%s: %s", safety_rows[_i].entry,
+                  text);
+}
+END_TEST
+
+/* They look like nothing of ours, or like another setting, or it is only a guess. */
+START_TEST(other_names_stay_warnings_or_nothing)
+{
+    static const char *const entries[] = {"HAPROXY_BAKEND_PORT=1",
+                                          "PARK_TLL=1",
+                                          "HAPROXY_KEEP_ALIVES=1",
+                                          "ALLOW_EMPTY_PASSWORD=1",
+                                          "KEEP_ALIVE=1",
+                                          "DRAIN_PERIOD=1",
+                                          "LEADER=1",
+                                          "SECURITY=1",
+                                          "HAPROXY_DATAPLANE_INSECUR=1",
+                                          "HAPROXY_CREATE_BAKEND=1",
+                                          "ALLOW_EMXXX=1",
+                                          "DRY=1"};
+    char text[512];
+    for (size_t i = 0; i < array_len(entries); i++) {
+        warn(entries[i], text, sizeof(text));
+        ck_assert_msg(!str_has_prefix(text, "error: "), "%s: %s", entries[i], text);
+    }
 }
 END_TEST
 
@@ -173,6 +236,8 @@ START_TEST(a_value_is_never_shown)
 {
     char text[512];
     ck_assert_uint_eq(warn("HAPROXY_DATAPLANE_PASSWROD=hunter2", text, sizeof(text)), 1);
+    ck_assert_ptr_null(strstr(text, "hunter2"));
+    ck_assert_uint_eq(warn("DRYRUN=hunter2", text, sizeof(text)), 1);
     ck_assert_ptr_null(strstr(text, "hunter2"));
 }
 END_TEST
@@ -256,6 +321,8 @@ static Suite *suite(void)
     Suite *s = suite_create("unknown");
     TCase *t = tcase_create("unknown");
     tcase_add_loop_test(t, a_near_miss_is_told_the_right_name, 0, array_len(rows));
+    tcase_add_loop_test(t, a_near_miss_of_a_safety_setting_is_an_error, 0, array_len(safety_rows));
+    tcase_add_test(t, other_names_stay_warnings_or_nothing);
     tcase_add_test(t, a_value_is_never_shown);
     tcase_add_test(t, odd_names_do_no_harm);
     tcase_add_test(t, what_only_resembles_a_service_link);
