@@ -45,6 +45,7 @@ TEMPLATE = """\
 # a comment of the owner's
 global
   stats socket {d}/haproxy.sock mode 600 level admin expose-fd listeners
+  httpclient.ssl.verify none
   maxconn 400
 
 defaults

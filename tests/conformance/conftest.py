@@ -22,6 +22,7 @@ RELOAD_DELAY = 0.1
 CONFIG = """\
 global
   stats socket {d}/haproxy.sock mode 600 level admin expose-fd listeners
+  httpclient.ssl.verify none
 
 defaults
   mode tcp

@@ -21,6 +21,7 @@ PORT = 30443
 TEMPLATE = """\
 global
   stats socket {d}/haproxy.sock mode 600 level admin expose-fd listeners
+  httpclient.ssl.verify none
 
 defaults
   mode tcp

@@ -10,16 +10,15 @@ import shutil
 import socket
 import ssl
 import subprocess
-import sys
 from typing import Any
 
 from . import http
 from .certificates import Pair
+from .nursery import PYTHON, Double
 from .process import ROOT, Process, free_port, wait_until
 
 BASE = "/v3/services/haproxy"
 AUTH = "admin:adminpwd"
-PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 
 
 def haproxy_binary() -> str | None:
@@ -193,8 +192,11 @@ class DataPlane:
     def environment(self) -> dict[str, str]:
         return dict(os.environ)
 
+    def run(self) -> Process:
+        return Process(self.command(), self.log_file, env=self.environment(), cwd=ROOT, name=self.kind)
+
     def start(self) -> "DataPlane":
-        self.process = Process(self.command(), self.log_file, env=self.environment(), cwd=ROOT, name=self.kind)
+        self.process = self.run()
         wait_until(self._up, 20, f"the Data Plane API at {self.url}; its log: {self.log_file}")
         return self
 
@@ -294,8 +296,11 @@ class DoubleDataPlane(DataPlane):
         self.control_port = free_port()
         self.control = f"http://127.0.0.1:{self.control_port}"
 
+    def run(self) -> Process:
+        return Double("tests.doubles.dataplane", self.command(), self.log_file, name=self.kind)
+
     def command(self) -> list[str]:
-        out = [PYTHON, "-m", "tests.doubles.dataplane", "--config", str(self.config),
+        out = ["--config", str(self.config),
                "--listen", f"127.0.0.1:{self.port}", "--play", self.play,
                "--reload-delay", str(self.reload_delay), "--state-dir", str(self.state),
                "--control", f"127.0.0.1:{self.control_port}", "--log", str(self.dir / "access.log"),

@@ -11,7 +11,8 @@ import urllib.request
 from typing import Any
 
 from tests.doubles.kubernetes.objects import resource_of
-from tests.harness.process import ROOT, Process, free_port, wait_until
+from tests.harness.nursery import Double
+from tests.harness.process import Process, free_port, wait_until
 
 Object = dict[str, Any]
 
@@ -42,8 +43,7 @@ class KubeDouble:
             self._arguments.append("--no-streaming-list")
 
     def start(self) -> "KubeDouble":
-        self._process = Process(["/usr/bin/python3", "-m", "tests.doubles.kubernetes", *self._arguments],
-                                self.directory / "kubernetes.out", cwd=ROOT, name="kubernetes double")
+        self._process = Double("tests.doubles.kubernetes", self._arguments, self.directory / "kubernetes.out", "kubernetes double")
         wait_until(self._answers, 60, f"the Kubernetes double to start; see {self._process.log_path}")
         return self
 

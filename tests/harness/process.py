@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -89,9 +89,12 @@ class Process:
         self.argv = [os.fspath(a) for a in argv]
         self.name = name or os.path.basename(self.argv[0])
         self.log_path = pathlib.Path(log)
+        self.popen = self._start(env, cwd)
+
+    def _start(self, env: Mapping[str, str] | None, cwd: os.PathLike[str] | str | None) -> Any:
         with open(self.log_path, "ab") as out:
-            self.popen = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
-                                          env=None if env is None else dict(env), cwd=cwd, start_new_session=True)
+            return subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+                                    env=None if env is None else dict(env), cwd=cwd, start_new_session=True)
 
     @property
     def pid(self) -> int:
