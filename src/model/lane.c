@@ -10,6 +10,7 @@
 #define WHY_DRAINS "it drains"
 #define WHY_LEAVES "it leaves"
 #define WHY_BACK "it is wanted again"
+#define WHY_HELD "it is held by the loss limit"
 #define WHY_FILE "the file has it in maintenance"
 #define WHY_OPERATOR "an operator has set it, and HAProxy forgot it"
 
@@ -171,7 +172,7 @@ static const char *call_for_live(const struct chooser *c, const char *name, cons
         return now == RUNTIME_READY || (now == RUNTIME_MAINT && mark->ours == RUNTIME_MAINT) ? WHY_DRAINS : NULL;
     }
     *ret = RUNTIME_READY;
-    return want != NULL && want->state == SERVER_LIVE && now != RUNTIME_READY && by_us ? WHY_BACK : NULL;
+    return now == RUNTIME_READY || !by_us ? NULL : want != NULL ? WHY_BACK : WHY_HELD;
 }
 
 static const char *call_for(const struct chooser *c, const struct backend_server *line,

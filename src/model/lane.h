@@ -100,8 +100,9 @@ struct lane_input {
 struct lane_call {
     const char *name; /* borrowed from actual */
     enum runtime_admin state;
-    const char *why; /* constant: "it drains", "it leaves", "it is wanted again", "the file has it in maintenance", "an
-                      * operator has set it, and HAProxy forgot it" */
+    const char *why; /* constant: "it drains", "it leaves", "it is wanted again", "it is held by the loss limit"
+                      * (not wanted, and not among the changes), "the file has it in maintenance", "an operator has set
+                      * it, and HAProxy forgot it" */
 };
 
 struct lane_write {

@@ -469,6 +469,24 @@ def test_stop_amid_a_write_lets_it_end(rig: Rig) -> None:
 
 # --- the brake
 
+def test_what_is_held_serves_though_it_was_told_to_leave(rig: Rig) -> None:
+    limit = {"MAX_LOSS_PERCENT": "50", "RESYNC_PERIOD": "1m"}
+    in_step(rig, 1, 2, 3, 4, 5, **limit)
+    rig.dataplane.fault({"action": "answer", **WRITE, "status": 503, "times": 1000})
+    rig.node(5, taints=[DELETION_TAINT])
+    rig.daemon.wait_log("server=n5 state=maint")
+    assert rig.resting() == {"n5"}
+    rig.daemon.kill()  # and nobody knows any more that it was announced
+    rig.dataplane.clear_faults()
+    rig.node(5)
+    rig.pods(1)
+    rig.start(**limit)
+    rig.daemon.wait_metric("servers_held", 4)
+    wait_until(lambda: rig.resting() == set(), 20, "n5 to serve again")
+    rig.daemon.wait_log('server=n5 state=ready why="it is held by the loss limit"')
+    assert all("disabled" not in line for line in rig.lines().values()), rig.lines()
+
+
 def test_what_the_brake_holds_is_neither_told_nor_written(rig: Rig) -> None:
     in_step(rig, 1, 2, 3, 4, 5, MAX_LOSS_PERCENT="50", RESYNC_PERIOD="1m")
     writes = len(rig.writes())

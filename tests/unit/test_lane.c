@@ -33,6 +33,7 @@ struct lane_row {
 #define W1 "n1 10.0.0.1:80"
 #define W2 "; n2 10.0.0.2:80"
 #define W3 "; n3 10.0.0.3:80"
+#define STAYS ": it is held by the loss limit"
 #define FORGOT ": an operator has set it, and HAProxy forgot it"
 
 static const struct lane_row rows[] = {
@@ -353,6 +354,32 @@ START_TEST(who_is_held_back_is_told_nothing)
 }
 END_TEST
 
+/* Held means serving, whatever it was told before. */
+static const struct lane_row held_rows[] = {
+    {"it was told to leave", N1 N2, "n2 maint", W1, "n2 ours maint", "n2 ready" STAYS, "", NULL, 0},
+    {"the row is older than that", N1 N2, "", W1, "n2 ours maint told maint", "n2 ready" STAYS, "", NULL, 0},
+    {"it drained", N1 N2, "n2 drain", W1, "n2 ours drain", "n2 ready" STAYS, "", NULL, 0},
+    {"it is ready again", N1 N2, "", W1, "n2 ours maint", "", "", NULL, 0},
+    {"told so, the row is older", N1 N2, "n2 maint", W1, "n2 told ready", "", "", NULL, 0},
+    {"an operator did it", N1 N2, "n2 maint", W1, "n2 theirs maint", "", "", NULL, 0},
+    {"nobody knows who did it", N1 N2, "n2 maint", W1, "", "", "", NULL, 0},
+    {"its line is in maintenance", N1 P2, "n2 maint", W1, "n2 ours maint", "", "", NULL, 0},
+    {"beside one that comes", N1 N2, "n2 maint", W1 W3, "n2 ours maint", "n2 ready" STAYS, "", "server n3 is new", 0},
+};
+
+START_TEST(who_is_held_back_serves)
+{
+    cleanup(world_fini) struct world w;
+    world_make(&w, &held_rows[_i]);
+    (void)diff_withhold_losses(&w.d, NULL, NULL);
+    world_choose(&w, 0);
+    cleanup(mem_free_ptr) char *calls = text_of_calls(&w.choice);
+    ck_assert_msg(str_eq(calls, held_rows[_i].calls), "%s: %s", held_rows[_i].rule, calls);
+    ck_assert_str_eq(w.choice.why != NULL ? w.choice.why : "",
+                     held_rows[_i].transaction != NULL ? held_rows[_i].transaction : "");
+}
+END_TEST
+
 START_TEST(who_is_held_back_keeps_what_an_operator_set)
 {
     const struct lane_row row = {.file = N1 N2, .running = "", .wish = W1, .memory = "n2 theirs drain lost"};
@@ -412,6 +439,7 @@ int main(void)
     tcase_add_test(t, more_writes_than_a_reload_is_worth);
     tcase_add_test(t, who_is_held_back_is_told_nothing);
     tcase_add_test(t, who_is_held_back_keeps_what_an_operator_set);
+    tcase_add_loop_test(t, who_is_held_back_serves, 0, (int)array_len(held_rows));
     tcase_add_test(t, what_is_parked_long_enough_waits_for_another_transaction);
     tcase_add_test(t, a_hold_and_a_refusal_tell_nothing);
     suite_add_tcase(s, t);

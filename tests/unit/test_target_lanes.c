@@ -888,6 +888,26 @@ START_TEST(what_the_brake_holds_is_not_told_to_leave)
 }
 END_TEST
 
+/* It was told to leave, and the loss limit holds it before the file says so. */
+START_TEST(what_is_held_serves)
+{
+    world_end();
+    world_make_as(1, (struct plan_rules){.max_loss_percent = 50, .brake_ms = RESYNC_MS}, HOUR_MS, true);
+    in_step_with_three();
+    wish("n1* n2* n3", "MODIFIED slice");
+    settle();
+    assert_running("n1! n2! n3");
+    wish("n3", "MODIFIED slice");
+    settle();
+    assert_running("n1 n2 n3");
+    assert_file("n1 n2 n3");
+    pass(RESYNC_MS - 1000);
+    assert_running("n1 n2 n3");
+    pass(2000);
+    assert_running("n1* n2* n3");
+}
+END_TEST
+
 START_TEST(the_last_one_is_held)
 {
     wish("", "DELETED slice");
@@ -1063,6 +1083,7 @@ int main(void)
     tcase_add_test(tc, a_stream_of_fast_writes_does_not_hold_up_a_transaction_for_ever);
     tcase_add_test(tc, paused_tells_nothing);
     tcase_add_test(tc, what_the_brake_holds_is_not_told_to_leave);
+    tcase_add_test(tc, what_is_held_serves);
     tcase_add_test(tc, the_last_one_is_held);
     tcase_add_test(tc, the_longest_parked_goes_with_the_next_transaction);
     tcase_add_test(tc, without_parking_a_server_stops_at_once_and_is_removed);
