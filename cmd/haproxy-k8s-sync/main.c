@@ -239,6 +239,16 @@ static int doctor(struct config *config, const struct config_report *findings, b
     return doctor_show(&report, command, environ_);
 }
 
+/* By itself libevent would wait for whoever reads standard error. */
+static void on_libevent(int severity, const char *message)
+{
+    cleanup(buf_fini) struct buf line;
+    buf_init(&line, 0);
+    buf_printf(&line, "libevent: %s\n", message);
+    if (severity >= EVENT_LOG_WARN)
+        log_put(STDERR_FILENO, line.data, line.len);
+}
+
 static int start(const struct command *command, char **environ_)
 {
     cleanup(config_fini) struct config config = {0};
@@ -251,6 +261,7 @@ static int start(const struct command *command, char **environ_)
     }
     if (command->kind == COMMAND_RUN)
         hold_signals(SIG_BLOCK);
+    event_set_log_callback(on_libevent);
     bool ok = config_parse(environ_, &config, &report) == 0;
     config_wipe_environment(environ_);
     if (command->kind == COMMAND_CHECK_CONFIG)
@@ -261,7 +272,9 @@ static int start(const struct command *command, char **environ_)
         print_findings(&report);
         return ok ? inspect(&config, environ_, command) : CONFIG_EXIT_CODE;
     }
-    const struct log log = {.level = config.log_level, .format = config.log_format, .fd = STDERR_FILENO};
+    struct log_losses losses = {0};
+    const struct log log = {
+        .level = config.log_level, .format = config.log_format, .fd = STDERR_FILENO, .losses = &losses};
     log_findings(&report, &log);
     return ok ? run(&config, environ_, &log) : CONFIG_EXIT_CODE;
 }

@@ -1,8 +1,13 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -97,10 +102,41 @@ static void format_time(char *ret, size_t size)
     snprintf(ret + n, size - n, ".%03ldZ", now.tv_nsec / 1000000);
 }
 
-void log_write(const struct log *log, enum log_level level, const char *msg, const struct log_field *fields)
+/* ---- to the descriptor ---- */
+
+/* poll(2) promises room for PIPE_BUF bytes. What is beyond that needs pages of the pipe of its own: of those in use, two
+ * neighbours are more than one page full, except where a reader stopped in the first. */
+static bool pipe_takes(int fd, size_t len)
 {
-    if (log == NULL || level < log->level)
-        return;
+    int size = fcntl(fd, F_GETPIPE_SZ), queued = 0;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    if (size < 0) /* no pipe */
+        return true;
+    return ioctl(fd, FIONREAD, &queued) == 0 && len + 2 * (size_t)queued + 3 * page <= (size_t)size;
+}
+
+static bool has_room(int fd, size_t len)
+{
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    return poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) && (len <= PIPE_BUF || pipe_takes(fd, len));
+}
+
+/* O_NONBLOCK would be no way: it belongs to the open file, which a shell or another program may share. */
+bool log_put(int fd, const char *text, size_t len)
+{
+    ssize_t n;
+    do {
+        n = send(fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n < 0 && errno == ENOTSOCK)
+            n = has_room(fd, len) ? write(fd, text, len) : 0;
+    } while (n < 0 && errno == EINTR);
+    return n == (ssize_t)len;
+}
+
+/* ---- lines ---- */
+
+static bool write_line(const struct log *log, enum log_level level, const char *msg, const struct log_field *fields)
+{
     bool json = log->format == LOG_FORMAT_JSON;
     char time[40];
     format_time(time, sizeof(time));
@@ -114,10 +150,31 @@ void log_write(const struct log *log, enum log_level level, const char *msg, con
     for (; fields->type != LOG_FIELD_END; fields++)
         add_field(&out, fields, json);
     buf_add(&out, json ? "}\n" : "\n");
-    ssize_t n;
-    do
-        n = write(log->fd, out.data, out.len);
-    while (n < 0 && errno == EINTR);
+    return log_put(log->fd, out.data, out.len);
+}
+
+void log_tell_losses(const struct log *log)
+{
+    struct log_losses *l = log != NULL ? log->losses : NULL;
+    if (l == NULL || l->dropped == l->told)
+        return;
+    const struct log_field fields[] = {log_int("dropped", l->dropped - l->told), {LOG_FIELD_END, 0, 0, 0}};
+    if (write_line(log, LOG_LEVEL_WARN, "log lines were dropped: whoever reads them was too slow", fields))
+        l->told = l->dropped;
+}
+
+uint64_t log_dropped(const struct log *log)
+{
+    return log != NULL && log->losses != NULL ? log->losses->dropped : 0;
+}
+
+void log_write(const struct log *log, enum log_level level, const char *msg, const struct log_field *fields)
+{
+    if (log == NULL || level < log->level)
+        return;
+    log_tell_losses(log);
+    if (!write_line(log, level, msg, fields) && log->losses != NULL)
+        log->losses->dropped++;
 }
 
 static int parse_name(const char *s, const char *const *names, size_t count)

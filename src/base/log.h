@@ -2,12 +2,15 @@
  * Structured log lines, logfmt or JSON, to one file descriptor; one write(2) a line. Values that a peer chose are
  * escaped, so that nobody can forge a line. Secrets are never passed in; that is the caller's duty.
  *
+ * Nobody waits for who reads them: a line that a pipe, a socket or a terminal has no room for is dropped as a whole, and counted.
+ *
  *     log_info(log, "servers changed", log_str("backend", name), log_int("added", n));
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -24,10 +27,16 @@ struct log_field {
     int64_t num;     /* LOG_FIELD_MS: microseconds, printed as milliseconds with one decimal */
 };
 
+struct log_losses {
+    uint64_t dropped; /* lines, since the start */
+    uint64_t told;    /* of them */
+};
+
 struct log {
     enum log_level level;
     enum log_format format;
     int fd;
+    struct log_losses *losses; /* NULL: what is dropped is not counted */
 };
 
 #define log_str(k, v) ((struct log_field){LOG_FIELD_STR, (k), (v), 0})
@@ -47,9 +56,15 @@ struct log {
 #define log_warn(log, ...) log_at(log, LOG_LEVEL_WARN, __VA_ARGS__)
 #define log_error(log, ...) log_at(log, LOG_LEVEL_ERROR, __VA_ARGS__)
 
-/* fields ends with LOG_FIELD_END. log NULL: nothing happens. A full pipe or a dead reader never blocks or kills us
- * longer than one write. */
+/* fields ends with LOG_FIELD_END. log NULL: nothing happens. */
 void log_write(const struct log *log, enum log_level level, const char *msg, const struct log_field *fields);
+/* Says how many lines were dropped since that was said last, where there is room again; each log_write does so first. */
+void log_tell_losses(const struct log *log);
+/* Lines, since the start. */
+uint64_t log_dropped(const struct log *log);
+
+/* For what is no line of a log. False: there is no room without waiting for it, or it cannot be written. */
+bool log_put(int fd, const char *text, size_t len);
 
 /* "debug", "info", "warn", "error" / "logfmt", "json"; -1 for anything else. */
 int log_level_parse(const char *s, enum log_level *ret) must_check;

@@ -7,11 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
+
 static _Noreturn void out_of_memory(void)
 {
     static const char text[] = "haproxy-k8s-sync: out of memory; raise the memory limit of this process\n";
-    ssize_t n = write(STDERR_FILENO, text, sizeof(text) - 1);
-    (void)n;
+    log_put(STDERR_FILENO, text, sizeof(text) - 1);
     abort();
 }
 

@@ -145,6 +145,7 @@ static const struct rule allowed[] = {
     ARG(fcntl, 1, INT, F_GETFL),
     ARG(fcntl, 1, INT, F_SETFL),
     ARG(fcntl, 1, INT, F_DUPFD_CLOEXEC),
+    ARG(fcntl, 1, INT, F_GETPIPE_SZ), /* before a long line of the log */
     ARG(ioctl, 1, INT, FIONREAD),
     ARG(ioctl, 1, INT, FIONBIO),
     ARG(ioctl, 1, INT, TCGETS),

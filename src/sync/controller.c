@@ -199,6 +199,7 @@ static void beat(void *arg)
     c->beat_ms = clock_mono_ms();
     timer_set(&c->heartbeat, notify_next_ms(c->notify, HEARTBEAT_MS));
     supervisor_tell(c->notify, c->stopping, ready, c);
+    log_tell_losses(c->log);
     for (size_t i = 0; !c->stopping && i < c->mappings.count; i++)
         wisher_log_wait(&c->wishers[i], c->log);
 }
@@ -206,6 +207,8 @@ static void beat(void *arg)
 static void on_scrape(void *arg)
 {
     struct controller *c = arg;
+    struct metric *lost = c->telemetry.log_lines_dropped;
+    metric_add(lost, (double)log_dropped(c->log) - metric_value(lost, NULL), NULL);
     sources_measure(c->sources, &c->telemetry);
     certificates_measure(&c->clients, &c->telemetry, c->log);
 }

@@ -84,6 +84,8 @@ void telemetry_init(struct telemetry *t, const char *version)
         "peer,certificate");
     t->events = metrics_register(m, METRIC_COUNTER, "events_total",
                                  "Kubernetes Events on the Services, by what became of them.", "result");
+    t->log_lines_dropped = metrics_register(m, METRIC_COUNTER, "log_lines_dropped_total",
+                                            "Lines of the log that nobody read in time.", "");
     t->build_info =
         metrics_register(m, METRIC_GAUGE, "build_info", "Always 1; the version is in the label.", "version");
     t->dry_run =

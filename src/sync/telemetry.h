@@ -36,7 +36,8 @@ struct telemetry {
     struct metric *leader;             /* 1: this replica acts */
     struct metric *events;             /* result; Kubernetes Events */
     struct metric *certificate_expiry; /* peer, certificate; seconds left */
-    struct metric *build_info;         /* version */
+    struct metric *log_lines_dropped;
+    struct metric *build_info; /* version */
 };
 
 void telemetry_init(struct telemetry *t, const char *version);

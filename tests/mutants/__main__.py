@@ -15,10 +15,11 @@ import subprocess
 import sys
 import tempfile
 
-from . import events, inherit, lane, leader, operator, plan, txn, watch
+from . import events, inherit, lane, leader, log, operator, plan, txn, watch
 from .mutant import ROOT, Mutant, Room, Unfit
 
-ROOMS = (*plan.ROOMS, *watch.ROOMS, *txn.ROOMS, *lane.ROOMS, *leader.ROOMS, *events.ROOMS, *inherit.ROOMS, *operator.ROOMS)
+ROOMS = (*plan.ROOMS, *watch.ROOMS, *txn.ROOMS, *lane.ROOMS, *leader.ROOMS, *log.ROOMS, *events.ROOMS, *inherit.ROOMS,
+         *operator.ROOMS)
 # A mutant that loops forever is noticed by this; the slowest of the tests takes some seconds.
 TEST_TIMEOUT_S = 60
 # A test program in one process: a crash or a failure ends it, which is all that is asked here.

@@ -1,10 +1,17 @@
 /* src/base/log: what a line looks like, what it leaves out, what nobody can forge. */
 #include <check.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <termios.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
 
 static char line[8192];
@@ -163,6 +170,226 @@ START_TEST(limit_of_what_changes_back)
 }
 END_TEST
 
+/* ---- who reads is too slow ---- */
+
+static struct log_losses losses;
+static struct log slow;
+static int reader;
+static struct buf was_read;
+static unsigned taken; /* lines of ours */
+
+static void open_slow(int fd_read, int fd_write)
+{
+    losses = (struct log_losses){0};
+    slow = (struct log){.level = LOG_LEVEL_INFO, .fd = fd_write, .losses = &losses};
+    reader = fd_read;
+    taken = 0;
+    buf_init(&was_read, 0);
+    signal(SIGALRM, SIG_DFL); /* check's own handler ends the whole process group, where it does not fork */
+    alarm(30);                /* ends a write that waits */
+    ck_assert_int_ne(fcntl(reader, F_SETFL, fcntl(reader, F_GETFL) | O_NONBLOCK), -1);
+}
+
+static void close_slow(void)
+{
+    close(reader);
+    close(slow.fd);
+    buf_fini(&was_read);
+}
+
+static void open_pipe(int bytes)
+{
+    int fds[2];
+    ck_assert_int_eq(pipe(fds), 0);
+    ck_assert_int_ge(fcntl(fds[1], F_SETPIPE_SZ, bytes), bytes);
+    open_slow(fds[0], fds[1]);
+}
+
+/* A line about that long. True: it was taken. */
+static bool say(size_t len)
+{
+    cleanup(mem_free_ptr) char *text = mem_alloc(len + 1);
+    uint64_t dropped = losses.dropped;
+    memset(text, 'x', len);
+    log_info(&slow, "m", log_str("text", text));
+    taken += losses.dropped == dropped;
+    return losses.dropped == dropped;
+}
+
+/* Up to so many bytes. */
+static void drain(size_t most)
+{
+    char bytes[65536];
+    while (most > 0) {
+        ssize_t n = read(reader, bytes, most < sizeof(bytes) ? most : sizeof(bytes));
+        if (n <= 0)
+            return;
+        buf_addn(&was_read, bytes, (size_t)n);
+        most -= (size_t)n;
+    }
+}
+
+/* All that was taken has arrived, in whole lines; what was not is counted in others. */
+static void assert_whole_lines(void)
+{
+    unsigned lines = 0;
+    unsigned long long told = 0;
+    for (const char *at = buf_str(&was_read); *at != '\0'; lines++) {
+        const char *end = strchr(at, '\n');
+        ck_assert_ptr_nonnull(end);
+        const char *count = memmem(at, (size_t)(end - at), " dropped=", 9);
+        ck_assert(str_has_prefix(at, "time=20"));
+        ck_assert_ptr_eq(memmem(at + 1, (size_t)(end - at), "time=", 5), NULL);
+        if (count != NULL) {
+            told += strtoull(count + strlen(" dropped="), NULL, 10);
+            lines--;
+        }
+        at = end + 1;
+    }
+    ck_assert_uint_eq(lines, taken);
+    ck_assert_uint_eq(told, losses.told);
+}
+
+static void fill(size_t len)
+{
+    for (int i = 0; i < 100000; i++)
+        if (!say(len))
+            return;
+    ck_abort_msg("it never was full");
+}
+
+static void assert_told_when_it_flows_again(void)
+{
+    ck_assert_uint_eq(log_dropped(&slow), 1);
+    ck_assert(!say(100) && !say(100));
+    ck_assert_uint_eq(losses.dropped, 3);
+    log_tell_losses(&slow);
+    ck_assert_uint_eq(losses.told, 0); /* no room for that either */
+    drain(SIZE_MAX);
+    log_tell_losses(&slow);
+    ck_assert_uint_eq(losses.told, 3);
+    log_tell_losses(&slow); /* once */
+    ck_assert(say(100));
+    buf_clear(&was_read);
+    drain(SIZE_MAX);
+    ck_assert_ptr_nonnull(strstr(buf_str(&was_read), " level=warn msg=\"log lines were dropped"));
+    ck_assert_ptr_nonnull(strstr(buf_str(&was_read), " dropped=3\n"));
+    taken = 1;
+    assert_whole_lines();
+    fill(100); /* another time: what came since */
+    drain(SIZE_MAX);
+    buf_clear(&was_read);
+    log_tell_losses(&slow);
+    drain(SIZE_MAX);
+    ck_assert_ptr_nonnull(strstr(buf_str(&was_read), " dropped=1\n"));
+}
+
+START_TEST(a_full_pipe_drops_lines_and_tells_how_many)
+{
+    open_pipe(65536);
+    fill(100);
+    assert_told_when_it_flows_again();
+    close_slow();
+}
+END_TEST
+
+START_TEST(the_next_line_tells_first)
+{
+    open_pipe(8192);
+    slow.level = LOG_LEVEL_ERROR; /* it is told whatever the level */
+    for (int i = 0; i < 1000 && losses.dropped == 0; i++)
+        log_error(&slow, "m", log_str("text", "0123456789012345678901234567890123456789"));
+    drain(SIZE_MAX);
+    log_info(&slow, "below the threshold");
+    buf_clear(&was_read);
+    log_error(&slow, "last");
+    drain(SIZE_MAX);
+    const char *count = strstr(buf_str(&was_read), " dropped=1\n"), *last = strstr(buf_str(&was_read), "msg=last\n");
+    ck_assert(count != NULL && last != NULL && count < last);
+    close_slow();
+}
+END_TEST
+
+START_TEST(a_full_socket_drops_lines)
+{
+    int fds[2];
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    open_slow(fds[0], fds[1]);
+    fill(5000);
+    assert_told_when_it_flows_again();
+    close_slow();
+}
+END_TEST
+
+START_TEST(a_terminal_that_was_stopped_drops_lines)
+{
+    int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    ck_assert_int_ge(terminal, 0);
+    ck_assert(grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+    int fd = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+    ck_assert_int_ge(fd, 0);
+    open_slow(terminal, fd);
+    ck_assert(say(100));
+    ck_assert_int_eq(tcflow(fd, TCOOFF), 0);
+    ck_assert(!say(100));
+    ck_assert_int_eq(tcflow(fd, TCOON), 0);
+    ck_assert(say(100));
+    ck_assert_uint_eq(losses.told, 1);
+    close_slow();
+}
+END_TEST
+
+START_TEST(a_reader_that_is_gone_is_no_end)
+{
+    open_pipe(4096);
+    close(reader);
+    signal(SIGPIPE, SIG_IGN);
+    ck_assert(!say(10));
+    close(slow.fd);
+    slow.losses = NULL; /* nobody counts */
+    log_info(&slow, "m");
+    log_tell_losses(&slow);
+    ck_assert_uint_eq(log_dropped(&slow), 0);
+    ck_assert_uint_eq(log_dropped(NULL), 0);
+}
+END_TEST
+
+/* Beyond PIPE_BUF a pipe takes a part and waits with the rest. */
+START_TEST(a_long_line_goes_whole_or_not_at_all)
+{
+    open_pipe(65536);
+    ck_assert(say(50000));
+    ck_assert(!say(5000));
+    ck_assert(say(100));
+    drain(SIZE_MAX);
+    ck_assert(say(5000) && say(5000));
+    ck_assert(!say(70000)); /* nor ever */
+    drain(SIZE_MAX);
+    assert_whole_lines();
+    close_slow();
+    open_pipe(8192);
+    ck_assert(!say(PIPE_BUF) && say(100));
+    close_slow();
+}
+END_TEST
+
+START_TEST(lines_of_all_sizes_and_a_reader_that_stops_anywhere)
+{
+    unsigned seed = (unsigned)_i + 1;
+    open_pipe(_i % 2 == 0 ? 65536 : 16384);
+    for (int i = 0; i < 3000; i++) {
+        say(rand_r(&seed) % 3 == 0 ? (size_t)rand_r(&seed) % 14000 : (size_t)rand_r(&seed) % 300);
+        if (rand_r(&seed) % 3 == 0)
+            drain((size_t)rand_r(&seed) % 20000);
+    }
+    ck_assert_uint_gt(losses.dropped, 50);
+    ck_assert_uint_gt(taken, 100);
+    drain(SIZE_MAX);
+    assert_whole_lines();
+    close_slow();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("log");
@@ -178,6 +405,15 @@ int main(void)
     tcase_add_test(t, limit_of_messages_looks_at_their_words);
     tcase_add_test(t, limit_of_messages_that_take_turns);
     tcase_add_test(t, limit_of_what_changes_back);
+    suite_add_tcase(suite, t);
+    t = tcase_create("slow reader");
+    tcase_add_test(t, a_full_pipe_drops_lines_and_tells_how_many);
+    tcase_add_test(t, the_next_line_tells_first);
+    tcase_add_test(t, a_full_socket_drops_lines);
+    tcase_add_test(t, a_terminal_that_was_stopped_drops_lines);
+    tcase_add_test(t, a_reader_that_is_gone_is_no_end);
+    tcase_add_test(t, a_long_line_goes_whole_or_not_at_all);
+    tcase_add_loop_test(t, lines_of_all_sizes_and_a_reader_that_stops_anywhere, 0, 8);
     suite_add_tcase(suite, t);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
