@@ -8,13 +8,18 @@
 #include <string.h>
 
 #include "base/mem.h"
+/* uthash's own answer to a full memory is exit(); ours is the one of base/mem. */
+#define uthash_malloc(bytes) mem_alloc(bytes)
+#define uthash_free(pointer, bytes) free(pointer)
+#include <uthash.h>
+
 #include "base/str.h"
 #include "serve/process.h"
 
 #define PREFIX "haproxy_k8s_sync_"
 #define LABELS_MAX 4
-#define SETS_MAX 200
-#define LABEL_BYTES 121 /* with the NUL */
+#define PEER_VALUES_MAX 20
+#define PEER_VALUE_BYTES 120
 
 /* Requests to a neighbour take milliseconds, a reload seconds, a stuck one a minute. */
 static const double bounds[] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60};
@@ -27,9 +32,10 @@ struct histogram {
 
 /* One set of label values. */
 struct series {
-    char *labels[LABELS_MAX];
+    char *labels; /* as they are printed: a="x",b="y"; the key */
     double value;
     struct histogram *histogram; /* NULL unless the metric is one */
+    UT_hash_handle hh;
 };
 
 struct metric {
@@ -38,8 +44,8 @@ struct metric {
     const char *help;
     char *label_names[LABELS_MAX];
     size_t label_count;
+    bool from_peers; /* the values of the last label are */
     struct series *series;
-    size_t series_count;
     struct metric *next;
 };
 
@@ -63,16 +69,19 @@ struct metrics *metrics_new(void)
     return m;
 }
 
+static void series_free(struct metric *x, struct series *s)
+{
+    HASH_DEL(x->series, s); /* NOLINT(clang-analyzer-unix.Malloc) */
+    free(s->labels);
+    free(s->histogram);
+    free(s);
+}
+
 void metric_clear(struct metric *x)
 {
-    for (size_t i = 0; i < x->series_count; i++) {
-        for (size_t l = 0; l < LABELS_MAX; l++)
-            free(x->series[i].labels[l]);
-        free(x->series[i].histogram);
-    }
-    free(x->series);
-    x->series = NULL;
-    x->series_count = 0;
+    struct series *s, *next;
+    HASH_ITER (hh, x->series, s, next)
+        series_free(x, s);
 }
 
 static void metric_free(struct metric *x)
@@ -99,27 +108,19 @@ void metrics_free(struct metrics *m)
     free(m);
 }
 
-/* Values as they are kept and compared. */
-struct values {
-    char text[LABELS_MAX][LABEL_BYTES];
-};
-
-static struct series *add_series(struct metric *x, const struct values *v)
+static struct series *add_series(struct metric *x, const char *labels)
 {
-    x->series = mem_resize(x->series, x->series_count + 1, sizeof(x->series[0]));
-    struct series *s = &x->series[x->series_count++];
-    *s = (struct series){.value = 0};
-    for (size_t l = 0; l < x->label_count; l++)
-        s->labels[l] = mem_strdup(v->text[l]);
+    struct series *s = mem_alloc(sizeof(*s));
+    s->labels = mem_strdup(labels);
     if (x->type == METRIC_HISTOGRAM)
         s->histogram = mem_alloc(sizeof(*s->histogram));
+    HASH_ADD_KEYPTR(hh, x->series, s->labels, strlen(s->labels), s);
     return s;
 }
 
 struct metric *metrics_register(struct metrics *m, enum metric_type type, const char *name, const char *help,
                                 const char *label_names)
 {
-    static const struct values none;
     char *full = mem_printf("%s%s", str_has_prefix(name, "process_") ? "" : PREFIX, name);
     for (struct metric *x = m->first; x != NULL; x = x->next)
         if (strcmp(x->name, full) == 0) {
@@ -131,12 +132,13 @@ struct metric *metrics_register(struct metrics *m, enum metric_type type, const 
     x->name = full;
     x->help = help;
     while (label_names[0] != '\0' && x->label_count < LABELS_MAX) {
-        size_t len = strcspn(label_names, ",");
+        size_t len = strcspn(label_names, ",*");
         x->label_names[x->label_count++] = mem_strndup(label_names, len);
-        label_names += len + (label_names[len] == ',');
+        x->from_peers = label_names[len] == '*';
+        label_names += len + (label_names[len] != '\0');
     }
     if (x->label_count == 0)
-        add_series(x, &none);
+        add_series(x, "");
     *m->last = x;
     m->last = &x->next;
     return x;
@@ -161,91 +163,120 @@ static size_t utf8_len(const unsigned char *s)
     return bad ? 0 : len;
 }
 
-static void take_value(char to[LABEL_BYTES], const char *from)
+static void print_escaped(struct buf *out, const char *s, size_t len, bool quotes)
 {
-    size_t n = 0;
-    while (*from != '\0') {
-        size_t len = utf8_len((const unsigned char *)from);
-        size_t bytes = len > 0 ? len : 1;
-        if (n + bytes >= LABEL_BYTES)
-            break;
-        if (len > 0)
-            memcpy(to + n, from, len);
+    for (size_t i = 0; i < len; i++)
+        if (s[i] == '\n')
+            buf_add(out, "\\n");
+        else if (s[i] == '\\')
+            buf_add(out, "\\\\");
+        else if (s[i] == '"' && quotes)
+            buf_add(out, "\\\"");
         else
-            to[n] = '?';
-        n += bytes;
-        from += bytes;
-    }
-    to[n] = '\0';
+            buf_addn(out, s + i, 1);
 }
 
-static void take_values(const struct metric *x, struct values *ret, va_list ap)
+/* Without what is no UTF-8. */
+static void print_value(struct buf *out, const char *value, size_t max_bytes)
+{
+    for (size_t n = 0; *value != '\0';) {
+        size_t len = utf8_len((const unsigned char *)value), bytes = len > 0 ? len : 1;
+        if (n + bytes > max_bytes)
+            break;
+        print_escaped(out, len > 0 ? value : "?", bytes, true);
+        n += bytes;
+        value += bytes;
+    }
+}
+
+/* `count` labels as they are printed. */
+static void print_labels(const struct metric *x, size_t count, va_list ap, struct buf *out)
 {
     const char *value = "";
-    for (size_t l = 0; l < x->label_count; l++) {
+    for (size_t l = 0; l < count; l++) {
         if (value != NULL)
             value = va_arg(ap, const char *);
-        take_value(ret->text[l], value != NULL ? value : "");
+        buf_printf(out, "%s%s=\"", l > 0 ? "," : "", x->label_names[l]);
+        print_value(out, value != NULL ? value : "",
+                    x->from_peers && l + 1 == x->label_count ? PEER_VALUE_BYTES : SIZE_MAX);
+        buf_add(out, "\"");
     }
 }
 
-static struct series *find_series(const struct metric *x, const struct values *v)
+static struct series *find_series(const struct metric *x, va_list ap)
 {
-    for (size_t i = 0; i < x->series_count; i++) {
-        size_t same = 0;
-        while (same < x->label_count && strcmp(x->series[i].labels[same], v->text[same]) == 0)
-            same++;
-        if (same == x->label_count)
-            return &x->series[i];
-    }
-    return NULL;
+    struct series *s;
+    cleanup(buf_fini) struct buf labels;
+    buf_init(&labels, 0);
+    print_labels(x, x->label_count, ap, &labels);
+    HASH_FIND(hh, x->series, buf_str(&labels), labels.len, s);
+    return s;
 }
 
-static struct series *get_series(struct metric *x, struct values *v)
+/* Whether there are as many values of the last label, beside these of the others, as a peer can make. */
+static bool is_full(const struct metric *x, const char *others)
 {
-    struct series *s = find_series(x, v);
-    if (s == NULL && x->series_count >= SETS_MAX) {
-        for (size_t l = 0; l < x->label_count; l++)
-            take_value(v->text[l], "other");
-        s = find_series(x, v);
+    size_t count = 0, len = strlen(others);
+    for (const struct series *s = x->series; s != NULL; s = s->hh.next)
+        count += strncmp(s->labels, others, len) == 0;
+    return count >= PEER_VALUES_MAX;
+}
+
+static struct series *get_series(struct metric *x, va_list ap)
+{
+    struct series *s;
+    cleanup(buf_fini) struct buf labels;
+    va_list again;
+    va_copy(again, ap);
+    buf_init(&labels, 0);
+    print_labels(x, x->label_count, ap, &labels);
+    HASH_FIND(hh, x->series, buf_str(&labels), labels.len, s);
+    if (s == NULL && x->from_peers) {
+        cleanup(buf_fini) struct buf others;
+        buf_init(&others, 0);
+        print_labels(x, x->label_count - 1, again, &others);
+        buf_printf(&others, "%s%s=\"", x->label_count > 1 ? "," : "", x->label_names[x->label_count - 1]);
+        if (is_full(x, buf_str(&others))) {
+            buf_add(&others, "other\"");
+            buf_clear(&labels);
+            buf_add(&labels, buf_str(&others));
+            HASH_FIND(hh, x->series, buf_str(&labels), labels.len, s);
+        }
     }
-    return s != NULL ? s : add_series(x, v);
+    va_end(again);
+    return s != NULL ? s : add_series(x, buf_str(&labels));
 }
 
 void metric_add(struct metric *x, double value, ...)
 {
-    struct values v;
     va_list ap;
     va_start(ap, value);
-    take_values(x, &v, ap);
+    if (!isnan(value) && (x->type != METRIC_COUNTER || value >= 0))
+        get_series(x, ap)->value += value;
     va_end(ap);
-    if (isnan(value) || (x->type == METRIC_COUNTER && value < 0))
-        return;
-    get_series(x, &v)->value += value;
 }
 
 void metric_set(struct metric *x, double value, ...)
 {
-    struct values v;
     va_list ap;
     va_start(ap, value);
-    take_values(x, &v, ap);
+    if (x->type != METRIC_COUNTER || value >= 0)
+        get_series(x, ap)->value = value;
     va_end(ap);
-    if (x->type == METRIC_COUNTER && (isnan(value) || value < 0))
-        return;
-    get_series(x, &v)->value = value;
 }
 
-void metric_observe(struct metric *x, double seconds, ...)
+void metric_remove(struct metric *x, ...)
 {
-    struct values v;
     va_list ap;
-    va_start(ap, seconds);
-    take_values(x, &v, ap);
+    va_start(ap, x);
+    struct series *s = find_series(x, ap);
     va_end(ap);
-    struct histogram *h = isnan(seconds) ? NULL : get_series(x, &v)->histogram;
-    if (h == NULL)
-        return;
+    if (s != NULL)
+        series_free(x, s);
+}
+
+static void observe(struct histogram *h, double seconds)
+{
     for (size_t i = 0; i < array_len(bounds); i++)
         if (seconds <= bounds[i]) {
             h->buckets[i]++;
@@ -255,14 +286,22 @@ void metric_observe(struct metric *x, double seconds, ...)
     h->sum += seconds;
 }
 
+void metric_observe(struct metric *x, double seconds, ...)
+{
+    va_list ap;
+    va_start(ap, seconds);
+    struct histogram *h = isnan(seconds) ? NULL : get_series(x, ap)->histogram;
+    va_end(ap);
+    if (h != NULL)
+        observe(h, seconds);
+}
+
 double metric_value(struct metric *x, ...)
 {
-    struct values v;
     va_list ap;
     va_start(ap, x);
-    take_values(x, &v, ap);
+    const struct series *s = find_series(x, ap);
     va_end(ap);
-    const struct series *s = find_series(x, &v);
     if (s == NULL)
         return 0;
     return s->histogram != NULL ? (double)s->histogram->count : s->value;
@@ -276,19 +315,6 @@ void metrics_on_scrape(struct metrics *m, void (*fn)(void *arg), void *arg)
 }
 
 /* ---- printing ---- */
-
-static void print_escaped(struct buf *out, const char *s, bool quotes)
-{
-    for (; *s != '\0'; s++)
-        if (*s == '\n')
-            buf_add(out, "\\n");
-        else if (*s == '\\')
-            buf_add(out, "\\\\");
-        else if (*s == '"' && quotes)
-            buf_add(out, "\\\"");
-        else
-            buf_addn(out, s, 1);
-}
 
 /* The shortest of three spellings that reads back as the same number. */
 static void print_number(struct buf *out, double value)
@@ -309,16 +335,15 @@ static void print_number(struct buf *out, double value)
 static void print_series_name(struct buf *out, const struct metric *x, const struct series *s, const char *suffix,
                               const char *le)
 {
-    size_t printed = 0;
-    buf_printf(out, "%s%s", x->name, suffix);
-    for (size_t l = 0; l < x->label_count; l++) {
-        buf_printf(out, "%s%s=\"", printed++ == 0 ? "{" : ",", x->label_names[l]);
-        print_escaped(out, s->labels[l], true);
-        buf_add(out, "\"");
-    }
+    bool any = s->labels[0] != '\0';
+    buf_add(out, x->name);
+    buf_add(out, suffix);
+    if (any || le != NULL)
+        buf_add(out, "{");
+    buf_add(out, s->labels);
     if (le != NULL)
-        buf_printf(out, "%sle=\"%s\"", printed++ == 0 ? "{" : ",", le);
-    buf_add(out, printed > 0 ? "} " : " ");
+        buf_printf(out, "%sle=\"%s\"", any ? "," : "", le);
+    buf_add(out, any || le != NULL ? "} " : " ");
 }
 
 static void print_histogram(struct buf *out, const struct metric *x, const struct series *s)
@@ -344,10 +369,9 @@ static void print_metric(struct buf *out, const struct metric *x)
 {
     static const char *const types[] = {"counter", "gauge", "histogram"};
     buf_printf(out, "# HELP %s ", x->name);
-    print_escaped(out, x->help, false);
+    print_escaped(out, x->help, strlen(x->help), false);
     buf_printf(out, "\n# TYPE %s %s\n", x->name, types[x->type]);
-    for (size_t i = 0; i < x->series_count; i++) {
-        const struct series *s = &x->series[i];
+    for (const struct series *s = x->series; s != NULL; s = s->hh.next) {
         if (s->histogram != NULL) {
             print_histogram(out, x, s);
             continue;

@@ -46,7 +46,7 @@ void telemetry_init(struct telemetry *t, const char *version)
                                        "Data Plane API transactions by ending.", "result,target");
     t->requests =
         metrics_register(m, METRIC_COUNTER, "requests_total",
-                         "Requests sent, by target, method and HTTP status (0: no answer).", "target,method,code");
+                         "Requests sent, by target, method and HTTP status (0: no answer).", "target,method,code*");
     t->event_to_commit = metrics_register(m, METRIC_HISTOGRAM, "event_to_commit_seconds",
                                           "From the arrival of a watch event until the file had what it caused.", "");
     t->event_to_runtime = metrics_register(

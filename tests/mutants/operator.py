@@ -13,4 +13,19 @@ MISSPELT = (
     Mutant("anything sends the PROXY protocol or not", VALUES, 'c->proxy_v2 || str_eq(value, "false") ? 0 : -1', "0"),
 )
 
-ROOMS = (Room("settings", ("test_unknown", "test_config"), MISSPELT),)
+METRICS = "serve/metrics.c"
+
+SERIES = (
+    Mutant("a peer makes series without an end", METRICS, "return count >= PEER_VALUES_MAX;", "return false;"),
+    Mutant("what one peer does takes the series of another", METRICS, "count += strncmp(s->labels, others, len) == 0;", "count++;"),
+    Mutant("series of the configuration are merged", METRICS, "if (s == NULL && x->from_peers)", "if (s == NULL && x->label_count > 0)"),
+    Mutant("configured values are cut", METRICS, "x->from_peers && l + 1 == x->label_count ? PEER_VALUE_BYTES", "true ? PEER_VALUE_BYTES"),
+    Mutant("what a peer says is as long as it likes", METRICS, "x->from_peers && l + 1 == x->label_count ? PEER_VALUE_BYTES", "false ? PEER_VALUE_BYTES"),
+    Mutant("a value ends its label", METRICS, "else if (s[i] == '\"' && quotes)", "else if (false && quotes)"),
+    Mutant("what is not known any more stays on the page", METRICS, "    if (s != NULL)\n        series_free(x, s);\n", "    (void)s;\n"),
+)
+
+ROOMS = (
+    Room("settings", ("test_unknown", "test_config"), MISSPELT),
+    Room("metrics", ("test_metrics",), SERIES),
+)
