@@ -32,7 +32,8 @@ struct lane_mark {
     enum runtime_admin ours;   /* a call of ours has set it; READY: nothing */
     bool parked;               /* theirs: the line is in maintenance now, and forgets it when it comes back */
     bool lost;                 /* theirs: HAProxy forgot it without anybody's wish; it is to be set again */
-    bool asked;                /* a call has set the state `told`, and no look has shown it yet */
+    bool in_file; /* the line was in maintenance: where it is not any more, and HAProxy is, that is no operator's */
+    bool asked;   /* a call has set the state `told`, and no look has shown it yet */
     enum runtime_admin told;
 };
 

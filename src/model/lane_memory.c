@@ -127,10 +127,14 @@ static void judge(struct lane_mark *mark, struct look *l)
         mark->ours = RUNTIME_READY; /* it is the file's now */
         mark->parked = mark->theirs != RUNTIME_READY;
         mark->lost = false;
+        mark->in_file = true;
         return;
     }
     mark->lost = mark->lost || mark->parked;
     mark->parked = false;
+    if (mark->in_file && mark->theirs == RUNTIME_READY && l->row->admin == RUNTIME_MAINT)
+        mark->ours = RUNTIME_MAINT; /* somebody brought the line back, and HAProxy was not told */
+    mark->in_file = false;
     if (l->row->admin == RUNTIME_READY)
         judge_ready(mark, l);
     else
@@ -184,7 +188,7 @@ void lane_memory_look(struct lane_memory *m, const struct backend *actual, const
         struct lane_mark mark = take_mark(m, name);
         if (l.row != NULL)
             judge(&mark, &l);
-        if (anybody_set_it(&mark))
+        if (anybody_set_it(&mark) || mark.in_file)
             marks[count++] = mark;
         else
             free(mark.name);
@@ -222,7 +226,7 @@ void lane_memory_written(struct lane_memory *m, const char *name)
     struct lane_mark *mark = find(m, name);
     if (mark == NULL)
         return;
-    mark->asked = false;
+    mark->asked = mark->in_file = false;
     mark->lost = mark->theirs != RUNTIME_READY; /* no harm where it is there still */
 }
 

@@ -21,12 +21,21 @@ static bool may_hand_over(const struct slot *s)
            s->plan.verdict != PLAN_REFUSE;
 }
 
+/* Who is to serve is not put out of rotation because a call of ours may have been carried out before that. */
+static bool is_out(const struct slot *s, const char *name)
+{
+    const struct runtime_server *row = runtime_find(&s->runtime, name);
+    const struct desired_server *want = desired_find(&s->wish, name);
+    bool stays = s->wish.state != DESIRED_OK || (want != NULL && want->state == SERVER_LIVE);
+    return !stays || (row != NULL && row->admin != RUNTIME_READY);
+}
+
 static const struct backend_server *first_drained(const struct slot *s)
 {
     for (size_t i = 0; i < s->actual.server_count; i++) {
         const struct backend_server *line = &s->actual.servers[i];
         const struct lane_mark *mark = line->maintenance ? NULL : lane_memory_find(&s->memory, line->name);
-        if (mark != NULL && mark->ours != RUNTIME_READY && mark->theirs == RUNTIME_READY)
+        if (mark != NULL && mark->ours != RUNTIME_READY && mark->theirs == RUNTIME_READY && is_out(s, line->name))
             return line;
     }
     return NULL;

@@ -275,7 +275,7 @@ static bool must_look_again(struct target *t)
 /* While the file is ahead of what runs, a state that differs is nobody's wish. */
 static bool is_at_rest(const struct target *t)
 {
-    return !t->dirty && t->drift == NULL && t->reload.state != RELOAD_PENDING;
+    return !t->dirty && t->drift == NULL && t->split_version < 0 && t->reload.state != RELOAD_PENDING;
 }
 
 static void remember(struct target *t)

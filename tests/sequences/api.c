@@ -1,0 +1,467 @@
+#include "api.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "world.h"
+
+#define NOTICED_US 65000000 /* two looks */
+
+const char *const api_ask_names[ASKS] = {"read", "runtime", "list", "begin", "change", "commit", "delete", "fast", "tell", "reloads"};
+const char *const api_fault_names[FAULTS] = {"refused", "reset", "lost", "hung", "late", "slow", "500", "503", "400", "deaf"};
+
+static void add(struct section *s, const struct server *line)
+{
+    section_put(s, line);
+}
+
+/* Each of our backends has what an operator keeps there; be has n0, too. */
+void api_init(struct api *a, struct world *w, size_t number)
+{
+    static const struct server first = {.name = "n0", .address = "10.0.0.10", .port = 30080, .weight = 100, .check = ON,
+                                        .maxconn = 77, .options = "crc32c,unique-id"},
+                               spare = {.name = "spare", .address = "10.9.9.9", .port = 80, .weight = 1, .check = ON, .backup = ON},
+                               keep = {.name = "keep1", .address = "10.9.9.8", .port = 80, .weight = 7, .options = "ssl,cert-cn"};
+    memset(a, 0, sizeof(*a));
+    a->world = w;
+    a->number = number;
+    snprintf(a->url, sizeof(a->url), "http://api%zu", number);
+    a->file.api = a->runtime.api = a;
+    a->memory.version = 5;
+    for (size_t b = 0; b < BACKENDS; b++) {
+        struct section *s = &a->memory.of[b];
+        s->exists = true;
+        snprintf(s->mode, sizeof(s->mode), "tcp");
+        if (b == 0)
+            add(s, &first);
+        add(s, &spare);
+        if (b != 1)
+            add(s, &keep);
+    }
+    a->on_disk = a->good = a->kept = a->memory;
+    running_load(&a->running, &a->on_disk);
+    a->pid = 100;
+    a->pid_since_us = w->now_us;
+    a->window_us = w->now_us;
+}
+
+static void request_fini(struct request *r)
+{
+    free(r->json);
+    buf_fini(&r->reply.body);
+    *r = (struct request){0};
+}
+
+static void transaction_end(struct transaction *t)
+{
+    free(t->conf);
+    *t = (struct transaction){0};
+}
+
+void api_fini(struct api *a)
+{
+    request_fini(&a->file.request);
+    request_fini(&a->runtime.request);
+    for (size_t i = 0; i < ORPHANS_MAX; i++)
+        request_fini(&a->orphans[i]);
+    for (size_t i = 0; i < array_len(a->transactions); i++)
+        transaction_end(&a->transactions[i]);
+}
+
+/* ---- requests ---- */
+
+enum ask api_ask(const struct dataplane_client *c, const char *method, const char *path)
+{
+    if (c == &c->api->runtime)
+        return ASK_TELL;
+    if (str_has_prefix(path, "/runtime/"))
+        return ASK_RUNTIME;
+    if (str_has_prefix(path, "/reloads"))
+        return ASK_RELOADS;
+    if (str_has_prefix(path, "/transactions"))
+        return strcmp(method, "GET") == 0      ? ASK_LIST
+               : strcmp(method, "POST") == 0   ? ASK_BEGIN
+               : strcmp(method, "PUT") == 0    ? ASK_COMMIT
+                                               : ASK_DELETE;
+    if (strcmp(method, "GET") == 0)
+        return ASK_READ;
+    return strstr(path, "transaction_id=") != NULL ? ASK_CHANGE : ASK_FAST;
+}
+
+static bool take_fault(struct api *a, enum ask ask, enum fault_mode *ret)
+{
+    for (size_t i = 0; i < FAULTS_MAX; i++) {
+        struct fault *f = &a->faults[i];
+        if ((f->asks & (1u << ask)) == 0)
+            continue;
+        *ret = f->mode;
+        if (--f->times == 0)
+            *f = (struct fault){0};
+        return true;
+    }
+    return false;
+}
+
+static uint64_t usual_us(enum ask ask)
+{
+    switch (ask) {
+    case ASK_COMMIT:
+    case ASK_FAST:
+        return 35000;
+    case ASK_BEGIN:
+    case ASK_CHANGE:
+        return 4000;
+    default:
+        return 1500;
+    }
+}
+
+static void answer_nothing(struct request *r, uint64_t after_us, enum http_progress progress)
+{
+    r->answer_us = r->sent_us + after_us;
+    r->reply.progress = progress;
+    r->reply.status = -1; /* whatever comes of it */
+}
+
+static void answer_error(struct request *r, int status)
+{
+    r->at_us = 0;
+    r->reply.status = status;
+    buf_printf(&r->reply.body, "{\"code\":%d,\"message\":\"by a fault\"}", status);
+}
+
+static void befall(struct api *a, struct request *r, enum ask ask, enum fault_mode mode)
+{
+    a->troubled_us = r->answer_us;
+    switch (mode) {
+    case FAULT_REFUSED:
+    case FAULT_RESET:
+        r->at_us = 0;
+        answer_nothing(r, 1000, mode == FAULT_REFUSED ? HTTP_NOT_SENT : HTTP_SENT);
+        break;
+    case FAULT_LOST:
+        answer_nothing(r, usual_us(ask), HTTP_SENT);
+        break;
+    case FAULT_HUNG:
+    case FAULT_LATE:
+        r->at_us = r->sent_us + (mode == FAULT_LATE ? TIMEOUT_US + 500000 : 1000);
+        answer_nothing(r, TIMEOUT_US, HTTP_SENT);
+        break;
+    case FAULT_SLOW:
+        r->at_us = r->sent_us + 1500000;
+        r->answer_us = r->sent_us + 3000000;
+        break;
+    case FAULT_500:
+        answer_error(r, 500);
+        break;
+    case FAULT_503:
+        answer_error(r, 503);
+        break;
+    case FAULT_400:
+        answer_error(r, ask == ASK_COMMIT || ask == ASK_FAST ? 400 : 500);
+        break;
+    case FAULT_DEAF:
+        r->deaf = true;
+        break;
+    case FAULTS:
+        break;
+    }
+    if (r->answer_us > a->troubled_us)
+        a->troubled_us = r->answer_us;
+}
+
+void api_send(struct dataplane_client *c, const char *method, const char *path, const char *json,
+              void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
+{
+    struct api *a = c->api;
+    struct request *r = &c->request;
+    enum ask ask = api_ask(c, method, path);
+    enum fault_mode mode;
+    if (r->busy)
+        violate(a->world, "one-at-a-time", "%s: %s %s while %s %s is under way", a->url, method, path, r->method, r->path);
+    check_sent(a, method, path);
+    request_fini(r);
+    *r = (struct request){.busy = true, .sent_us = a->world->now_us, .on_answer = on_answer, .arg = arg};
+    buf_init(&r->reply.body, 0);
+    r->json = mem_strdup(json);
+    snprintf(r->method, sizeof(r->method), "%s", method);
+    snprintf(r->path, sizeof(r->path), "%s", path);
+    r->answer_us = r->sent_us + usual_us(ask);
+    r->at_us = r->sent_us + usual_us(ask) / 2;
+    r->reply.progress = HTTP_ANSWERED;
+    if (a->api_back_us > a->world->now_us)
+        befall(a, r, ask, FAULT_REFUSED);
+    else if (take_fault(a, ask, &mode))
+        befall(a, r, ask, mode);
+    world_say(a->world, "  %s %s %s %s", a->url, method, path, json != NULL ? json : "");
+}
+
+/* The daemon does not wait any longer; what was sent may be carried out all the same. */
+static void leave_alone(struct api *a, struct request *r)
+{
+    for (size_t i = 0; i < ORPHANS_MAX && r->at_us != 0 && !r->carried_out; i++) {
+        if (a->orphans[i].busy)
+            continue;
+        a->orphans[i] = *r;
+        *r = (struct request){0};
+        return;
+    }
+    request_fini(r);
+}
+
+void api_cancel(struct dataplane_client *c)
+{
+    if (c->request.busy)
+        leave_alone(c->api, &c->request);
+}
+
+static void answer(struct dataplane_client *c)
+{
+    struct api *a = c->api;
+    struct request r = c->request;
+    struct error err = {0};
+    c->request = (struct request){0};
+    struct dataplane_answer to = {.status = r.reply.status,
+                                  .body = buf_str(&r.reply.body),
+                                  .body_len = r.reply.body.len,
+                                  .version = a->memory.version,
+                                  .reload_id = r.reply.reload_id[0] != '\0' ? r.reply.reload_id : NULL,
+                                  .retry_after_ms = -1,
+                                  .progress = r.reply.progress,
+                                  .duration_us = a->world->now_us - r.sent_us};
+    if (r.reply.progress != HTTP_ANSWERED) {
+        error_set(&err, ERROR_RETRY, "no answer");
+        to.status = 0;
+        to.body = "";
+        to.body_len = 0;
+        to.version = -1;
+        to.reload_id = NULL;
+        to.error = &err;
+    }
+    if (to.status >= 400)
+        snprintf(to.excerpt, sizeof(to.excerpt), "message of %d", to.status);
+    world_say(a->world, "  %s answers %d to %s %s%s%s", a->url, to.status, r.method, r.path,
+              to.reload_id != NULL ? ", reload " : "", to.reload_id != NULL ? to.reload_id : "");
+    void (*on_answer)(void *, const struct dataplane_answer *) = r.on_answer;
+    void *arg = r.arg;
+    struct buf body = r.reply.body; /* on_answer may send the next one */
+    r.reply.body = (struct buf){0};
+    struct request late = r;
+    if (late.at_us != 0 && !late.carried_out)
+        leave_alone(a, &late);
+    else
+        request_fini(&late);
+    on_answer(arg, &to);
+    buf_fini(&body);
+}
+
+/* ---- time ---- */
+
+static void sooner(uint64_t *next, uint64_t when)
+{
+    if (when < *next)
+        *next = when;
+}
+
+static void sooner_request(uint64_t *next, const struct request *r, bool answers)
+{
+    if (!r->busy)
+        return;
+    if (r->at_us != 0 && !r->carried_out)
+        sooner(next, r->at_us);
+    if (answers)
+        sooner(next, r->answer_us);
+}
+
+uint64_t api_next_us(const struct api *a)
+{
+    uint64_t next = UINT64_MAX;
+    sooner_request(&next, &a->file.request, true);
+    sooner_request(&next, &a->runtime.request, true);
+    for (size_t i = 0; i < ORPHANS_MAX; i++)
+        sooner_request(&next, &a->orphans[i], false);
+    if (a->reload_pending)
+        sooner(&next, a->reload_due_us);
+    if (a->haproxy_back_us != 0)
+        sooner(&next, a->haproxy_back_us);
+    if (a->rival_due_us != 0)
+        sooner(&next, a->rival_due_us);
+    return next;
+}
+
+static bool carry_out_if_due(struct api *a, struct request *r)
+{
+    if (!r->busy || r->at_us == 0 || r->carried_out || r->at_us > a->world->now_us)
+        return false;
+    r->carried_out = true;
+    if (a->api_back_us <= a->world->now_us)
+        api_carry_out(a, r);
+    return true;
+}
+
+static bool answer_if_due(struct api *a, struct dataplane_client *c)
+{
+    if (!c->request.busy || c->request.answer_us > a->world->now_us)
+        return false;
+    answer(c);
+    return true;
+}
+
+void api_happen(struct api *a)
+{
+    uint64_t now = a->world->now_us;
+    if (a->haproxy_back_us != 0 && a->haproxy_back_us <= now) {
+        a->haproxy_back_us = 0;
+        a->pid++;
+        a->pid_since_us = now;
+        running_load(&a->running, &a->on_disk);
+        a->touched_us = now;
+        return;
+    }
+    if (a->rival_due_us != 0 && a->rival_due_us <= now) {
+        a->rival_due_us = 0;
+        a->rival--;
+        api_edit(a, &a->kept, true);
+        return;
+    }
+    if (a->reload_pending && a->reload_due_us <= now) {
+        api_reload_ends(a);
+        return;
+    }
+    for (size_t i = 0; i < ORPHANS_MAX; i++) {
+        if (carry_out_if_due(a, &a->orphans[i])) {
+            a->troubled_us = now;
+            request_fini(&a->orphans[i]);
+            return;
+        }
+    }
+    if (carry_out_if_due(a, &a->runtime.request) || carry_out_if_due(a, &a->file.request))
+        return;
+    if (!answer_if_due(a, &a->runtime))
+        (void)answer_if_due(a, &a->file);
+}
+
+/* ---- others ---- */
+
+void api_edit(struct api *a, const struct conf *to, bool reload)
+{
+    int64_t version = a->memory.version + 1;
+    a->on_disk = *to;
+    a->on_disk.version = version;
+    a->memory = a->on_disk;
+    a->touched_us = a->world->now_us;
+    if (reload || a->world->settings.lanes == 0) /* what runs is not read then */
+        api_reload_by_hand(a);
+}
+
+void api_restart(struct api *a, uint64_t down_us)
+{
+    a->memory = a->on_disk;
+    a->reload_pending = false;
+    a->reload_number = 0;
+    memset(a->outcomes, 0, sizeof(a->outcomes));
+    a->api_back_us = a->world->now_us + down_us;
+    a->touched_us = a->troubled_us = a->api_back_us;
+}
+
+void api_restart_haproxy(struct api *a, uint64_t down_us)
+{
+    a->haproxy_back_us = a->world->now_us + down_us + 1;
+    a->touched_us = a->troubled_us = a->haproxy_back_us;
+}
+
+void api_reload_by_hand(struct api *a)
+{
+    if (a->haproxy_back_us != 0)
+        return;
+    a->good = a->on_disk;
+    running_load(&a->running, &a->on_disk);
+    a->pid++;
+    a->pid_since_us = a->touched_us = a->world->now_us;
+}
+
+unsigned api_count_transactions(const struct api *a, bool foreign)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < array_len(a->transactions); i++)
+        count += a->transactions[i].number != 0 && a->transactions[i].status == IN_PROGRESS && a->transactions[i].foreign == foreign;
+    return count;
+}
+
+void api_begin_foreign(struct api *a, unsigned count)
+{
+    for (size_t i = 0; i < array_len(a->transactions) && count > 0; i++) {
+        struct transaction *t = &a->transactions[i];
+        if (t->number != 0 || api_count_transactions(a, true) + api_count_transactions(a, false) >= TRANSACTIONS_MAX)
+            continue;
+        *t = (struct transaction){.number = ++a->transaction_number, .version = a->memory.version, .foreign = true,
+                                  .begun_us = a->world->now_us, .conf = mem_alloc(sizeof(*t->conf))};
+        *t->conf = a->memory;
+        count--;
+    }
+    a->touched_us = a->world->now_us;
+}
+
+void api_end_foreign(struct api *a)
+{
+    for (size_t i = 0; i < array_len(a->transactions); i++)
+        if (a->transactions[i].foreign)
+            transaction_end(&a->transactions[i]);
+}
+
+static void remember_operator(struct api *a, size_t backend, const char *name, enum admin admin)
+{
+    size_t i = 0;
+    while (i < a->operator_count && (a->operators[i].backend != backend || strcmp(a->operators[i].name, name) != 0))
+        i++;
+    if (i == OPERATORS_MAX)
+        return;
+    if (i == a->operator_count)
+        a->operator_count++;
+    a->operators[i] = (struct operator_state){.backend = backend, .admin = admin, .at_us = a->world->now_us};
+    snprintf(a->operators[i].name, NAME_BYTES, "%s", name);
+}
+
+void api_operate(struct api *a, size_t backend, const char *name, enum admin admin)
+{
+    struct running_server *is = running_find(&a->running, backend, name);
+    if (is == NULL || a->haproxy_back_us != 0)
+        return;
+    is->admin = admin;
+    remember_operator(a, backend, name, admin);
+    a->touched_us = a->world->now_us;
+}
+
+bool api_is_operated(const struct api *a, size_t backend, const char *name)
+{
+    for (size_t i = 0; i < a->operator_count; i++) {
+        const struct operator_state *o = &a->operators[i];
+        uint64_t known_us = (o->at_us > a->troubled_us ? o->at_us : a->troubled_us) + NOTICED_US;
+        if (o->backend == backend && strcmp(o->name, name) == 0)
+            return o->admin != READY || a->world->now_us < known_us;
+    }
+    return false;
+}
+
+void api_add_fault(struct api *a, struct fault f)
+{
+    for (size_t i = 0; i < FAULTS_MAX; i++) {
+        if (a->faults[i].asks == 0) {
+            a->faults[i] = f;
+            return;
+        }
+    }
+}
+
+void api_mend(struct api *a)
+{
+    memset(a->faults, 0, sizeof(a->faults));
+    a->fail_reloads = 0;
+    a->rival = 0;
+    a->rival_due_us = 0;
+    api_end_foreign(a);
+    a->troubled_us = a->world->now_us;
+}

@@ -1,0 +1,157 @@
+/*
+ * A Data Plane API with the HAProxy behind it, as measured on real ones: what the API answers, what haproxy.cfg says and what
+ * HAProxy runs are three things. A failed reload puts the file back and leaves what the API answers; a restart of the API reads
+ * the file; a reload takes everything along that HAProxy alone was told. At most 20 transactions; a commit outdates the others.
+ *
+ * A request is carried out at one moment and answered at another, and either may fail to happen (struct fault).
+ */
+#ifndef SEQUENCES_API_H
+#define SEQUENCES_API_H
+
+#include "conf.h"
+#include "dataplane/client.h"
+
+#define TRANSACTIONS_MAX 20
+#define FAULTS_MAX 8
+#define ORPHANS_MAX 8
+#define OPERATORS_MAX 32
+#define PATH_BYTES 256
+#define TIMEOUT_US 10000000 /* of a request, as the daemon's client has it */
+#define RELOAD_DELAY_US 2000000
+
+struct world;
+
+/* What a request is for. */
+enum ask { ASK_READ, ASK_RUNTIME, ASK_LIST, ASK_BEGIN, ASK_CHANGE, ASK_COMMIT, ASK_DELETE, ASK_FAST, ASK_TELL, ASK_RELOADS, ASKS };
+
+enum fault_mode {
+    FAULT_REFUSED, /* no connection */
+    FAULT_RESET,   /* taken, not carried out, no answer */
+    FAULT_LOST,    /* carried out, no answer */
+    FAULT_HUNG,    /* carried out, and no answer until the client gives up */
+    FAULT_LATE,    /* carried out after the client gave up */
+    FAULT_SLOW,    /* 3 s */
+    FAULT_500,
+    FAULT_503,
+    FAULT_400, /* a commit or a write without a transaction: HAProxy refuses the configuration */
+    FAULT_DEAF, /* answered as if HAProxy had followed */
+    FAULTS,
+};
+
+struct fault {
+    unsigned asks; /* bits; 0: none */
+    enum fault_mode mode;
+    unsigned times;
+};
+
+struct reply {
+    int status; /* 0: none */
+    struct buf body;
+    char reload_id[24];
+    enum http_progress progress;
+};
+
+struct request {
+    bool busy, carried_out;
+    char method[8], path[PATH_BYTES];
+    char *json;
+    uint64_t sent_us, at_us, answer_us; /* at_us 0: it is not carried out */
+    bool deaf;
+    struct reply reply;
+    void (*on_answer)(void *arg, const struct dataplane_answer *a);
+    void *arg;
+};
+
+struct dataplane_client {
+    struct api *api;
+    struct request request;
+};
+
+struct transaction {
+    unsigned number; /* 0: none */
+    enum { IN_PROGRESS, FAILED, OUTDATED } status;
+    int64_t version;
+    bool foreign;
+    uint64_t begun_us;
+    struct conf *conf;
+};
+
+/* What an operator has set in the running HAProxy. */
+struct operator_state {
+    size_t backend;
+    char name[NAME_BYTES];
+    enum admin admin;
+    uint64_t at_us;
+};
+
+struct api {
+    struct world *world;
+    size_t number;
+    char url[24];
+    struct dataplane_client file, runtime;
+    struct conf memory, on_disk, good; /* what the API answers, haproxy.cfg, and that of the last reload that went well */
+    struct conf kept;                  /* what a rival puts back */
+    unsigned rival;                    /* so often */
+    uint64_t rival_due_us;             /* 0: not soon */
+    struct running running;
+    unsigned pid;
+    uint64_t pid_since_us;
+    uint64_t haproxy_back_us; /* it is down until then; 0: it runs */
+    uint64_t api_back_us;
+    struct transaction transactions[TRANSACTIONS_MAX * 4];
+    unsigned transaction_number;
+    struct request orphans[ORPHANS_MAX]; /* carried out though nobody waits for the answer */
+    bool reload_pending;
+    uint64_t reload_due_us;
+    unsigned reload_number, fail_reloads;
+    char outcomes[4096]; /* by number: 0 pending, 's', 'f' */
+    struct fault faults[FAULTS_MAX];
+    struct operator_state operators[OPERATORS_MAX];
+    size_t operator_count;
+
+    uint64_t wrong_us[OURS]; /* since then it is reported to be in sync, and is not; 0: it is not so */
+    uint64_t touched_us;  /* somebody else changed something last */
+    uint64_t troubled_us; /* a request did last not go well for no fault of the daemon's */
+    unsigned writes;      /* requests that change anything */
+    unsigned requests;    /* since window_us */
+    uint64_t window_us;
+};
+
+void api_init(struct api *a, struct world *w, size_t number);
+void api_fini(struct api *a);
+
+/* The next moment at which something happens by itself; UINT64_MAX: never. */
+uint64_t api_next_us(const struct api *a);
+/* What is due now. */
+void api_happen(struct api *a);
+
+/* From the daemon. */
+void api_send(struct dataplane_client *c, const char *method, const char *path, const char *json,
+              void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg);
+void api_cancel(struct dataplane_client *c);
+
+/* Others. */
+void api_edit(struct api *a, const struct conf *to, bool reload); /* the file is changed, and the API notices */
+void api_restart(struct api *a, uint64_t down_us);
+void api_restart_haproxy(struct api *a, uint64_t down_us);
+void api_reload_by_hand(struct api *a);
+void api_begin_foreign(struct api *a, unsigned count);
+void api_end_foreign(struct api *a);
+void api_operate(struct api *a, size_t backend, const char *name, enum admin admin);
+void api_add_fault(struct api *a, struct fault f);
+void api_mend(struct api *a); /* no fault any more, nobody else does anything */
+
+unsigned api_count_transactions(const struct api *a, bool foreign); /* in progress */
+/* What the request is for, for messages and faults. */
+enum ask api_ask(const struct dataplane_client *c, const char *method, const char *path);
+extern const char *const api_ask_names[ASKS];
+extern const char *const api_fault_names[FAULTS];
+
+/* Whether an operator keeps it out, or did so until the daemon can have noticed. */
+bool api_is_operated(const struct api *a, size_t backend, const char *name);
+
+/* api_write.c: carries a request out. */
+void api_carry_out(struct api *a, struct request *r);
+void api_reload_ends(struct api *a);
+
+#endif

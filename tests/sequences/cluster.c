@@ -1,0 +1,125 @@
+#include "cluster.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "model/cache.h"
+#include "model/objects.h"
+
+static const char *const service_names[OURS] = {"web", "two"};
+
+static void sync_empty(struct cache *c, enum cache_kind kind)
+{
+    cache_replace_begin(c, kind);
+    (void)cache_replace_end(c, kind);
+}
+
+void cluster_put_node(struct cluster *c, size_t node)
+{
+    char name[8];
+    snprintf(name, sizeof(name), "n%zu", node);
+    if (!c->of[node].there) {
+        (void)cache_delete(c->nodes, CACHE_NODES, name);
+        return;
+    }
+    struct node *n = mem_alloc(sizeof(*n));
+    *n = (struct node){.name = mem_strdup(name), .uid_hash = node + 1, .excluded = c->of[node].excluded,
+                       .not_ready = c->of[node].not_ready, .deleting = c->of[node].deleting};
+    n->addresses = mem_array(1, sizeof(*n->addresses));
+    n->addresses[n->address_count++] = (struct node_address){NODE_INTERNAL_IP, mem_printf("10.0.0.%u", c->of[node].address)};
+    (void)cache_put_node(c->nodes, n);
+}
+
+static struct endpoint endpoint_of(enum pod_state state, size_t node, unsigned pod)
+{
+    return (struct endpoint){.address = mem_printf("10.244.%zu.%u", node, pod + 1),
+                             .node_name = mem_printf("n%zu", node),
+                             .ready = state == POD_READY,
+                             .serving = state == POD_READY || state == POD_LEAVING,
+                             .terminating = state == POD_LEAVING || state == POD_GONE};
+}
+
+void cluster_put_pods(struct cluster *c, size_t service)
+{
+    struct endpoint_set *set = mem_alloc(sizeof(*set));
+    *set = (struct endpoint_set){.name = mem_strdup("slice"), .uid_hash = 1, .group_count = 1};
+    set->groups = mem_array(1, sizeof(*set->groups));
+    struct endpoint_group *g = &set->groups[0];
+    g->ports = mem_array(1, sizeof(*g->ports));
+    g->ports[0] = (struct endpoint_port){mem_strdup("http"), 8080};
+    g->port_count = 1;
+    g->endpoints = mem_array(NODES * 4, sizeof(*g->endpoints));
+    for (size_t n = 0; n < NODES; n++)
+        for (unsigned p = 0; c->of[n].pods[service].state != POD_NONE && p < c->of[n].pods[service].count; p++)
+            g->endpoints[g->endpoint_count++] = endpoint_of(c->of[n].pods[service].state, n, p);
+    (void)cache_put_set(c->services[service], CACHE_SLICES, set);
+}
+
+void cluster_put_service(struct cluster *c, size_t service)
+{
+    struct service *s = mem_alloc(sizeof(*s));
+    *s = (struct service){.name = mem_strdup(service_names[service]), .uid_hash = 1, .type = SERVICE_NODE_PORT, .local = true,
+                          .paused = c->paused[service], .port_count = 1};
+    s->ports = mem_array(1, sizeof(*s->ports));
+    s->ports[0] = (struct service_port){mem_strdup("http"), 80, (uint16_t)c->node_ports[service]};
+    (void)cache_put_service(c->services[service], s);
+}
+
+void cluster_init(struct cluster *c, const struct settings *s)
+{
+    static const enum server_weights weights[] = {WEIGHTS_KEEP, WEIGHTS_EQUAL, WEIGHTS_ENDPOINTS};
+    *c = (struct cluster){.nodes = cache_new()};
+    sync_empty(c->nodes, CACHE_NODES);
+    for (size_t n = 0; n < NODES; n++) {
+        c->of[n].there = n < s->nodes;
+        c->of[n].address = 10 + (unsigned)n;
+        cluster_put_node(c, n);
+    }
+    for (size_t i = 0; i < OURS; i++) {
+        c->services[i] = cache_new();
+        sync_empty(c->services[i], CACHE_SLICES);
+        sync_empty(c->services[i], CACHE_SERVICES);
+        c->node_ports[i] = 30080 + (unsigned)i;
+        for (size_t n = 0; n < NODES; n++) {
+            c->of[n].pods[i].count = 1;
+            c->of[n].pods[i].state = n < s->nodes ? POD_READY : POD_NONE;
+        }
+        c->rules[i] = (struct mapping_rules){.namespace = "ns", .service = service_names[i], .nodes = node_rules_default,
+                                             .weights = weights[s->weights % 3], .drain_timeout_ms = s->drain_s * 1000};
+        cluster_put_service(c, i);
+        cluster_put_pods(c, i);
+    }
+    cluster_forget_states(c);
+}
+
+void cluster_forget_states(struct cluster *c)
+{
+    for (size_t i = 0; i < OURS; i++) {
+        server_states_free(c->states[i]);
+        c->states[i] = server_states_new();
+    }
+}
+
+void cluster_fini(struct cluster *c)
+{
+    for (size_t i = 0; i < OURS; i++) {
+        server_states_free(c->states[i]);
+        cache_free(c->services[i]);
+    }
+    cache_free(c->nodes);
+}
+
+void cluster_desired(const struct cluster *c, size_t service, uint64_t now_ms, struct desired *ret)
+{
+    struct desired_input in = {.nodes = c->nodes, .service = c->services[service], .rules = &c->rules[service],
+                               .states = c->states[service], .now_ms = now_ms};
+    desired_compute(&in, ret);
+}
+
+bool cluster_has_node(const void *arg, const char *server)
+{
+    const struct cluster *c = arg;
+    return cache_node(c->nodes, server) != NULL;
+}

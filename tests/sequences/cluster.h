@@ -1,0 +1,48 @@
+/* A small cluster: nodes, two Services and their pods, kept in the caches that the daemon's mapping reads. */
+#ifndef SEQUENCES_CLUSTER_H
+#define SEQUENCES_CLUSTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "conf.h"
+#include "model/desired.h"
+
+#define NODES 9
+
+struct cache;
+
+/* Of one stream; in its first line. */
+struct settings {
+    unsigned targets, limit, park_s, weights, drain_s, empty, lanes, nodes;
+};
+
+enum pod_state { POD_NONE, POD_READY, POD_UNREADY, POD_LEAVING, POD_GONE, POD_STATES };
+
+struct cluster {
+    struct cache *nodes, *services[OURS];
+    struct {
+        bool there, excluded, not_ready, deleting;
+        unsigned address;
+        struct {
+            enum pod_state state;
+            unsigned count;
+        } pods[OURS];
+    } of[NODES];
+    unsigned node_ports[OURS];
+    bool paused[OURS];
+    struct mapping_rules rules[OURS];
+    struct server_states *states[OURS];
+};
+
+void cluster_init(struct cluster *c, const struct settings *s);
+void cluster_fini(struct cluster *c);
+void cluster_forget_states(struct cluster *c); /* of the daemon, which starts anew */
+void cluster_put_node(struct cluster *c, size_t node);
+void cluster_put_pods(struct cluster *c, size_t service);
+void cluster_put_service(struct cluster *c, size_t service);
+void cluster_desired(const struct cluster *c, size_t service, uint64_t now_ms, struct desired *ret);
+bool cluster_has_node(const void *arg, const char *server);
+
+#endif

@@ -1,0 +1,333 @@
+/* What may happen. A new kind: its function, its row at the end; the weight is how often it comes by chance. */
+#include <stdio.h>
+#include <string.h>
+
+#include "world.h"
+
+/* ---- Kubernetes ---- */
+
+static void set_pod(struct world *w, const unsigned *n, enum pod_state state)
+{
+    w->cluster.of[n[0]].pods[n[1]].state = state;
+    cluster_put_pods(&w->cluster, n[1]);
+    world_look(w);
+}
+
+static void lose(struct world *w, const unsigned *n)
+{
+    set_pod(w, n, POD_NONE);
+}
+
+static void back(struct world *w, const unsigned *n)
+{
+    set_pod(w, n, POD_READY);
+}
+
+static void unready(struct world *w, const unsigned *n)
+{
+    set_pod(w, n, POD_UNREADY);
+}
+
+static void leave(struct world *w, const unsigned *n)
+{
+    set_pod(w, n, POD_LEAVING);
+}
+
+static void end(struct world *w, const unsigned *n)
+{
+    set_pod(w, n, POD_GONE);
+}
+
+static void flap(struct world *w, const unsigned *n)
+{
+    set_pod(w, n, w->cluster.of[n[0]].pods[n[1]].state == POD_READY ? POD_NONE : POD_READY);
+}
+
+static void lose_some(struct world *w, const unsigned *n)
+{
+    for (size_t i = 0; i < NODES; i++)
+        if (n[0] & (1u << i))
+            w->cluster.of[i].pods[n[1]].state = POD_NONE;
+    cluster_put_pods(&w->cluster, n[1]);
+    world_look(w);
+}
+
+static void back_all(struct world *w, const unsigned *n)
+{
+    for (size_t i = 0; i < w->settings.nodes; i++)
+        w->cluster.of[i].pods[n[0]].state = POD_READY;
+    cluster_put_pods(&w->cluster, n[0]);
+    world_look(w);
+}
+
+static void pods(struct world *w, const unsigned *n)
+{
+    w->cluster.of[n[0]].pods[n[1]].count = n[2] + 1;
+    cluster_put_pods(&w->cluster, n[1]);
+    world_look(w);
+}
+
+static void put_node(struct world *w, size_t node)
+{
+    cluster_put_node(&w->cluster, node);
+    world_look(w);
+}
+
+static void node_gone(struct world *w, const unsigned *n)
+{
+    w->cluster.of[n[0]].there = false;
+    put_node(w, n[0]);
+}
+
+static void node_back(struct world *w, const unsigned *n)
+{
+    w->cluster.of[n[0]].there = true;
+    w->cluster.of[n[0]].excluded = w->cluster.of[n[0]].deleting = false;
+    put_node(w, n[0]);
+}
+
+static void exclude(struct world *w, const unsigned *n)
+{
+    w->cluster.of[n[0]].excluded = !w->cluster.of[n[0]].excluded;
+    put_node(w, n[0]);
+}
+
+static void deleting(struct world *w, const unsigned *n)
+{
+    w->cluster.of[n[0]].deleting = true;
+    put_node(w, n[0]);
+}
+
+static void address(struct world *w, const unsigned *n)
+{
+    w->cluster.of[n[0]].address = 10 + n[0] + 20 * n[1];
+    put_node(w, n[0]);
+}
+
+static void port(struct world *w, const unsigned *n)
+{
+    w->cluster.node_ports[n[0]] = 30080 + n[1];
+    cluster_put_service(&w->cluster, n[0]);
+    world_look(w);
+}
+
+static void pause_it(struct world *w, const unsigned *n)
+{
+    w->cluster.paused[n[0]] = n[1] != 0;
+    cluster_put_service(&w->cluster, n[0]);
+    world_look(w);
+}
+
+/* ---- somebody else at HAProxy ---- */
+
+static struct api *api_of(struct world *w, unsigned n)
+{
+    return &w->apis[n % w->settings.targets];
+}
+
+/* A server of ours; NULL: there is none. */
+static struct server *pick(struct section *s, unsigned n)
+{
+    size_t ours = 0;
+    for (size_t i = 0; i < s->count; i++)
+        ours += server_is_ours(&s->servers[i]);
+    n %= ours > 0 ? ours : 1;
+    for (size_t i = 0; i < s->count; i++)
+        if (server_is_ours(&s->servers[i]) && n-- == 0)
+            return &s->servers[i];
+    return NULL;
+}
+
+static void edit_weight(struct world *w, const unsigned *n)
+{
+    struct api *a = api_of(w, n[0]);
+    struct conf to = a->on_disk;
+    struct server *line = pick(&to.of[n[1]], n[2]);
+    if (line == NULL)
+        return;
+    line->weight = (int)n[3];
+    api_edit(a, &to, n[3] % 2 == 0);
+}
+
+static void edit_address(struct world *w, const unsigned *n)
+{
+    struct api *a = api_of(w, n[0]);
+    struct conf to = a->on_disk;
+    struct server *line = pick(&to.of[n[1]], n[2]);
+    if (line == NULL)
+        return;
+    snprintf(line->address, NAME_BYTES, "10.7.0.%u", n[3]);
+    api_edit(a, &to, n[3] % 2 == 0);
+}
+
+static void edit_maintenance(struct world *w, const unsigned *n)
+{
+    struct api *a = api_of(w, n[0]);
+    struct conf to = a->on_disk;
+    struct server *line = pick(&to.of[n[1]], n[2]);
+    if (line == NULL)
+        return;
+    line->maintenance = line->maintenance == ON ? UNSAID : ON;
+    api_edit(a, &to, n[3] != 0);
+}
+
+static void edit_remove(struct world *w, const unsigned *n)
+{
+    struct api *a = api_of(w, n[0]);
+    struct conf to = a->on_disk;
+    struct server *line = pick(&to.of[n[1]], n[2]);
+    if (line == NULL)
+        return;
+    (void)section_remove(&to.of[n[1]], line->name);
+    api_edit(a, &to, n[3] != 0);
+}
+
+/* Of ours, which the daemon is to keep; and of what is none of its business. */
+static void edit_theirs(struct world *w, const unsigned *n)
+{
+    struct api *a = api_of(w, n[0]);
+    struct conf to = a->on_disk;
+    struct server *line = n[1] < OURS ? pick(&to.of[n[1]], n[2]) : &to.of[n[1]].servers[n[2] % to.of[n[1]].count];
+    if (line == NULL)
+        return;
+    line->maxconn = n[3] * 10;
+    snprintf(line->options, sizeof(line->options), "%s", n[3] % 2 == 0 ? "ssl,crc32c" : "");
+    api_edit(a, &to, n[3] % 3 == 0);
+}
+
+static void edit_add(struct world *w, const unsigned *n)
+{
+    struct api *a = api_of(w, n[0]);
+    struct conf to = a->on_disk;
+    struct server line = {.port = 80, .weight = 3, .check = n[2] % 2 == 0 ? ON : UNSAID};
+    snprintf(line.name, NAME_BYTES, "%s%u", n[2] < 4 ? "x" : "keep", n[2]);
+    snprintf(line.address, NAME_BYTES, "10.8.0.%u", n[2]);
+    section_put(&to.of[n[1]], &line);
+    api_edit(a, &to, n[3] != 0);
+}
+
+static void rival(struct world *w, const unsigned *n)
+{
+    struct api *a = api_of(w, n[0]);
+    a->kept = a->on_disk;
+    a->rival = n[1] + 1;
+}
+
+static void operate(struct world *w, const unsigned *n)
+{
+    struct api *a = api_of(w, n[0]);
+    struct server *line = pick(&a->on_disk.of[n[1]], n[2]);
+    if (line != NULL)
+        api_operate(a, n[1], line->name, (enum admin)n[3]);
+}
+
+static void reload(struct world *w, const unsigned *n)
+{
+    api_reload_by_hand(api_of(w, n[0]));
+}
+
+/* ---- faults ---- */
+
+static void restart_haproxy(struct world *w, const unsigned *n)
+{
+    api_restart_haproxy(api_of(w, n[0]), (uint64_t)n[1] * 100000);
+}
+
+static void restart_api(struct world *w, const unsigned *n)
+{
+    api_restart(api_of(w, n[0]), (uint64_t)n[1] * 100000);
+}
+
+static void fail_reloads(struct world *w, const unsigned *n)
+{
+    api_of(w, n[0])->fail_reloads += n[1] + 1;
+}
+
+static void foreign(struct world *w, const unsigned *n)
+{
+    api_begin_foreign(api_of(w, n[0]), n[1] + 1);
+}
+
+static void foreign_end(struct world *w, const unsigned *n)
+{
+    api_end_foreign(api_of(w, n[0]));
+}
+
+static void fault(struct world *w, const unsigned *n)
+{
+    api_add_fault(api_of(w, n[0]), (struct fault){.asks = 1u << n[1], .mode = (enum fault_mode)n[2], .times = n[3] + 1});
+}
+
+/* Several kinds of requests at once. */
+static void faults(struct world *w, const unsigned *n)
+{
+    api_add_fault(api_of(w, n[0]), (struct fault){.asks = n[1], .mode = (enum fault_mode)n[2], .times = n[3] + 1});
+}
+
+/* ---- the daemon ---- */
+
+static void kill_it(struct world *w, const unsigned *n)
+{
+    daemon_kill(w);
+    world_pass(w, (uint64_t)n[0] * 1000000);
+    daemon_start(w);
+}
+
+static void stop_it(struct world *w, const unsigned *n)
+{
+    daemon_stop(w);
+    world_pass(w, (uint64_t)n[0] * 1000000);
+    daemon_start(w);
+}
+
+static void hangup(struct world *w, const unsigned *n)
+{
+    (void)n;
+    targets_compare(w->targets);
+}
+
+static void rest(struct world *w, const unsigned *n)
+{
+    (void)n;
+    check_rest(w);
+}
+
+const struct event_kind event_kinds[] = {
+    {"lose", 14, {NODES, OURS}, lose, "node service: its endpoint is gone without a word"},
+    {"back", 14, {NODES, OURS}, back, "node service: it has a ready endpoint"},
+    {"unready", 3, {NODES, OURS}, unready, "node service"},
+    {"leave", 7, {NODES, OURS}, leave, "node service: its endpoint terminates, and serves"},
+    {"end", 5, {NODES, OURS}, end, "node service: its endpoint terminates, and does not serve"},
+    {"flap", 8, {NODES, OURS}, flap, "node service: gone where it is ready, else ready"},
+    {"lose-some", 3, {1u << NODES, OURS}, lose_some, "nodes(bits) service"},
+    {"back-all", 5, {OURS}, back_all, "service"},
+    {"pods", 2, {NODES, OURS, 4}, pods, "node service more-than-one"},
+    {"node-gone", 2, {NODES}, node_gone, "node"},
+    {"node-back", 4, {NODES}, node_back, "node"},
+    {"exclude", 2, {NODES}, exclude, "node: or not any more"},
+    {"deleting", 1, {NODES}, deleting, "node"},
+    {"address", 2, {NODES, 4}, address, "node which"},
+    {"port", 1, {OURS, 8}, port, "service which"},
+    {"pause", 1, {OURS, 2}, pause_it, "service on"},
+    {"edit-weight", 2, {TARGETS_MAX, OURS, SERVERS_MAX, 200}, edit_weight, "target backend server weight(even: HAProxy is reloaded)"},
+    {"edit-address", 1, {TARGETS_MAX, OURS, SERVERS_MAX, 200}, edit_address, "target backend server address(even: and a reload)"},
+    {"edit-maintenance", 2, {TARGETS_MAX, OURS, SERVERS_MAX, 2}, edit_maintenance, "target backend server reload"},
+    {"edit-remove", 2, {TARGETS_MAX, OURS, SERVERS_MAX, 2}, edit_remove, "target backend server reload"},
+    {"edit-theirs", 3, {TARGETS_MAX, BACKENDS, SERVERS_MAX, 9}, edit_theirs, "target backend server value: what is not ours of it"},
+    {"edit-add", 1, {TARGETS_MAX, OURS, 8, 2}, edit_add, "target backend which(4 and up are not ours) reload"},
+    {"operate", 3, {TARGETS_MAX, OURS, SERVERS_MAX, 3}, operate, "target backend server ready|drain|maint(0..2)"},
+    {"reload", 1, {TARGETS_MAX}, reload, "target: by somebody else"},
+    {"rival", 1, {TARGETS_MAX, 5}, rival, "target times: what is there now is put back"},
+    {"restart-haproxy", 1, {TARGETS_MAX, 60}, restart_haproxy, "target down(0.1 s)"},
+    {"restart-api", 1, {TARGETS_MAX, 200}, restart_api, "target down(0.1 s)"},
+    {"fail-reloads", 2, {TARGETS_MAX, 4}, fail_reloads, "target times(less 1)"},
+    {"foreign", 1, {TARGETS_MAX, 20}, foreign, "target transactions(less 1)"},
+    {"foreign-end", 1, {TARGETS_MAX}, foreign_end, "target"},
+    {"fault", 10, {TARGETS_MAX, ASKS, FAULTS, 6}, fault, "target request mode times(less 1); see api.h"},
+    {"faults", 2, {TARGETS_MAX, 1u << ASKS, FAULTS, 30}, faults, "target requests(bits) mode times(less 1)"},
+    {"kill", 1, {20}, kill_it, "down(s)"},
+    {"stop", 1, {20}, stop_it, "down(s)"},
+    {"hangup", 1, {1}, hangup, "0"},
+    {"rest", 1, {1}, rest, "0: faults end, and all is to be as wanted"},
+};
+const size_t event_kind_count = sizeof(event_kinds) / sizeof(event_kinds[0]);

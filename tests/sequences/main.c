@@ -1,0 +1,305 @@
+/*
+ * sequences                            the cases of a folder, then the fixed seeds: what `make test` runs
+ * sequences --seed N [--count N] [--events N] [--time S] [--world "limit=50 targets=1"]
+ * sequences --play FILE [-v]           one case; -v tells all that happens
+ * sequences --kinds                    the events that there are
+ *
+ * A stream that fails is shrunk, and printed as a case. Each is played in a process of its own.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "world.h"
+
+#define VERDICT_BYTES 4096
+#define TRIES_MAX 1500
+#define FIXED_SEEDS 40
+#define FIXED_EVENTS 150
+#define CASES "tests/sequences/cases"
+
+struct verdict {
+    char text[VERDICT_BYTES]; /* "": all well; its first line is the invariant */
+};
+
+/* ---- one stream ---- */
+
+static void play_here(const struct stream *s, int verdict_fd, bool chatty)
+{
+    struct world *w = calloc(1, sizeof(*w));
+    world_open(w, &s->settings, verdict_fd, chatty);
+    for (size_t i = 0; i < s->count; i++) {
+        const struct event *e = &s->events[i];
+        w->step = (unsigned)i + 1;
+        world_pass(w, (uint64_t)e->after_ms * 1000);
+        world_say(w, "%u: %s %u %u %u %u", w->step, e->kind->name, e->numbers[0], e->numbers[1], e->numbers[2], e->numbers[3]);
+        e->kind->happen(w, e->numbers);
+        check_step(w);
+    }
+    w->step = (unsigned)s->count + 1;
+    check_rest(w);
+    world_close(w);
+    free(w);
+}
+
+static void play(const struct stream *s, bool chatty, struct verdict *ret)
+{
+    int fds[2], status = 0;
+    size_t len = 0;
+    ssize_t n;
+    fflush(NULL);
+    if (pipe(fds) != 0)
+        abort();
+    pid_t child = fork();
+    if (child < 0)
+        abort();
+    if (child == 0) {
+        close(fds[0]);
+        play_here(s, fds[1], chatty);
+        _exit(0);
+    }
+    close(fds[1]);
+    while (len < VERDICT_BYTES - 1 && (n = read(fds[0], ret->text + len, VERDICT_BYTES - 1 - len)) > 0)
+        len += (size_t)n;
+    ret->text[len] = '\0';
+    close(fds[0]);
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (status != 0 && len == 0)
+        snprintf(ret->text, sizeof(ret->text), "crash\nthe process ended with status %d\n", status);
+}
+
+/* ---- the shortest that fails in the same way ---- */
+
+struct shrinking {
+    struct stream best, trial;
+    struct verdict verdict;
+    unsigned tries;
+};
+
+static bool fails_alike(struct shrinking *s)
+{
+    struct verdict v;
+    if (s->tries++ >= TRIES_MAX)
+        return false;
+    play(&s->trial, false, &v);
+    size_t len = strcspn(s->verdict.text, "\n");
+    if (strncmp(v.text, s->verdict.text, len + 1) != 0)
+        return false;
+    s->best = s->trial;
+    s->verdict = v;
+    return true;
+}
+
+/* Without events [first, first + count); what they took is waited for, so that the others come when they did. */
+static bool try_without(struct shrinking *s, size_t first, size_t count)
+{
+    struct stream *t = &s->trial;
+    unsigned waited = 0;
+    *t = s->best;
+    for (size_t i = first; i < first + count; i++)
+        waited += t->events[i].after_ms;
+    memmove(&t->events[first], &t->events[first + count], (t->count - first - count) * sizeof(t->events[0]));
+    t->count -= count;
+    if (fails_alike(s))
+        return true;
+    if (first >= t->count)
+        return false;
+    t->events[first].after_ms += waited;
+    return fails_alike(s);
+}
+
+static bool drop_events(struct shrinking *s)
+{
+    size_t before = s->best.count;
+    for (size_t chunk = (s->best.count + 1) / 2; chunk > 0; chunk /= 2)
+        for (size_t end = s->best.count; end > 0;) {
+            size_t count = chunk < end ? chunk : end;
+            end -= count;
+            if (end + count <= s->best.count)
+                (void)try_without(s, end, count);
+        }
+    return s->best.count < before;
+}
+
+static bool try_number(struct shrinking *s, unsigned *at, unsigned value)
+{
+    unsigned was = *at;
+    if (was <= value)
+        return false;
+    *at = value;
+    if (fails_alike(s))
+        return true;
+    *at = was;
+    return false;
+}
+
+static bool lower(struct shrinking *s, size_t event, size_t number)
+{
+    bool any = false;
+    for (unsigned part = 1; part <= 8; part *= 2) {
+        s->trial = s->best;
+        struct event *e = &s->trial.events[event];
+        unsigned *at = number < NUMBERS_MAX ? &e->numbers[number] : &e->after_ms;
+        any = try_number(s, at, *at - *at / part) || any;
+    }
+    return any;
+}
+
+static bool lower_numbers(struct shrinking *s)
+{
+    bool any = false;
+    for (size_t i = 0; i < s->best.count; i++)
+        for (size_t n = 0; n <= NUMBERS_MAX; n++)
+            any = lower(s, i, n) || any;
+    s->trial = s->best;
+    any = try_number(s, &s->trial.settings.targets, 1) || any;
+    s->trial = s->best;
+    return try_number(s, &s->trial.settings.nodes, 3) || any;
+}
+
+static void shrink(const struct stream *failing, const struct verdict *verdict, struct shrinking *ret)
+{
+    *ret = (struct shrinking){.best = *failing, .verdict = *verdict};
+    while (drop_events(ret) && ret->tries < TRIES_MAX)
+        ;
+    while (lower_numbers(ret) && ret->tries < TRIES_MAX)
+        (void)drop_events(ret);
+}
+
+/* ---- several ---- */
+
+struct arguments {
+    unsigned long seed, count, events, seconds;
+    const char *play, *settings;
+    bool chatty, shrinks;
+};
+
+static bool play_case(const char *path, bool chatty)
+{
+    static struct stream s;
+    struct verdict v;
+    FILE *in = fopen(path, "r");
+    if (in == NULL) {
+        fprintf(stderr, "%s: %s\n", path, strerror(errno));
+        return false;
+    }
+    int status = stream_read(&s, in, path);
+    fclose(in);
+    if (status != 0)
+        return false;
+    play(&s, chatty, &v);
+    if (v.text[0] != '\0')
+        printf("sequences: FAILED: %s: %s", path, v.text);
+    return v.text[0] == '\0';
+}
+
+static bool play_seed(unsigned long seed, const struct arguments *a)
+{
+    static struct stream s;
+    static struct shrinking shrunk;
+    struct verdict v;
+    stream_by_chance(&s, seed, a->events);
+    if (stream_set(&s, a->settings) != 0) {
+        fprintf(stderr, "--world %s: no such settings\n", a->settings);
+        exit(2);
+    }
+    play(&s, false, &v);
+    if (v.text[0] == '\0')
+        return true;
+    printf("sequences: FAILED: seed %lu (%lu events): %s", seed, a->events, v.text);
+    if (!a->shrinks)
+        return false;
+    fflush(stdout);
+    shrink(&s, &v, &shrunk);
+    printf("# seed %lu of %lu events, shrunk to %zu in %u tries; a file of these lines is a case for --play\n# %.*s\n", seed, a->events,
+           shrunk.best.count, shrunk.tries, (int)(strlen(shrunk.verdict.text) - 1), shrunk.verdict.text);
+    stream_print(&shrunk.best, stdout);
+    return false;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static unsigned play_cases(unsigned *failed)
+{
+    char *paths[256];
+    size_t count = 0;
+    DIR *dir = opendir(CASES);
+    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
+        if (strstr(e->d_name, ".txt") != NULL && count < array_len(paths) && asprintf(&paths[count], CASES "/%s", e->d_name) > 0)
+            count++;
+    if (dir != NULL)
+        closedir(dir);
+    qsort(paths, count, sizeof(paths[0]), by_name);
+    for (size_t i = 0; i < count; i++) {
+        *failed += !play_case(paths[i], false);
+        free(paths[i]);
+    }
+    return (unsigned)count;
+}
+
+static unsigned long play_seeds(const struct arguments *a, unsigned *failed)
+{
+    unsigned long played = 0;
+    time_t end = time(NULL) + (time_t)a->seconds;
+    for (; a->seconds > 0 ? time(NULL) < end : played < a->count; played++)
+        *failed += !play_seed(a->seed + played, a);
+    return played;
+}
+
+static int usage(void)
+{
+    fprintf(stderr, "sequences [--seed N] [--count N] [--events N] [--time SECONDS] [--world SETTINGS] [--no-shrink] | --play FILE [-v] | --kinds\n");
+    return 2;
+}
+
+static int print_kinds(void)
+{
+    for (size_t i = 0; i < event_kind_count; i++)
+        printf("%-18s %s\n", event_kinds[i].name, event_kinds[i].what);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct arguments a = {.seed = 1, .count = FIXED_SEEDS, .events = FIXED_EVENTS, .shrinks = true, .settings = ""};
+    unsigned failed = 0, cases = 0;
+    for (int i = 1; i < argc; i++) {
+        unsigned long *number = strcmp(argv[i], "--seed") == 0     ? &a.seed
+                                : strcmp(argv[i], "--count") == 0  ? &a.count
+                                : strcmp(argv[i], "--events") == 0 ? &a.events
+                                : strcmp(argv[i], "--time") == 0   ? &a.seconds
+                                                                   : NULL;
+        if (strcmp(argv[i], "--kinds") == 0)
+            return print_kinds();
+        else if (strcmp(argv[i], "-v") == 0)
+            a.chatty = true;
+        else if (strcmp(argv[i], "--no-shrink") == 0)
+            a.shrinks = false;
+        else if (i + 1 == argc)
+            return usage();
+        else if (strcmp(argv[i], "--play") == 0)
+            a.play = argv[++i];
+        else if (strcmp(argv[i], "--world") == 0)
+            a.settings = argv[++i];
+        else if (number != NULL)
+            *number = strtoul(argv[++i], NULL, 10);
+        else
+            return usage();
+    }
+    if (a.play != NULL)
+        return play_case(a.play, a.chatty) ? 0 : 1;
+    if (argc == 1)
+        cases = play_cases(&failed);
+    unsigned long played = play_seeds(&a, &failed);
+    printf("sequences: %u cases and %lu streams of %lu events, %u failed\n", cases, played, a.events, failed);
+    return failed == 0 ? 0 : 1;
+}

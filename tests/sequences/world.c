@@ -1,0 +1,388 @@
+#include "world.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "loss.h"
+#include "sync/clients.h"
+
+#define STEPS_AT_ONE_MOMENT 2000
+#define RESYNC_MS 30000
+#define STOP_US 30000000
+
+struct world *world;
+
+/* ---- what stands in for the clock, the timers, the kernel's dice and the client ---- */
+
+uint64_t clock_mono_us(void)
+{
+    return world->now_us;
+}
+
+uint64_t clock_mono_ms(void)
+{
+    return world->now_us / 1000;
+}
+
+uint64_t clock_wall_ms(void)
+{
+    return world->now_us / 1000;
+}
+
+uint64_t clock_boot_ms(void)
+{
+    return world->now_us / 1000;
+}
+
+uint64_t clock_cpu_us(void)
+{
+    return 0;
+}
+
+/* The same stream is to be the same again. */
+ssize_t getrandom(void *ret, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    memset(ret, 7, bytes);
+    return (ssize_t)bytes;
+}
+
+void timer_init(struct timer *t, struct event_base *base, void (*fn)(void *arg), void *arg)
+{
+    (void)base;
+    *t = (struct timer){.fn = fn, .arg = arg};
+    for (size_t i = 0; i < TIMERS_MAX; i++) {
+        if (world->timers[i] == NULL) {
+            world->timers[i] = t;
+            return;
+        }
+    }
+    abort();
+}
+
+void timer_fini(struct timer *t)
+{
+    for (size_t i = 0; i < TIMERS_MAX; i++)
+        if (world->timers[i] == t)
+            world->timers[i] = NULL;
+}
+
+void timer_set(struct timer *t, uint64_t in_ms)
+{
+    t->due_ms = clock_mono_ms() + in_ms;
+}
+
+void timer_set_sooner(struct timer *t, uint64_t in_ms)
+{
+    if (t->due_ms == 0 || clock_mono_ms() + in_ms < t->due_ms)
+        timer_set(t, in_ms);
+}
+
+void timer_cancel(struct timer *t)
+{
+    t->due_ms = 0;
+}
+
+bool timer_is_set(const struct timer *t)
+{
+    return t->due_ms != 0;
+}
+
+void dataplane_send(struct dataplane_client *c, const char *method, const char *path, const char *json,
+                    void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
+{
+    api_send(c, method, path, json, on_answer, arg);
+}
+
+bool dataplane_busy(const struct dataplane_client *c)
+{
+    return c->request.busy;
+}
+
+void dataplane_cancel(struct dataplane_client *c)
+{
+    api_cancel(c);
+}
+
+bool dataplane_credentials_refused(struct dataplane_client *c)
+{
+    (void)c;
+    return false;
+}
+
+const char *dataplane_client_url(const struct dataplane_client *c)
+{
+    return c->api->url;
+}
+
+/* ---- words ---- */
+
+void violate(struct world *w, const char *invariant, const char *fmt, ...)
+{
+    va_list ap;
+    char text[2000];
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    dprintf(w->verdict_fd, "%s\n%s (event %u, at %.3f s)\n", invariant, text, w->step, (double)w->now_us / 1e6);
+    _exit(1);
+}
+
+void world_say(const struct world *w, const char *fmt, ...)
+{
+    va_list ap;
+    if (!w->chatty)
+        return;
+    printf("%10.3f ", (double)w->now_us / 1e6);
+    va_start(ap, fmt);
+    vprintf(fmt, ap);
+    va_end(ap);
+    printf("\n");
+    fflush(stdout);
+}
+
+/* ---- Kubernetes' part of the daemon ---- */
+
+const struct want *want_find(const struct world *w, size_t backend, const char *name)
+{
+    for (size_t i = 0; i < w->want_counts[backend]; i++)
+        if (strcmp(w->wants[backend][i].name, name) == 0)
+            return &w->wants[backend][i];
+    return NULL;
+}
+
+static void set_want(struct world *w, size_t backend, const char *name, int state, bool announced)
+{
+    struct want *at = (struct want *)(uintptr_t)want_find(w, backend, name);
+    if (at == NULL && (state == WANT_OUT || w->want_counts[backend] == SERVERS_MAX))
+        return;
+    if (at == NULL) {
+        at = &w->wants[backend][w->want_counts[backend]++];
+        snprintf(at->name, NAME_BYTES, "%s", name);
+        at->state = WANT_OUT;
+        at->since_us = 0;
+    }
+    if ((int)at->state != state || at->since_us == 0)
+        at->since_us = w->now_us;
+    at->state = (unsigned)state;
+    at->announced = announced;
+}
+
+static void take_wants(struct world *w, size_t backend)
+{
+    const struct desired *d = &w->wishes[backend];
+    if (d->state != DESIRED_OK && d->state != DESIRED_EMPTY)
+        return;
+    if (d->state != DESIRED_EMPTY)
+        w->empty_since_us[backend] = UINT64_MAX;
+    else if (w->empty_since_us[backend] == UINT64_MAX)
+        w->empty_since_us[backend] = w->now_us;
+    for (size_t i = 0; i < w->want_counts[backend]; i++) {
+        const char *name = w->wants[backend][i].name;
+        const struct desired_skip *out = desired_why_out(d, name);
+        if (desired_find(d, name) == NULL)
+            set_want(w, backend, name, WANT_OUT, out != NULL && out->announced);
+    }
+    for (size_t i = 0; i < d->server_count; i++)
+        set_want(w, backend, d->servers[i].name, d->servers[i].state == SERVER_LIVE ? WANT_LIVE : WANT_DRAINING, false);
+}
+
+static void take_due(struct world *w, uint64_t due_ms)
+{
+    if (due_ms != 0 && (w->due_ms == 0 || due_ms < w->due_ms))
+        w->due_ms = due_ms;
+}
+
+void world_look(struct world *w)
+{
+    bool any = false;
+    w->due_ms = 0;
+    for (size_t i = 0; i < OURS; i++) {
+        struct desired d;
+        cluster_desired(&w->cluster, i, w->now_us / 1000, &d);
+        take_due(w, d.due_ms);
+        desired_fini(&w->wishes[i]);
+        desired_clone(&w->wishes[i], &d);
+        take_wants(w, i);
+        if (w->targets != NULL && wisher_take(&w->wishers[i], &d)) {
+            loss_reported(w, i);
+            targets_wish(w->targets, i, &d, "an event", w->now_us);
+            any = true;
+        }
+        desired_fini(&d);
+    }
+    if (any)
+        targets_go(w->targets);
+}
+
+/* ---- the daemon ---- */
+
+void daemon_start(struct world *w)
+{
+    static char glob[] = "keep*";
+    static char *const keep[] = {glob};
+    struct clients_dataplane clients[TARGETS_MAX];
+    if (w->targets != NULL)
+        return;
+    telemetry_init(&w->telemetry, "0");
+    w->journal = journal_new();
+    for (size_t i = 0; i < w->settings.targets; i++)
+        clients[i] = (struct clients_dataplane){.file = &w->apis[i].file,
+                                                .runtime = w->settings.lanes != 0 ? &w->apis[i].runtime : NULL};
+    struct target_options options = {.backends = conf_backends,
+                                     .backend_count = OURS,
+                                     .rules = {.diff = {.keep_servers = keep, .keep_count = 1, .allow_empty = w->settings.empty != 0},
+                                               .max_loss_percent = w->settings.limit,
+                                               .brake_ms = RESYNC_MS},
+                                     .resync_period_ms = RESYNC_MS,
+                                     .park_ttl_ms = (uint64_t)w->settings.park_s * 1000,
+                                     .node_exists = cluster_has_node,
+                                     .node_arg = &w->cluster,
+                                     .telemetry = &w->telemetry,
+                                     .journal = w->journal,
+                                     .log = &w->log};
+    cluster_forget_states(&w->cluster);
+    w->daemon_since_us = w->now_us;
+    for (size_t i = 0; i < OURS; i++) {
+        w->mappings[i] = (struct mapping){.backend = conf_backends[i]};
+        wisher_init(&w->wishers[i], &w->mappings[i]);
+        w->want_counts[i] = 0;
+        w->empty_since_us[i] = UINT64_MAX;
+    }
+    loss_forget(w);
+    w->targets = targets_new(NULL, &options, clients, w->settings.targets);
+    targets_start(w->targets);
+    world_look(w);
+}
+
+void daemon_kill(struct world *w)
+{
+    if (w->targets == NULL)
+        return;
+    targets_free(w->targets);
+    w->targets = NULL;
+    for (size_t i = 0; i < OURS; i++)
+        wisher_fini(&w->wishers[i]);
+    telemetry_fini(&w->telemetry);
+    journal_free(w->journal);
+}
+
+static void on_stopped(void *arg)
+{
+    ((struct world *)arg)->stopped = true;
+}
+
+void daemon_stop(struct world *w)
+{
+    if (w->targets == NULL)
+        return;
+    uint64_t end_us = w->now_us + STOP_US;
+    w->stopped = false;
+    targets_stop(w->targets, on_stopped, w);
+    while (!w->stopped && w->now_us < end_us)
+        world_pass(w, 100000);
+    if (!w->stopped)
+        violate(w, "ends", "the daemon does not end within 30 s");
+    daemon_kill(w);
+}
+
+/* ---- time ---- */
+
+static struct timer *next_timer(const struct world *w)
+{
+    struct timer *first = NULL;
+    for (size_t i = 0; i < TIMERS_MAX; i++) {
+        struct timer *t = w->timers[i];
+        if (t != NULL && t->due_ms != 0 && (first == NULL || t->due_ms < first->due_ms))
+            first = t;
+    }
+    return first;
+}
+
+static void go_to(struct world *w, uint64_t us)
+{
+    if (us <= w->now_us) {
+        if (++w->at_one_moment > STEPS_AT_ONE_MOMENT)
+            violate(w, "pauses", "a loop without a pause");
+        return;
+    }
+    w->now_us = us;
+    w->at_one_moment = 0;
+}
+
+/* The next thing that happens by itself, if it does before the end. */
+static bool happen(struct world *w, uint64_t end_us)
+{
+    uint64_t next = UINT64_MAX;
+    struct api *api = NULL;
+    for (size_t i = 0; i < w->settings.targets; i++) {
+        uint64_t at = api_next_us(&w->apis[i]);
+        if (at < next) {
+            next = at;
+            api = &w->apis[i];
+        }
+    }
+    struct timer *t = next_timer(w);
+    bool timer = t != NULL && t->due_ms * 1000 < next;
+    next = timer ? t->due_ms * 1000 : next;
+    bool look = w->due_ms != 0 && w->due_ms * 1000 < next;
+    next = look ? w->due_ms * 1000 : next;
+    if (next > end_us)
+        return false;
+    go_to(w, next);
+    if (look) {
+        world_look(w);
+    } else if (timer) {
+        t->due_ms = 0;
+        t->fn(t->arg);
+    } else {
+        api_happen(api);
+    }
+    check_step(w);
+    return true;
+}
+
+void world_pass(struct world *w, uint64_t us)
+{
+    uint64_t end_us = w->now_us + us;
+    while (happen(w, end_us))
+        ;
+    w->now_us = end_us;
+    w->at_one_moment = 0;
+}
+
+void world_open(struct world *w, const struct settings *s, int verdict_fd, bool chatty)
+{
+    memset(w, 0, sizeof(*w));
+    world = w;
+    w->settings = *s;
+    w->verdict_fd = verdict_fd;
+    w->chatty = chatty;
+    w->log = (struct log){.level = LOG_LEVEL_DEBUG, .fd = chatty ? STDOUT_FILENO : -1};
+    w->now_us = 1000000000;
+    cluster_init(&w->cluster, s);
+    for (size_t i = 0; i < s->targets; i++)
+        api_init(&w->apis[i], w, i);
+    for (size_t i = 0; i < OURS; i++)
+        desired_init(&w->wishes[i]);
+    loss_open(w);
+    daemon_start(w);
+}
+
+void world_close(struct world *w)
+{
+    daemon_kill(w);
+    loss_close(w);
+    for (size_t i = 0; i < OURS; i++)
+        desired_fini(&w->wishes[i]);
+    for (size_t i = 0; i < w->settings.targets; i++)
+        api_fini(&w->apis[i]);
+    cluster_fini(&w->cluster);
+}
