@@ -1,12 +1,13 @@
 # make            the daemon: build/haproxy-k8s-sync
 # make demo       see it work in half a minute (KEEP=1: leave it running)
-# make test       unit tests (sanitizers on), fuzz corpora, conformance and functional tests
+# make test       unit tests (sanitizers on), fuzz corpora, streams of events, conformance and functional tests
 # make e2e        real etcd, kube-apiserver, HAProxy (needs Go)    make check   layers, format, linters
 # make delivery   chart, manifests, image, package, docs, status page in a browser (needs Go)
 # make manifests  deploy/*.yaml anew from the chart (needs Go)
 # make bench      figures (OTHER=path: another controller, too)    make fuzz    TIME=60 seconds for each target
 # make soak       TIME=30m of changes and troubles: memory, fds, latency over time, build/soak/soak.html
 # make chaos      every part x every fault under a seeded stream of changes  SEED= ONLY=part:fault KIND= ROUNDS= TIME=seconds
+# make sequences  random streams of events against a model of HAProxy, in virtual time  SEED= COUNT= EVENTS= TIME=seconds PLAY=case
 # make mutants    breaks what decides in 200 ways: do the unit tests notice each?      K=WORD: some of them
 # make valgrind   unit tests under memcheck                        make coverage   build/coverage/index.html
 # make install    PREFIX=/usr/local DESTDIR=    make uninstall     make clean
@@ -60,7 +61,7 @@ FUZZ := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 # One short line for each command; V=1 shows them whole, -s nothing.
 SAY = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $(1) $@;)
 
-.PHONY: all help chaos deps deps-test deps-check demo test unit replay pytest e2e delivery manifests check check-layers bench clean
+.PHONY: all help chaos sequences streams deps deps-test deps-check demo test unit replay pytest e2e delivery manifests check check-layers bench clean
 .SECONDARY:
 
 all: deps
@@ -108,6 +109,20 @@ $B/unit/%: $B/san/tests/unit/%.o $(SAN_LIB)
 unit: $(UNIT)
 	@tests/unit/run $(UNIT)
 
+# Streams of events against a model, in virtual time: tests/sequences/main.c.
+$B/sequences: $(patsubst %.c,$B/san/%.o,$(wildcard tests/sequences/*.c)) $(SAN_LIB)
+	$(call SAY,LD)$(CC) $(SAN) -o $@ $^ $(PKG_LIBS)
+
+# The stored cases, and fixed seeds.
+streams: $B/sequences
+	@$B/sequences
+
+# TIME: go on for so many seconds instead of COUNT streams. PLAY: this case, and all that happens.
+sequences: deps
+	@$(MAKE) --no-print-directory $(PARALLEL) $B/sequences
+	@$B/sequences $(if $(PLAY),--play $(PLAY) -v,--seed $(or $(SEED),1) $(if $(COUNT),--count $(COUNT)) $(if $(EVENTS),--events $(EVENTS)) \
+		$(if $(filter file,$(origin TIME)),,--time $(TIME)))
+
 # Every fuzz target also runs over its stored corpus, without libFuzzer, in `make test`.
 $B/replay/%: $B/san/tests/fuzz/%.o $B/san/tests/fuzz/replay.o $(SAN_LIB)
 	@mkdir -p $(@D)
@@ -117,8 +132,8 @@ replay: $(FUZZ:%=$B/replay/%)
 	@for t in $(FUZZ:fuzz_%=%); do $B/replay/fuzz_$$t tests/fuzz/corpus/$$t || exit 1; done
 
 test: deps-test
-	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/san/haproxy-k8s-sync $(UNIT) $(FUZZ:%=$B/replay/%)
-	@$(MAKE) --no-print-directory unit replay pytest
+	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/san/haproxy-k8s-sync $B/sequences $(UNIT) $(FUZZ:%=$B/replay/%)
+	@$(MAKE) --no-print-directory unit replay streams pytest
 
 pytest:
 	@$(PYTHON) -m pytest -q -rfEs -n $(JOBS) -p no:cacheprovider tests/conformance tests/functional

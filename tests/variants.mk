@@ -10,7 +10,7 @@ define objects
 $B/$1/%.o: %.c
 	@mkdir -p $$(@D)
 	$$(call SAY,CC)$2 -MMD -MP -c -o $$@ $$<
--include $$(patsubst %.c,$B/$1/%.d,$(SRC) $(MAIN) $$(wildcard tests/unit/*.c tests/fuzz/*.c))
+-include $$(patsubst %.c,$B/$1/%.d,$(SRC) $(MAIN) $$(wildcard tests/unit/*.c tests/fuzz/*.c tests/sequences/*.c))
 endef
 $(eval $(call objects,fuzz/obj,$$(CLANG) $$(STD) -O1 -g $(FUZZ_SAN)$(comma)fuzzer-no-link $$(PKG_CFLAGS)))
 $(eval $(call objects,mutants/obj,$$(MUTANT_CC)))
@@ -41,6 +41,9 @@ $B/mutants/libsrc.so: $(SRC:%.c=$B/mutants/obj/%.o)
 
 $B/mutants/test_%: $B/mutants/obj/tests/unit/test_%.o $B/mutants/libsrc.so
 	$(call SAY,LD)$(CC) -o $@ $< -L$B/mutants -lsrc -Wl,-rpath,'$$ORIGIN' $(PKG_LIBS) $$(pkg-config --libs check)
+
+$B/mutants/test_sequences: $(patsubst %.c,$B/mutants/obj/%.o,$(wildcard tests/sequences/*.c)) $B/mutants/libsrc.so
+	$(call SAY,LD)$(CC) -o $@ $(filter %.o,$^) -L$B/mutants -lsrc -Wl,-rpath,'$$ORIGIN' $(PKG_LIBS)
 
 mutants: deps-test
 	@$(MAKE) --no-print-directory -s $(PARALLEL) $(addprefix $B/mutants/,$(shell $(PYTHON) -m tests.mutants --tests))

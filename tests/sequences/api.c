@@ -10,8 +10,10 @@
 
 #define NOTICED_US 65000000 /* two looks */
 
-const char *const api_ask_names[ASKS] = {"read", "runtime", "list", "begin", "change", "commit", "delete", "fast", "tell", "reloads"};
-const char *const api_fault_names[FAULTS] = {"refused", "reset", "lost", "hung", "late", "slow", "500", "503", "400", "deaf"};
+const char *const api_ask_names[ASKS] = {"read",   "runtime", "list", "begin", "change",
+                                         "commit", "delete",  "fast", "tell",  "reloads"};
+const char *const api_fault_names[FAULTS] = {"refused", "reset", "lost", "hung", "late",
+                                             "slow",    "500",   "503",  "400",  "deaf"};
 
 static void add(struct section *s, const struct server *line)
 {
@@ -21,10 +23,16 @@ static void add(struct section *s, const struct server *line)
 /* Each of our backends has what an operator keeps there; be has n0, too. */
 void api_init(struct api *a, struct world *w, size_t number)
 {
-    static const struct server first = {.name = "n0", .address = "10.0.0.10", .port = 30080, .weight = 100, .check = ON,
-                                        .maxconn = 77, .options = "crc32c,unique-id"},
-                               spare = {.name = "spare", .address = "10.9.9.9", .port = 80, .weight = 1, .check = ON, .backup = ON},
-                               keep = {.name = "keep1", .address = "10.9.9.8", .port = 80, .weight = 7, .options = "ssl,cert-cn"};
+    static const struct server
+        first = {.name = "n0",
+                 .address = "10.0.0.10",
+                 .port = 30080,
+                 .weight = 100,
+                 .check = ON,
+                 .maxconn = 77,
+                 .options = "crc32c,unique-id"},
+        spare = {.name = "spare", .address = "10.9.9.9", .port = 80, .weight = 1, .check = ON, .backup = ON},
+        keep = {.name = "keep1", .address = "10.9.9.8", .port = 80, .weight = 7, .options = "ssl,cert-cn"};
     memset(a, 0, sizeof(*a));
     a->world = w;
     a->number = number;
@@ -82,10 +90,10 @@ enum ask api_ask(const struct dataplane_client *c, const char *method, const cha
     if (str_has_prefix(path, "/reloads"))
         return ASK_RELOADS;
     if (str_has_prefix(path, "/transactions"))
-        return strcmp(method, "GET") == 0      ? ASK_LIST
-               : strcmp(method, "POST") == 0   ? ASK_BEGIN
-               : strcmp(method, "PUT") == 0    ? ASK_COMMIT
-                                               : ASK_DELETE;
+        return strcmp(method, "GET") == 0    ? ASK_LIST
+               : strcmp(method, "POST") == 0 ? ASK_BEGIN
+               : strcmp(method, "PUT") == 0  ? ASK_COMMIT
+                                             : ASK_DELETE;
     if (strcmp(method, "GET") == 0)
         return ASK_READ;
     return strstr(path, "transaction_id=") != NULL ? ASK_CHANGE : ASK_FAST;
@@ -181,10 +189,12 @@ void api_send(struct dataplane_client *c, const char *method, const char *path, 
     enum ask ask = api_ask(c, method, path);
     enum fault_mode mode;
     if (r->busy)
-        violate(a->world, "one-at-a-time", "%s: %s %s while %s %s is under way", a->url, method, path, r->method, r->path);
+        violate(a->world, "one-at-a-time", "%s: %s %s while %s %s is under way", a->url, method, path, r->method,
+                r->path);
     check_sent(a, method, path);
     request_fini(r);
-    *r = (struct request){.busy = true, .sent_us = a->world->now_us, .on_answer = on_answer, .arg = arg};
+    *r = (struct request){
+        .busy = true, .sent_us = a->world->now_us, .life = a->world->life, .on_answer = on_answer, .arg = arg};
     buf_init(&r->reply.body, 0);
     r->json = mem_strdup(json);
     snprintf(r->method, sizeof(r->method), "%s", method);
@@ -387,7 +397,8 @@ unsigned api_count_transactions(const struct api *a, bool foreign)
 {
     unsigned count = 0;
     for (size_t i = 0; i < array_len(a->transactions); i++)
-        count += a->transactions[i].number != 0 && a->transactions[i].status == IN_PROGRESS && a->transactions[i].foreign == foreign;
+        count += a->transactions[i].number != 0 && a->transactions[i].status == IN_PROGRESS &&
+                 a->transactions[i].foreign == foreign;
     return count;
 }
 
@@ -397,8 +408,11 @@ void api_begin_foreign(struct api *a, unsigned count)
         struct transaction *t = &a->transactions[i];
         if (t->number != 0 || api_count_transactions(a, true) + api_count_transactions(a, false) >= TRANSACTIONS_MAX)
             continue;
-        *t = (struct transaction){.number = ++a->transaction_number, .version = a->memory.version, .foreign = true,
-                                  .begun_us = a->world->now_us, .conf = mem_alloc(sizeof(*t->conf))};
+        *t = (struct transaction){.number = ++a->transaction_number,
+                                  .version = a->memory.version,
+                                  .foreign = true,
+                                  .begun_us = a->world->now_us,
+                                  .conf = mem_alloc(sizeof(*t->conf))};
         *t->conf = a->memory;
         count--;
     }

@@ -22,7 +22,19 @@
 struct world;
 
 /* What a request is for. */
-enum ask { ASK_READ, ASK_RUNTIME, ASK_LIST, ASK_BEGIN, ASK_CHANGE, ASK_COMMIT, ASK_DELETE, ASK_FAST, ASK_TELL, ASK_RELOADS, ASKS };
+enum ask {
+    ASK_READ,
+    ASK_RUNTIME,
+    ASK_LIST,
+    ASK_BEGIN,
+    ASK_CHANGE,
+    ASK_COMMIT,
+    ASK_DELETE,
+    ASK_FAST,
+    ASK_TELL,
+    ASK_RELOADS,
+    ASKS
+};
 
 enum fault_mode {
     FAULT_REFUSED, /* no connection */
@@ -33,7 +45,7 @@ enum fault_mode {
     FAULT_SLOW,    /* 3 s */
     FAULT_500,
     FAULT_503,
-    FAULT_400, /* a commit or a write without a transaction: HAProxy refuses the configuration */
+    FAULT_400,  /* a commit or a write without a transaction: HAProxy refuses the configuration */
     FAULT_DEAF, /* answered as if HAProxy had followed */
     FAULTS,
 };
@@ -57,6 +69,7 @@ struct request {
     char *json;
     uint64_t sent_us, at_us, answer_us; /* at_us 0: it is not carried out */
     bool deaf;
+    unsigned life; /* of the daemon that sent it */
     struct reply reply;
     void (*on_answer)(void *arg, const struct dataplane_answer *a);
     void *arg;
@@ -89,10 +102,11 @@ struct api {
     size_t number;
     char url[24];
     struct dataplane_client file, runtime;
-    struct conf memory, on_disk, good; /* what the API answers, haproxy.cfg, and that of the last reload that went well */
-    struct conf kept;                  /* what a rival puts back */
-    unsigned rival;                    /* so often */
-    uint64_t rival_due_us;             /* 0: not soon */
+    struct conf memory, on_disk,
+        good;              /* what the API answers, haproxy.cfg, and that of the last reload that went well */
+    struct conf kept;      /* what a rival puts back */
+    unsigned rival;        /* so often */
+    uint64_t rival_due_us; /* 0: not soon */
     struct running running;
     unsigned pid;
     uint64_t pid_since_us;
@@ -110,10 +124,10 @@ struct api {
     size_t operator_count;
 
     uint64_t wrong_us[OURS]; /* since then it is reported to be in sync, and is not; 0: it is not so */
-    uint64_t touched_us;  /* somebody else changed something last */
-    uint64_t troubled_us; /* a request did last not go well for no fault of the daemon's */
-    unsigned writes;      /* requests that change anything */
-    unsigned requests;    /* since window_us */
+    uint64_t touched_us;     /* somebody else changed something last */
+    uint64_t troubled_us;    /* a request did last not go well for no fault of the daemon's */
+    unsigned writes;         /* requests that change anything */
+    unsigned requests;       /* since window_us */
     uint64_t window_us;
 };
 

@@ -101,8 +101,12 @@ static void print_reload(const struct api *a, unsigned number, struct buf *out)
 {
     char outcome = a->outcomes[number % sizeof(a->outcomes)];
     bool pending = a->reload_pending && number == a->reload_number;
-    buf_printf(out, "{\"id\":\"r-%u\",\"status\":\"%s\",\"response\":\"words of HAProxy\",\"reload_timestamp\":%u}", number,
-               pending ? "in_progress" : outcome == 'f' ? "failed" : "succeeded", number);
+    buf_printf(out, "{\"id\":\"r-%u\",\"status\":\"%s\",\"response\":\"words of HAProxy\",\"reload_timestamp\":%u}",
+               number,
+               pending          ? "in_progress"
+               : outcome == 'f' ? "failed"
+                                : "succeeded",
+               number);
 }
 
 static void reloads(struct api *a, struct request *r, const struct address *at)
@@ -145,7 +149,8 @@ static void forget(struct transaction *t)
 static void outdate(struct api *a, int64_t version)
 {
     for (size_t i = 0; i < array_len(a->transactions); i++)
-        if (a->transactions[i].number != 0 && a->transactions[i].status == IN_PROGRESS && a->transactions[i].version <= version)
+        if (a->transactions[i].number != 0 && a->transactions[i].status == IN_PROGRESS &&
+            a->transactions[i].version <= version)
             a->transactions[i].status = OUTDATED;
 }
 
@@ -174,11 +179,14 @@ static void begin(struct api *a, struct request *r, const struct address *at)
         message(r, 429, "cannot start a new transaction, reached the maximum amount of 20");
         return;
     }
-    *t = (struct transaction){.number = ++a->transaction_number, .version = a->memory.version,
-                              .begun_us = r->sent_us, .conf = mem_alloc(sizeof(*t->conf))};
+    *t = (struct transaction){.number = ++a->transaction_number,
+                              .version = a->memory.version,
+                              .begun_us = r->sent_us,
+                              .conf = mem_alloc(sizeof(*t->conf))};
     *t->conf = a->memory;
     r->reply.status = 201;
-    buf_printf(&r->reply.body, "{\"_version\":%lld,\"id\":\"t-%u\",\"status\":\"in_progress\"}", (long long)t->version, t->number);
+    buf_printf(&r->reply.body, "{\"_version\":%lld,\"id\":\"t-%u\",\"status\":\"in_progress\"}", (long long)t->version,
+               t->number);
 }
 
 static void list(struct api *a, struct request *r)
@@ -191,8 +199,8 @@ static void list(struct api *a, struct request *r)
         const struct transaction *t = &a->transactions[i];
         if (t->number == 0)
             continue;
-        buf_printf(&r->reply.body, "%s{\"_version\":%lld,\"id\":\"t-%u\",\"status\":\"%s\"}", comma, (long long)t->version,
-                   t->number, words[t->status]);
+        buf_printf(&r->reply.body, "%s{\"_version\":%lld,\"id\":\"t-%u\",\"status\":\"%s\"}", comma,
+                   (long long)t->version, t->number, words[t->status]);
         comma = ",";
     }
     buf_add(&r->reply.body, "]");
@@ -211,7 +219,7 @@ static void commit(struct api *a, struct request *r, struct transaction *t)
         return;
     }
     check_written(a, "a commit");
-    serving_of(a, true, &before);
+    serving_of(a, &before);
     int64_t version = a->memory.version;
     uint64_t since_us = t->begun_us;
     a->memory = *t->conf;
@@ -223,7 +231,7 @@ static void commit(struct api *a, struct request *r, struct transaction *t)
     schedule_reload(a, r);
     r->reply.status = 202;
     buf_printf(&r->reply.body, "{\"_version\":%lld,\"id\":\"t\",\"status\":\"success\"}", (long long)version);
-    check_taken(a, true, &before, since_us, "a commit");
+    check_taken(a, &before, since_us, "a commit");
 }
 
 static void transactions(struct api *a, struct request *r, const struct address *at)
@@ -240,8 +248,8 @@ static void transactions(struct api *a, struct request *r, const struct address 
     else if (strcmp(r->method, "DELETE") == 0) {
         bool useful = t->foreign && t->status == IN_PROGRESS && t->version == a->memory.version;
         if (useful)
-            violate(a->world, "foreign-transaction", "%s: the daemon deletes t-%u, which is somebody else's and could be committed",
-                    a->url, t->number);
+            violate(a->world, "foreign-transaction",
+                    "%s: the daemon deletes t-%u, which is somebody else's and could be committed", a->url, t->number);
         forget(t);
         r->reply.status = 204;
     } else
@@ -262,7 +270,8 @@ static void change_server(struct api *a, struct request *r, struct section *s, s
         return;
     }
     if (r->json == NULL || server_read(r->json, &line, why, sizeof(why)) != 0)
-        violate(a->world, "known-fields", "%s: %s %s: %s", a->url, r->method, r->path, r->json != NULL ? why : "no body");
+        violate(a->world, "known-fields", "%s: %s %s: %s", a->url, r->method, r->path,
+                r->json != NULL ? why : "no body");
     bool post = strcmp(r->method, "POST") == 0;
     if (post ? section_find(s, line.name) != NULL : was == NULL) {
         message(r, post ? 409 : 404, "there is, or there is not");
@@ -284,7 +293,7 @@ static bool needs_reload(const struct server *was, const struct server *is)
 static void write_fast(struct api *a, struct request *r, size_t backend, const struct address *at)
 {
     struct server line;
-    struct serving before, before_running;
+    struct serving before;
     char why[512];
     struct section *s = &a->memory.of[backend];
     struct server *at_line = section_find(s, at->parts[4]);
@@ -298,12 +307,12 @@ static void write_fast(struct api *a, struct request *r, size_t backend, const s
         return;
     }
     if (r->json == NULL || server_read(r->json, &line, why, sizeof(why)) != 0)
-        violate(a->world, "known-fields", "%s: %s %s: %s", a->url, r->method, r->path, r->json != NULL ? why : "no body");
+        violate(a->world, "known-fields", "%s: %s %s: %s", a->url, r->method, r->path,
+                r->json != NULL ? why : "no body");
     struct server was = *at_line;
     check_line(a, backend, &was, &line, "a write without a reload");
     check_written(a, "a write without a reload");
-    serving_of(a, true, &before);
-    serving_of(a, false, &before_running);
+    serving_of(a, &before);
     section_put(s, &line);
     outdate(a, a->memory.version);
     a->memory.version++;
@@ -324,8 +333,7 @@ static void write_fast(struct api *a, struct request *r, size_t backend, const s
                 is->admin = section_says_maintenance(s, &line) ? MAINT : READY;
         }
     }
-    check_taken(a, true, &before, r->sent_us, "a write without a reload");
-    check_taken(a, false, &before_running, r->sent_us, "a write without a reload");
+    check_taken(a, &before, r->sent_us, "a write without a reload");
 }
 
 static void read_section(struct request *r, const struct conf *c, size_t backend, const struct address *at)
@@ -372,11 +380,12 @@ static void configuration(struct api *a, struct request *r, const struct address
 
 /* ---- the running HAProxy ---- */
 
-static void tell(struct api *a, struct request *r, struct running_server *is)
+static void tell(struct api *a, struct request *r, size_t backend, struct running_server *is)
 {
     struct serving before;
-    static const char *const bodies[] = {
-        [READY] = "{\"admin_state\":\"ready\"}", [DRAIN] = "{\"admin_state\":\"drain\"}", [MAINT] = "{\"admin_state\":\"maint\"}"};
+    static const char *const bodies[] = {[READY] = "{\"admin_state\":\"ready\"}",
+                                         [DRAIN] = "{\"admin_state\":\"drain\"}",
+                                         [MAINT] = "{\"admin_state\":\"maint\"}"};
     size_t admin = 0;
     while (admin < array_len(bodies) && !str_eq(bodies[admin], r->json))
         admin++;
@@ -384,10 +393,12 @@ static void tell(struct api *a, struct request *r, struct running_server *is)
         unexpected(a, r);
     if (is->backup || str_has_prefix(is->name, "keep"))
         violate(a->world, "unmanaged", "%s: the daemon sets the state of %s, which is not ours", a->url, is->name);
-    serving_of(a, false, &before);
+    serving_of(a, &before);
     if (!r->deaf)
         is->admin = (enum admin)admin;
-    check_taken(a, false, &before, r->sent_us, "a runtime update");
+    if (r->life != a->world->life || r->answer_us < r->at_us) /* nobody knows any more whose it is */
+        api_operate(a, backend, is->name, (enum admin)admin);
+    check_taken(a, &before, r->sent_us, "a runtime update");
 }
 
 static void runtime(struct api *a, struct request *r, const struct address *at)
@@ -414,7 +425,7 @@ static void runtime(struct api *a, struct request *r, const struct address *at)
         return;
     }
     if (strcmp(r->method, "PUT") == 0)
-        tell(a, r, is);
+        tell(a, r, backend, is);
     r->reply.status = 200;
     if (is != NULL) {
         running_print(is, &r->reply.body);

@@ -25,10 +25,14 @@ void cluster_put_node(struct cluster *c, size_t node)
         return;
     }
     struct node *n = mem_alloc(sizeof(*n));
-    *n = (struct node){.name = mem_strdup(name), .uid_hash = node + 1, .excluded = c->of[node].excluded,
-                       .not_ready = c->of[node].not_ready, .deleting = c->of[node].deleting};
+    *n = (struct node){.name = mem_strdup(name),
+                       .uid_hash = node + 1,
+                       .excluded = c->of[node].excluded,
+                       .not_ready = c->of[node].not_ready,
+                       .deleting = c->of[node].deleting};
     n->addresses = mem_array(1, sizeof(*n->addresses));
-    n->addresses[n->address_count++] = (struct node_address){NODE_INTERNAL_IP, mem_printf("10.0.0.%u", c->of[node].address)};
+    n->addresses[n->address_count++] =
+        (struct node_address){NODE_INTERNAL_IP, mem_printf("10.0.0.%u", c->of[node].address)};
     (void)cache_put_node(c->nodes, n);
 }
 
@@ -60,8 +64,12 @@ void cluster_put_pods(struct cluster *c, size_t service)
 void cluster_put_service(struct cluster *c, size_t service)
 {
     struct service *s = mem_alloc(sizeof(*s));
-    *s = (struct service){.name = mem_strdup(service_names[service]), .uid_hash = 1, .type = SERVICE_NODE_PORT, .local = true,
-                          .paused = c->paused[service], .port_count = 1};
+    *s = (struct service){.name = mem_strdup(service_names[service]),
+                          .uid_hash = 1,
+                          .type = SERVICE_NODE_PORT,
+                          .local = true,
+                          .paused = c->paused[service],
+                          .port_count = 1};
     s->ports = mem_array(1, sizeof(*s->ports));
     s->ports[0] = (struct service_port){mem_strdup("http"), 80, (uint16_t)c->node_ports[service]};
     (void)cache_put_service(c->services[service], s);
@@ -86,8 +94,11 @@ void cluster_init(struct cluster *c, const struct settings *s)
             c->of[n].pods[i].count = 1;
             c->of[n].pods[i].state = n < s->nodes ? POD_READY : POD_NONE;
         }
-        c->rules[i] = (struct mapping_rules){.namespace = "ns", .service = service_names[i], .nodes = node_rules_default,
-                                             .weights = weights[s->weights % 3], .drain_timeout_ms = s->drain_s * 1000};
+        c->rules[i] = (struct mapping_rules){.namespace = "ns",
+                                             .service = service_names[i],
+                                             .nodes = node_rules_default,
+                                             .weights = weights[s->weights % 3],
+                                             .drain_timeout_ms = s->drain_s * 1000};
         cluster_put_service(c, i);
         cluster_put_pods(c, i);
     }
@@ -113,8 +124,11 @@ void cluster_fini(struct cluster *c)
 
 void cluster_desired(const struct cluster *c, size_t service, uint64_t now_ms, struct desired *ret)
 {
-    struct desired_input in = {.nodes = c->nodes, .service = c->services[service], .rules = &c->rules[service],
-                               .states = c->states[service], .now_ms = now_ms};
+    struct desired_input in = {.nodes = c->nodes,
+                               .service = c->services[service],
+                               .rules = &c->rules[service],
+                               .states = c->states[service],
+                               .now_ms = now_ms};
     desired_compute(&in, ret);
 }
 

@@ -26,8 +26,8 @@ struct server {
     unsigned port, check_port; /* 0: none */
     int weight;                /* -1: none */
     enum flag check, maintenance, backup, send_proxy_v2;
-    unsigned maxconn;    /* nobody's but an operator's; 0: none */
-    char options[32];    /* proxy-v2-options, comma-separated: a field of several values, an operator's, too */
+    unsigned maxconn; /* nobody's but an operator's; 0: none */
+    char options[32]; /* proxy-v2-options, comma-separated: a field of several values, an operator's, too */
 };
 
 struct section {
@@ -64,9 +64,10 @@ struct running {
     } of[BACKENDS];
 };
 
-size_t conf_backend(const char *name); /* BACKENDS: there is none of that name */
+size_t conf_backend(const char *name);                            /* BACKENDS: there is none of that name */
 struct server *section_find(struct section *s, const char *name); /* NULL: none */
-void section_put(struct section *s, const struct server *server); /* in place of the one of that name, else at the end */
+void section_put(struct section *s,
+                 const struct server *server); /* in place of the one of that name, else at the end */
 bool section_remove(struct section *s, const char *name);
 bool server_is_ours(const struct server *s); /* not a backup, not named "keep..." */
 bool server_eq(const struct server *a, const struct server *b);

@@ -19,8 +19,8 @@ struct event {
 
 struct event_kind {
     const char *name;
-    unsigned weight;               /* how often, by chance */
-    unsigned below[NUMBERS_MAX];   /* each number is below this; 0: it has no more */
+    unsigned weight;             /* how often, by chance */
+    unsigned below[NUMBERS_MAX]; /* each number is below this; 0: it has no more */
     void (*happen)(struct world *w, const unsigned *n);
     const char *what; /* of the numbers: "node service" */
 };

@@ -255,7 +255,8 @@ static void foreign_end(struct world *w, const unsigned *n)
 
 static void fault(struct world *w, const unsigned *n)
 {
-    api_add_fault(api_of(w, n[0]), (struct fault){.asks = 1u << n[1], .mode = (enum fault_mode)n[2], .times = n[3] + 1});
+    api_add_fault(api_of(w, n[0]),
+                  (struct fault){.asks = 1u << n[1], .mode = (enum fault_mode)n[2], .times = n[3] + 1});
 }
 
 /* Several kinds of requests at once. */
@@ -309,11 +310,23 @@ const struct event_kind event_kinds[] = {
     {"address", 2, {NODES, 4}, address, "node which"},
     {"port", 1, {OURS, 8}, port, "service which"},
     {"pause", 1, {OURS, 2}, pause_it, "service on"},
-    {"edit-weight", 2, {TARGETS_MAX, OURS, SERVERS_MAX, 200}, edit_weight, "target backend server weight(even: HAProxy is reloaded)"},
-    {"edit-address", 1, {TARGETS_MAX, OURS, SERVERS_MAX, 200}, edit_address, "target backend server address(even: and a reload)"},
+    {"edit-weight",
+     2,
+     {TARGETS_MAX, OURS, SERVERS_MAX, 200},
+     edit_weight,
+     "target backend server weight(even: HAProxy is reloaded)"},
+    {"edit-address",
+     1,
+     {TARGETS_MAX, OURS, SERVERS_MAX, 200},
+     edit_address,
+     "target backend server address(even: and a reload)"},
     {"edit-maintenance", 2, {TARGETS_MAX, OURS, SERVERS_MAX, 2}, edit_maintenance, "target backend server reload"},
     {"edit-remove", 2, {TARGETS_MAX, OURS, SERVERS_MAX, 2}, edit_remove, "target backend server reload"},
-    {"edit-theirs", 3, {TARGETS_MAX, BACKENDS, SERVERS_MAX, 9}, edit_theirs, "target backend server value: what is not ours of it"},
+    {"edit-theirs",
+     3,
+     {TARGETS_MAX, BACKENDS, SERVERS_MAX, 9},
+     edit_theirs,
+     "target backend server value: what is not ours of it"},
     {"edit-add", 1, {TARGETS_MAX, OURS, 8, 2}, edit_add, "target backend which(4 and up are not ours) reload"},
     {"operate", 3, {TARGETS_MAX, OURS, SERVERS_MAX, 3}, operate, "target backend server ready|drain|maint(0..2)"},
     {"reload", 1, {TARGETS_MAX}, reload, "target: by somebody else"},

@@ -6,9 +6,9 @@
 #include "world.h"
 
 #define WINDOW_US 10000000
-#define REQUESTS_MAX 600      /* of one HAProxy within a window */
-#define LOOK_US 45000000      /* after which a look has seen what somebody else did */
-#define BUSY_US 1000000 /* with a transaction */
+#define REQUESTS_MAX 600 /* of one HAProxy within a window */
+#define LOOK_US 45000000 /* after which a look has seen what somebody else did */
+#define BUSY_US 1000000  /* with a transaction */
 #define CONVERGES_US 3600000000
 #define RESTS_US 180000000
 #define LEFT_BEHIND_MAX 19 /* while they cannot be deleted */
@@ -29,36 +29,35 @@ static bool runs(struct api *a, size_t backend, const char *name)
     return is != NULL && is->admin == READY;
 }
 
-void serving_of(struct api *a, bool of_file, struct serving *ret)
+void serving_of(struct api *a, struct serving *ret)
 {
     const struct world *w = a->world;
     for (size_t b = 0; b < OURS; b++)
         for (size_t i = 0; i < w->want_counts[b]; i++)
-            ret->of[b][i] = of_file ? serves_in_file(a, b, w->wants[b][i].name) : runs(a, b, w->wants[b][i].name);
+            ret->of[b][i] = serves_in_file(a, b, w->wants[b][i].name) && runs(a, b, w->wants[b][i].name);
 }
 
-static void taken(struct api *a, bool of_file, size_t backend, const struct want *want, uint64_t since_us, const char *by)
+static void taken(struct api *a, size_t backend, const struct want *want, uint64_t since_us, const char *by)
 {
     struct world *w = a->world;
-    const char *where = of_file ? "the file" : "the running HAProxy";
-    if (want->state == WANT_LIVE && want->since_us < since_us && (of_file || !api_is_operated(a, backend, want->name)))
-        violate(w, "serving", "%s backend %s: %s is wanted, and %s takes it out of rotation in %s", a->url, conf_backends[backend],
-                want->name, by, where);
-    if (want->state == WANT_OUT && w->wishes[backend].state == DESIRED_EMPTY && w->settings.empty == 0 && w->empty_since_us[backend] < since_us)
-        violate(w, "last-good", "%s backend %s: nothing is wanted, and %s takes %s out of rotation in %s", a->url,
-                conf_backends[backend], by, want->name, where);
+    if (want->state == WANT_LIVE && want->since_us < since_us && !api_is_operated(a, backend, want->name))
+        violate(w, "serving", "%s backend %s: %s is wanted, and %s takes it out of rotation", a->url,
+                conf_backends[backend], want->name, by);
+    if (want->state == WANT_OUT && w->settings.empty == 0 && w->empty_since_us[backend] < since_us)
+        violate(w, "last-good", "%s backend %s: nothing is wanted, and %s takes %s out of rotation", a->url,
+                conf_backends[backend], by, want->name);
     loss_left(a, backend, want->name, by);
 }
 
-void check_taken(struct api *a, bool of_file, const struct serving *before, uint64_t since_us, const char *by)
+void check_taken(struct api *a, const struct serving *before, uint64_t since_us, const char *by)
 {
     struct world *w = a->world;
     struct serving now;
-    serving_of(a, of_file, &now);
+    serving_of(a, &now);
     for (size_t b = 0; b < OURS; b++)
         for (size_t i = 0; i < w->want_counts[b]; i++)
             if (before->of[b][i] && !now.of[b][i])
-                taken(a, of_file, b, &w->wants[b][i], since_us, by);
+                taken(a, b, &w->wants[b][i], since_us, by);
 }
 
 /* ---- what is not ours ---- */
@@ -69,14 +68,15 @@ void check_line(struct api *a, size_t backend, const struct server *was, const s
     if (of == NULL)
         return;
     if (backend >= OURS || !server_is_ours(of))
-        violate(a->world, "unmanaged", "%s backend %s: %s changes server %s, which is not ours", a->url, conf_backends[backend], by,
-                of->name);
+        violate(a->world, "unmanaged", "%s backend %s: %s changes server %s, which is not ours", a->url,
+                conf_backends[backend], by, of->name);
     if (was == NULL || is == NULL)
         return;
     if (was->maxconn != is->maxconn || strcmp(was->options, is->options) != 0 || was->backup != is->backup)
-        violate(a->world, "unmanaged", "%s backend %s: %s changes fields of server %s that are not ours: maxconn %u -> %u, "
-                "proxy-v2-options %s -> %s", a->url, conf_backends[backend], by, was->name, was->maxconn, is->maxconn, was->options,
-                is->options);
+        violate(a->world, "unmanaged",
+                "%s backend %s: %s changes fields of server %s that are not ours: maxconn %u -> %u, "
+                "proxy-v2-options %s -> %s",
+                a->url, conf_backends[backend], by, was->name, was->maxconn, is->maxconn, was->options, is->options);
 }
 
 void check_written(struct api *a, const char *by)
@@ -96,7 +96,8 @@ void check_sent(struct api *a, const char *method, const char *path)
         a->requests = 0;
     }
     if (++a->requests > REQUESTS_MAX)
-        violate(w, "storm", "%s: more than %d requests within 10 s, the last is %s %s", a->url, REQUESTS_MAX, method, path);
+        violate(w, "storm", "%s: more than %d requests within 10 s, the last is %s %s", a->url, REQUESTS_MAX, method,
+                path);
     if (w->targets == NULL)
         violate(w, "ends", "%s: %s %s after the end", a->url, method, path);
 }
@@ -108,21 +109,22 @@ static double gauge(const struct api *a, struct metric *m, size_t backend)
     return metric_value(m, conf_backends[backend], a->url, NULL);
 }
 
-static void difference_of_line(struct api *a, size_t backend, const struct desired_server *want, const struct server *line,
-                               const struct running_server *is, struct buf *why)
+static void difference_of_line(struct api *a, size_t backend, const struct desired_server *want,
+                               const struct server *line, const struct running_server *is, struct buf *why)
 {
     const struct section *s = &a->on_disk.of[backend];
     if (line == NULL || is == NULL) {
         buf_printf(why, "%s is not in %s", want->name, line == NULL ? "the file" : "the running HAProxy");
         return;
     }
-    if (strcmp(line->address, want->address) != 0 || line->port != want->port || (want->weight >= 0 && line->weight != want->weight) ||
-        line->check != ON)
-        buf_printf(why, "the line of %s is %s:%u weight %d, not %s:%u weight %d", want->name, line->address, line->port, line->weight,
-                   want->address, want->port, want->weight);
-    else if (strcmp(line->address, is->address) != 0 || line->port != is->port || line->weight != is->weight)
-        buf_printf(why, "HAProxy runs %s as %s:%u weight %d, its line says %s:%u weight %d", want->name, is->address, is->port,
-                   is->weight, line->address, line->port, line->weight);
+    if (strcmp(line->address, want->address) != 0 || line->port != want->port ||
+        (want->weight >= 0 && line->weight != want->weight) || line->check != ON)
+        buf_printf(why, "the line of %s is %s:%u weight %d, not %s:%u weight %d", want->name, line->address, line->port,
+                   line->weight, want->address, want->port, want->weight);
+    else if (strcmp(line->address, is->address) != 0 || line->port != is->port ||
+             (want->weight >= 0 && line->weight != is->weight))
+        buf_printf(why, "HAProxy runs %s as %s:%u weight %d, its line says %s:%u weight %d", want->name, is->address,
+                   is->port, is->weight, line->address, line->port, line->weight);
     else if (want->state == SERVER_LIVE && section_says_maintenance(s, line))
         buf_printf(why, "%s is in maintenance in the file", want->name);
     else if (want->state == SERVER_LIVE && is->admin != READY && !api_is_operated(a, backend, want->name))
@@ -137,11 +139,13 @@ static void difference(struct api *a, size_t backend, struct buf *why)
     const struct desired *d = &a->world->wishes[backend];
     struct section *s = &a->on_disk.of[backend];
     if (a->on_disk.version != a->memory.version)
-        buf_printf(why, "the file has version %lld, the API %lld", (long long)a->on_disk.version, (long long)a->memory.version);
+        buf_printf(why, "the file has version %lld, the API %lld", (long long)a->on_disk.version,
+                   (long long)a->memory.version);
     for (size_t i = 0; i < d->server_count && why->len == 0; i++) {
         const struct server *line = section_find(s, d->servers[i].name);
         if (d->servers[i].state != SERVER_DRAINING || line != NULL)
-            difference_of_line(a, backend, &d->servers[i], line, running_find(&a->running, backend, d->servers[i].name), why);
+            difference_of_line(a, backend, &d->servers[i], line, running_find(&a->running, backend, d->servers[i].name),
+                               why);
     }
     for (size_t i = 0; i < s->count && why->len == 0; i++) {
         const struct server *line = &s->servers[i];
@@ -162,7 +166,8 @@ static bool is_wrong(struct api *a, size_t backend, struct buf *why)
 {
     struct world *w = a->world;
     uint64_t other = a->touched_us > a->troubled_us ? a->touched_us : a->troubled_us;
-    if (gauge(a, w->telemetry.in_sync, backend) != 1 || w->now_us < other + LOOK_US || w->wishes[backend].state != DESIRED_OK)
+    if (gauge(a, w->telemetry.in_sync, backend) != 1 || w->now_us < other + LOOK_US ||
+        w->wishes[backend].state != DESIRED_OK)
         return false;
     difference(a, backend, why);
     return why->len > 0;
@@ -178,7 +183,8 @@ static void check_in_sync(struct api *a, size_t backend)
     else if (a->wrong_us[backend] == 0)
         a->wrong_us[backend] = w->now_us;
     else if (w->now_us - a->wrong_us[backend] > BUSY_US)
-        violate(w, "in-sync", "%s backend %s is reported to be in sync, but %s", a->url, conf_backends[backend], buf_str(&why));
+        violate(w, "in-sync", "%s backend %s is reported to be in sync, but %s", a->url, conf_backends[backend],
+                buf_str(&why));
 }
 
 static void check_gauges(struct api *a, size_t backend)
@@ -190,9 +196,9 @@ static void check_gauges(struct api *a, size_t backend)
         live += d->servers[i].state == SERVER_LIVE;
     if (gauge(a, w->telemetry.servers_desired, backend) != (double)live ||
         gauge(a, w->telemetry.servers_draining, backend) != (double)(d->server_count - live))
-        violate(w, "gauges", "%s backend %s: %zu servers are desired and %zu drain, the metrics say %.0f and %.0f", a->url,
-                conf_backends[backend], live, d->server_count - live, gauge(a, w->telemetry.servers_desired, backend),
-                gauge(a, w->telemetry.servers_draining, backend));
+        violate(w, "gauges", "%s backend %s: %zu servers are desired and %zu drain, the metrics say %.0f and %.0f",
+                a->url, conf_backends[backend], live, d->server_count - live,
+                gauge(a, w->telemetry.servers_desired, backend), gauge(a, w->telemetry.servers_draining, backend));
 }
 
 void check_step(struct world *w)
@@ -207,7 +213,8 @@ void check_step(struct world *w)
             check_in_sync(a, b);
         }
         if (api_count_transactions(a, false) > LEFT_BEHIND_MAX)
-            violate(w, "left-behind", "%s: %u transactions of the daemon's are open", a->url, api_count_transactions(a, false));
+            violate(w, "left-behind", "%s: %u transactions of the daemon's are open", a->url,
+                    api_count_transactions(a, false));
     }
 }
 
@@ -243,7 +250,8 @@ static void check_counts(struct api *a, size_t backend)
         parked += server_is_ours(&s->servers[i]) && desired_find(d, s->servers[i].name) == NULL;
     }
     const double is[] = {gauge(a, w->telemetry.servers_actual, backend), gauge(a, w->telemetry.servers_parked, backend),
-                         gauge(a, w->telemetry.servers_held, backend), gauge(a, w->telemetry.servers_overridden, backend)};
+                         gauge(a, w->telemetry.servers_held, backend),
+                         gauge(a, w->telemetry.servers_overridden, backend)};
     const double want[] = {(double)(ours - parked), (double)parked, 0, 0};
     for (size_t i = 0; i < 4; i++)
         if (is[i] != want[i])
@@ -278,9 +286,11 @@ static void check_still(struct world *w)
             if (w->wishes[b].state == DESIRED_OK)
                 check_counts(&w->apis[t], b);
         if (api_count_transactions(&w->apis[t], false) > 1)
-            violate(w, "left-behind", "%s at rest: %u transactions", w->apis[t].url, api_count_transactions(&w->apis[t], false));
+            violate(w, "left-behind", "%s at rest: %u transactions", w->apis[t].url,
+                    api_count_transactions(&w->apis[t], false));
     }
-    if (w->wishes[0].state == DESIRED_OK && w->wishes[1].state == DESIRED_OK && (!said || strstr(buf_str(&ready), "[-]") != NULL))
+    if (w->wishes[0].state == DESIRED_OK && w->wishes[1].state == DESIRED_OK &&
+        (!said || strstr(buf_str(&ready), "[-]") != NULL))
         violate(w, "readiness", "all is as it should be, and readiness says:\n%s", buf_str(&ready));
 }
 
@@ -310,7 +320,8 @@ static void take_back(struct world *w)
             const struct operator_state o = a->operators[i];
             const struct running_server *is = running_find(&a->running, o.backend, o.name);
             bool parked = !serves_in_file(a, o.backend, o.name);
-            if (!parked && (o.admin != READY || (is != NULL && is->admin != READY && api_is_operated(a, o.backend, o.name))))
+            if (!parked &&
+                (o.admin != READY || (is != NULL && is->admin != READY && api_is_operated(a, o.backend, o.name))))
                 api_operate(a, o.backend, o.name, READY);
         }
     }

@@ -8,7 +8,7 @@
 
 #define PERIOD_US 30000000
 #define LOOK_US 35000000 /* so old may be what the daemon knows of the file */
-#define SEEN_US 2000000 /* and so long it takes it to see a line that is new */
+#define SEEN_US 2000000  /* and so long it takes it to see a line that is new */
 #define LEFT_MAX 256
 #define COUNTS_MAX 1024
 
@@ -138,7 +138,8 @@ void loss_left(struct api *a, size_t backend, const char *name, const char *by)
     bool known = false;
     note_live(a, l, backend);
     uint64_t since_us = want != NULL ? reported_us(w, l, backend, want) : 0;
-    if (!is_loss(want) || now >= since_us + PERIOD_US || w->settings.limit >= 100 || w->wishes[backend].state != DESIRED_OK)
+    if (!is_loss(want) || now >= since_us + PERIOD_US || w->settings.limit >= 100 ||
+        w->wishes[backend].state != DESIRED_OK)
         return;
     for (size_t i = 0; i < l->left_count; i++)
         known = known || strcmp(l->left[i].name, name) == 0;
@@ -154,7 +155,9 @@ void loss_left(struct api *a, size_t backend, const char *name, const char *by)
     }
     size_t base = most_live(l, oldest > LOOK_US ? oldest - LOOK_US : 0, oldest + SEEN_US);
     if (early * 100 > base * w->settings.limit)
-        violate(w, "loss-limit", "%s backend %s: %s leaves rotation by %s %.1f s after its loss was reported; it is number %zu of %zu "
-                "within RESYNC_PERIOD, and the limit is %u %%", a->url, conf_backends[backend], name, by,
-                (double)(now - since_us) / 1e6, early, base, w->settings.limit);
+        violate(w, "loss-limit",
+                "%s backend %s: %s leaves rotation by %s %.1f s after its loss was reported; it is number %zu of %zu "
+                "within RESYNC_PERIOD, and the limit is %u %%",
+                a->url, conf_backends[backend], name, by, (double)(now - since_us) / 1e6, early, base,
+                w->settings.limit);
 }

@@ -4,7 +4,8 @@
  * sequences --play FILE [-v]           one case; -v tells all that happens
  * sequences --kinds                    the events that there are
  *
- * A stream that fails is shrunk, and printed as a case. Each is played in a process of its own.
+ * A stream that fails is shrunk, and printed as a case; not so with SEQUENCES_SHRINK=no in the environment, which ends it all with
+ * the first that fails. Each is played in a process of its own.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +20,8 @@
 
 #define VERDICT_BYTES 4096
 #define TRIES_MAX 1500
-#define FIXED_SEEDS 40
+#define FIXED_SEEDS 60
+#define FIXED_WORLD "limit=100"
 #define FIXED_EVENTS 150
 #define CASES "tests/sequences/cases"
 
@@ -37,7 +39,8 @@ static void play_here(const struct stream *s, int verdict_fd, bool chatty)
         const struct event *e = &s->events[i];
         w->step = (unsigned)i + 1;
         world_pass(w, (uint64_t)e->after_ms * 1000);
-        world_say(w, "%u: %s %u %u %u %u", w->step, e->kind->name, e->numbers[0], e->numbers[1], e->numbers[2], e->numbers[3]);
+        world_say(w, "%u: %s %u %u %u %u", w->step, e->kind->name, e->numbers[0], e->numbers[1], e->numbers[2],
+                  e->numbers[3]);
         e->kind->happen(w, e->numbers);
         check_step(w);
     }
@@ -217,8 +220,9 @@ static bool play_seed(unsigned long seed, const struct arguments *a)
         return false;
     fflush(stdout);
     shrink(&s, &v, &shrunk);
-    printf("# seed %lu of %lu events, shrunk to %zu in %u tries; a file of these lines is a case for --play\n# %.*s\n", seed, a->events,
-           shrunk.best.count, shrunk.tries, (int)(strlen(shrunk.verdict.text) - 1), shrunk.verdict.text);
+    printf("# seed %lu of %lu events, shrunk to %zu in %u tries; a file of these lines is a case for --play\n# %.*s\n",
+           seed, a->events, shrunk.best.count, shrunk.tries, (int)(strlen(shrunk.verdict.text) - 1),
+           shrunk.verdict.text);
     stream_print(&shrunk.best, stdout);
     return false;
 }
@@ -234,7 +238,8 @@ static unsigned play_cases(unsigned *failed)
     size_t count = 0;
     DIR *dir = opendir(CASES);
     for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
-        if (strstr(e->d_name, ".txt") != NULL && count < array_len(paths) && asprintf(&paths[count], CASES "/%s", e->d_name) > 0)
+        if (strstr(e->d_name, ".txt") != NULL && count < array_len(paths) &&
+            asprintf(&paths[count], CASES "/%s", e->d_name) > 0)
             count++;
     if (dir != NULL)
         closedir(dir);
@@ -250,14 +255,15 @@ static unsigned long play_seeds(const struct arguments *a, unsigned *failed)
 {
     unsigned long played = 0;
     time_t end = time(NULL) + (time_t)a->seconds;
-    for (; a->seconds > 0 ? time(NULL) < end : played < a->count; played++)
+    for (; (a->shrinks || *failed == 0) && (a->seconds > 0 ? time(NULL) < end : played < a->count); played++)
         *failed += !play_seed(a->seed + played, a);
     return played;
 }
 
 static int usage(void)
 {
-    fprintf(stderr, "sequences [--seed N] [--count N] [--events N] [--time SECONDS] [--world SETTINGS] [--no-shrink] | --play FILE [-v] | --kinds\n");
+    fprintf(stderr, "sequences [--seed N] [--count N] [--events N] [--time SECONDS] [--world SETTINGS] | "
+                    "--play FILE [-v] | --kinds\n");
     return 2;
 }
 
@@ -270,7 +276,11 @@ static int print_kinds(void)
 
 int main(int argc, char **argv)
 {
-    struct arguments a = {.seed = 1, .count = FIXED_SEEDS, .events = FIXED_EVENTS, .shrinks = true, .settings = ""};
+    struct arguments a = {.seed = 1,
+                          .count = FIXED_SEEDS,
+                          .events = FIXED_EVENTS,
+                          .shrinks = getenv("SEQUENCES_SHRINK") == NULL,
+                          .settings = argc == 1 ? FIXED_WORLD : ""};
     unsigned failed = 0, cases = 0;
     for (int i = 1; i < argc; i++) {
         unsigned long *number = strcmp(argv[i], "--seed") == 0     ? &a.seed
@@ -282,8 +292,6 @@ int main(int argc, char **argv)
             return print_kinds();
         else if (strcmp(argv[i], "-v") == 0)
             a.chatty = true;
-        else if (strcmp(argv[i], "--no-shrink") == 0)
-            a.shrinks = false;
         else if (i + 1 == argc)
             return usage();
         else if (strcmp(argv[i], "--play") == 0)

@@ -236,20 +236,21 @@ void daemon_start(struct world *w)
     for (size_t i = 0; i < w->settings.targets; i++)
         clients[i] = (struct clients_dataplane){.file = &w->apis[i].file,
                                                 .runtime = w->settings.lanes != 0 ? &w->apis[i].runtime : NULL};
-    struct target_options options = {.backends = conf_backends,
-                                     .backend_count = OURS,
-                                     .rules = {.diff = {.keep_servers = keep, .keep_count = 1, .allow_empty = w->settings.empty != 0},
-                                               .max_loss_percent = w->settings.limit,
-                                               .brake_ms = RESYNC_MS},
-                                     .resync_period_ms = RESYNC_MS,
-                                     .park_ttl_ms = (uint64_t)w->settings.park_s * 1000,
-                                     .node_exists = cluster_has_node,
-                                     .node_arg = &w->cluster,
-                                     .telemetry = &w->telemetry,
-                                     .journal = w->journal,
-                                     .log = &w->log};
+    struct target_options options = {
+        .backends = conf_backends,
+        .backend_count = OURS,
+        .rules = {.diff = {.keep_servers = keep, .keep_count = 1, .allow_empty = w->settings.empty != 0},
+                  .max_loss_percent = w->settings.limit,
+                  .brake_ms = RESYNC_MS},
+        .resync_period_ms = RESYNC_MS,
+        .park_ttl_ms = (uint64_t)w->settings.park_s * 1000,
+        .node_exists = cluster_has_node,
+        .node_arg = &w->cluster,
+        .telemetry = &w->telemetry,
+        .journal = w->journal,
+        .log = &w->log};
     cluster_forget_states(&w->cluster);
-    w->daemon_since_us = w->now_us;
+    w->life++;
     for (size_t i = 0; i < OURS; i++) {
         w->mappings[i] = (struct mapping){.backend = conf_backends[i]};
         wisher_init(&w->wishers[i], &w->mappings[i]);
@@ -262,11 +263,28 @@ void daemon_start(struct world *w)
     world_look(w);
 }
 
+/* Whoever comes next cannot tell a state that we set and nobody took back from an operator's. */
+static void leave_states(struct world *w)
+{
+    for (size_t t = 0; t < w->settings.targets; t++) {
+        struct api *a = &w->apis[t];
+        for (size_t b = 0; b < OURS; b++) {
+            for (size_t i = 0; i < a->running.of[b].count; i++) {
+                const struct running_server *is = &a->running.of[b].servers[i];
+                const struct server *line = section_find(&a->memory.of[b], is->name);
+                if (is->admin != READY && line != NULL && !section_says_maintenance(&a->memory.of[b], line))
+                    api_operate(a, b, is->name, is->admin);
+            }
+        }
+    }
+}
+
 void daemon_kill(struct world *w)
 {
     if (w->targets == NULL)
         return;
     targets_free(w->targets);
+    leave_states(w);
     w->targets = NULL;
     for (size_t i = 0; i < OURS; i++)
         wisher_fini(&w->wishers[i]);

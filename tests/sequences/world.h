@@ -46,12 +46,12 @@ struct world {
     struct desired wishes[OURS]; /* as computed last */
     uint64_t due_ms;             /* when Kubernetes' part is to be looked at again; 0: never */
     bool stopped;
-    uint64_t daemon_since_us;
+    unsigned life; /* of the daemon, counted */
 
     struct want wants[OURS][SERVERS_MAX];
     size_t want_counts[OURS];
     uint64_t empty_since_us[OURS]; /* nothing is wanted; UINT64_MAX: something is */
-    unsigned step; /* number of the event in hand, for messages */
+    unsigned step;                 /* number of the event in hand, for messages */
     int verdict_fd;
     bool chatty;
 };
@@ -66,7 +66,8 @@ void daemon_start(struct world *w);
 void daemon_kill(struct world *w);
 void daemon_stop(struct world *w); /* and waits for its end */
 /* Ends the process: an invariant does not hold. */
-void violate(struct world *w, const char *invariant, const char *fmt, ...) __attribute__((noreturn, format(printf, 3, 4)));
+void violate(struct world *w, const char *invariant, const char *fmt, ...)
+    __attribute__((noreturn, format(printf, 3, 4)));
 void world_say(const struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 const struct want *want_find(const struct world *w, size_t backend, const char *name);
@@ -76,8 +77,8 @@ const struct want *want_find(const struct world *w, size_t backend, const char *
 struct serving {
     bool of[OURS][SERVERS_MAX];
 };
-void serving_of(struct api *a, bool of_file, struct serving *ret); /* by the rows of world.wants */
-void check_taken(struct api *a, bool of_file, const struct serving *before, uint64_t since_us, const char *by);
+void serving_of(struct api *a, struct serving *ret); /* by the rows of world.wants */
+void check_taken(struct api *a, const struct serving *before, uint64_t since_us, const char *by);
 void check_line(struct api *a, size_t backend, const struct server *was, const struct server *is, const char *by);
 void check_written(struct api *a, const char *by);
 void check_sent(struct api *a, const char *method, const char *path);
