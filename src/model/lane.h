@@ -35,6 +35,7 @@ struct lane_mark {
     bool in_file; /* the line was in maintenance: where it is not any more, and HAProxy is, that is no operator's */
     bool asked;   /* a call has set the state `told`, and no look has shown it yet */
     enum runtime_admin told;
+    bool crossed; /* asked, while a look was under way */
 };
 
 /* Which HAProxy answers, against the last look; of several changes the last of these counts. */
@@ -68,6 +69,11 @@ void lane_memory_look(struct lane_memory *m, const struct backend *actual, const
 void lane_memory_calls(struct lane_memory *m, const char *name, enum runtime_admin state);
 /* A call of ours was answered with success. Of a state that is an operator's, it stays that. READY forgets both. */
 void lane_memory_called(struct lane_memory *m, const char *name, enum runtime_admin state);
+/* It was answered while a look is under way, which may have read what was before. */
+void lane_memory_crossed(struct lane_memory *m, const char *name);
+/* With what such a look has read: those are what they were told, unless another process answers, which never was. True: something
+ * else was read, so that the next look is due. */
+bool lane_memory_correct(struct lane_memory *m, struct runtime *r, bool other_worker) must_check;
 /* A fast write has put the line into maintenance, or out of it, or changed what else it says: file and running HAProxy say
  * the same. The caller's row of it is to say so, too. */
 void lane_memory_written(struct lane_memory *m, const char *name);

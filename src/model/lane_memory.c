@@ -221,6 +221,28 @@ void lane_memory_called(struct lane_memory *m, const char *name, enum runtime_ad
         mark->lost = false;
 }
 
+void lane_memory_crossed(struct lane_memory *m, const char *name)
+{
+    struct lane_mark *mark = find(m, name);
+    if (mark != NULL)
+        mark->crossed = true;
+}
+
+bool lane_memory_correct(struct lane_memory *m, struct runtime *r, bool other_worker)
+{
+    bool differs = false;
+    for (size_t i = 0; i < r->count; i++) {
+        struct lane_mark *mark = find(m, r->servers[i].name);
+        bool told = mark != NULL && mark->crossed && !other_worker && r->servers[i].admin != mark->told;
+        if (told)
+            r->servers[i].admin = mark->told;
+        if (mark != NULL)
+            mark->crossed = false;
+        differs = differs || told;
+    }
+    return differs;
+}
+
 void lane_memory_written(struct lane_memory *m, const char *name)
 {
     struct lane_mark *mark = find(m, name);

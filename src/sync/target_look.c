@@ -309,8 +309,11 @@ static void take_runtime(struct target *t)
                  log_str("target", dataplane_client_url(t->options.client)), log_int("pid", t->worker_pid));
     if (other && t->trust == TRUST_DOUBTED && t->reload.state != RELOAD_PENDING)
         target_set_trust(t, TRUST_UNTRIED);
-    for (size_t i = 0; i < t->options.backend_count; i++)
-        tell_unreadable(&t->slots[i]);
+    for (size_t i = 0; i < t->options.backend_count; i++) {
+        struct slot *s = &t->slots[i];
+        tell_unreadable(s);
+        t->unverified |= lane_memory_correct(&s->memory, &s->runtime, other);
+    }
     if (t->ended.waits)
         judge_reload(t);
     see_drift(t);

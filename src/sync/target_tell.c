@@ -188,6 +188,8 @@ static void told(const struct call *c, uint64_t took_us)
     uint64_t event_us = c->event_us != 0 ? clock_mono_us() - c->event_us : 0;
     t->calls.failures = 0;
     lane_memory_called(&c->slot->memory, c->name, c->state);
+    if (t->phase == TARGET_OBSERVING)
+        lane_memory_crossed(&c->slot->memory, c->name);
     take_state(c->slot, c->name, c->state);
     if (event_us != 0 && c->state != RUNTIME_READY)
         metric_observe(t->options.telemetry->event_to_runtime, (double)event_us / 1e6, NULL);

@@ -249,8 +249,11 @@ def test_failed_reload_is_said_with_haproxys_words_and_repeated(rig: Rig) -> Non
 
 def test_forgotten_reload_is_repeated(rig: Rig) -> None:
     in_step(rig)
-    rig.dataplane.fault(answer({"method": "GET", "path": "/reloads/"}, 404, "reload not found"))
+    # Held until the daemon has asked: a reload that it sees to have happened needs nobody's word.
+    rig.dataplane.fault({"action": "hold-ticker"}, answer({"method": "GET", "path": "/reloads/"}, 404, "reload not found"))
     move(rig)
+    rig.daemon.wait_metric("reloads_total", 1, result="unknown")
+    rig.dataplane.clear_faults()
     settled(rig)
     assert rig.daemon.metrics().sum("reloads_total", result="unknown") == 1
     rig.daemon.wait_log("empty commit")

@@ -158,7 +158,8 @@ def test_rbac_grants_what_is_asked_for_and_nothing_else(rig: Rig) -> None:
     rig.kube.settings(streamingLists=False)  # lists and watches are then two rights that are both used
     rig.start(LEADER_ELECT="true")
     rig.wait_in_sync()
-    wait_until(lambda: {"create", "update"} <= {right[3] for right in asked(rig) if right[2] == "leases"}, 20, "the lease to be held")
+    wait_until(lambda: {"create", "update", "watch"} <= {right[3] for right in asked(rig) if right[2] == "leases"}, 20,
+               "the Lease to be held, and watched")
     rig.daemon.stop()
     rig.kube.forbid("endpointslices")
     rig.start()

@@ -86,7 +86,16 @@ WRITE = (
     Mutant("the version of a write is not kept", MACHINE, "    l->version = a->version;\n", ""),
 )
 
+LOOK = "sync/target_look.c"
+CROSSED = (
+    Mutant("a call that crosses a look is made twice", "sync/target_tell.c", "if (t->phase == TARGET_OBSERVING)", "if (false)"),
+    Mutant("what a crossed look could not show is not looked at", LOOK, "t->unverified |= lane_memory_correct", "(void)lane_memory_correct"),
+    Mutant("another process was told, too", MEMORY, "mark->crossed && !other_worker && ", "mark->crossed && "),
+    Mutant("a call crosses the next look as well", MEMORY, "            mark->crossed = false;\n", "            ;\n"),
+)
+
 ROOMS = (
     Room("lane", ("test_lane", "test_lane_memory", "test_lane_random"), CHOICE + REMEMBERED),
     Room("write without a reload", ("test_lane_machine",), WRITE),
+    Room("calls and looks that cross", ("test_target_lanes", "test_lane_memory"), CROSSED),
 )

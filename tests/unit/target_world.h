@@ -83,6 +83,7 @@ static struct world {
         void (*on_answer)(void *arg, const struct dataplane_answer *a);
         void *arg;
     } call;            /* on the second connection */
+    bool crossing;     /* the call in hand is answered between a reading of what runs and its answer */
     unsigned pid;      /* of the worker; another one after each reload */
     bool deaf;         /* what is written does not reach what runs */
     bool unreadable;   /* what runs cannot be read */
@@ -710,6 +711,8 @@ static void look(void)
         w.look();
 }
 
+static void answer_call(void);
+
 /* Answers the request in hand. */
 static void answer(void)
 {
@@ -747,6 +750,8 @@ static void answer(void)
     a.reload_id = reload_id[0] != '\0' ? reload_id : NULL;
     a.body = buf_str(&body);
     a.body_len = body.len;
+    if (step == 'v' && w.crossing && w.call.busy)
+        answer_call();
     w.busy = false;
     w.now_us += 100;
     w.on_answer(w.arg, &a);

@@ -312,6 +312,41 @@ START_TEST(marks_are_found_by_name)
 }
 END_TEST
 
+/* ---- a look that a call crossed ---- */
+
+static bool corrected(enum runtime_admin told, bool crossed, bool other_worker, enum runtime_admin *ret)
+{
+    struct runtime_server rows[] = {{.name = (char[]){"n0"}, .admin = RUNTIME_READY},
+                                    {.name = (char[]){"n1"}, .admin = RUNTIME_READY}};
+    struct runtime r = {.readable = true, .servers = rows, .count = array_len(rows)};
+    struct lane_memory m = {.count = 0};
+    lane_memory_called(&m, "n1", told);
+    if (crossed)
+        lane_memory_crossed(&m, "n1");
+    lane_memory_crossed(&m, "n2"); /* nobody was told anything of it */
+    bool differs = lane_memory_correct(&m, &r, other_worker);
+    *ret = rows[1].admin;
+    rows[1].admin = RUNTIME_READY;
+    ck_assert(!lane_memory_correct(&m, &r, false)); /* the next look is believed */
+    ck_assert_int_eq(rows[1].admin, RUNTIME_READY);
+    ck_assert_int_eq(rows[0].admin, RUNTIME_READY);
+    lane_memory_fini(&m);
+    return differs;
+}
+
+START_TEST(what_a_call_crossed_is_what_it_was_told)
+{
+    enum runtime_admin now;
+    ck_assert(corrected(RUNTIME_DRAIN, true, false, &now));
+    ck_assert_int_eq(now, RUNTIME_DRAIN);
+    ck_assert(!corrected(RUNTIME_READY, true, false, &now));
+    ck_assert(!corrected(RUNTIME_DRAIN, false, false, &now));
+    ck_assert_int_eq(now, RUNTIME_READY);
+    ck_assert(!corrected(RUNTIME_DRAIN, true, true, &now)); /* another process was never told */
+    ck_assert_int_eq(now, RUNTIME_READY);
+}
+END_TEST
+
 /* ---- what operators have set, in words ---- */
 
 static void expect_overrides(const char *memory, const char *text, size_t count)
@@ -348,6 +383,7 @@ int main(void)
     TCase *t = tcase_create("lane_memory");
     tcase_add_loop_test(t, every_story, 0, (int)array_len(stories));
     tcase_add_test(t, marks_are_found_by_name);
+    tcase_add_test(t, what_a_call_crossed_is_what_it_was_told);
     tcase_add_test(t, overrides_in_words);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);

@@ -861,6 +861,37 @@ START_TEST(a_call_whose_answer_is_lost_and_that_is_not_wanted_any_more)
 }
 END_TEST
 
+/* A look reads, HAProxy obeys and the call is answered, and only then comes what the look has read. */
+static void crossed_by_a_drain(void)
+{
+    w.call.held = true;
+    wish("n1* n2 n3", "MODIFIED slice");
+    until('v');
+    w.crossing = true;
+    answer();
+    w.crossing = w.call.held = false;
+}
+
+START_TEST(a_call_that_crosses_a_look_is_made_once)
+{
+    crossed_by_a_drain();
+    pass(RESYNC_MS);
+    assert_running("n1! n2 n3");
+    ck_assert_uint_eq(count('d'), 1);
+    ck_assert_uint_eq(metric_value(w.telemetry.event_to_runtime, NULL), 1);
+}
+END_TEST
+
+START_TEST(what_a_crossed_look_could_not_show_is_looked_at_again)
+{
+    crossed_by_a_drain();
+    restart_haproxy();
+    pass(1000);
+    assert_running("n1! n2 n3");
+    ck_assert_uint_eq(count('d'), 2);
+}
+END_TEST
+
 /* ---- what may not be ---- */
 
 START_TEST(paused_tells_nothing)
@@ -1079,6 +1110,8 @@ int main(void)
     tcase_add_test(tc, a_call_that_is_seen_before_its_answer_is_ours);
     tcase_add_test(tc, a_call_whose_answer_is_lost_is_ours);
     tcase_add_test(tc, a_call_whose_answer_is_lost_and_that_is_not_wanted_any_more);
+    tcase_add_test(tc, a_call_that_crosses_a_look_is_made_once);
+    tcase_add_test(tc, what_a_crossed_look_could_not_show_is_looked_at_again);
     tcase_add_test(tc, a_fast_write_that_is_not_in_the_file_becomes_a_transaction);
     tcase_add_test(tc, a_stream_of_fast_writes_does_not_hold_up_a_transaction_for_ever);
     tcase_add_test(tc, paused_tells_nothing);

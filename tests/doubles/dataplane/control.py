@@ -71,7 +71,7 @@ class Control:
         return {}
 
     def _requests(self, _: Any) -> Any:
-        return list(self.log.entries)
+        return self.log.told()
 
     def _forget(self, _: Any) -> Any:
         self.log.entries = []

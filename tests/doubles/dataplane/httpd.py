@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import os
 import socket
@@ -10,7 +11,7 @@ import ssl
 import struct
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .faults import Faults, Rule
@@ -28,6 +29,7 @@ class RequestLog:
         self.entries: list[dict[str, Any]] = []
         self.limit = limit
         self.lock = threading.Lock()
+        self.under_way: list[threading.Event] = []
         self.file = open(path, "a", encoding="utf-8", buffering=1) if path else None
 
     def begin(self, request: Request) -> dict[str, Any]:
@@ -37,6 +39,23 @@ class RequestLog:
         with self.lock:
             self.entries = self.entries[-self.limit + 1:] + [entry]
         return entry
+
+    @contextlib.contextmanager
+    def carrying_out(self) -> Iterator[None]:
+        """What it does to file and HAProxy may be seen from here on."""
+        over = threading.Event()
+        self.under_way.append(over)
+        try:
+            yield
+        finally:
+            self.under_way.remove(over)
+            over.set()
+
+    def told(self) -> list[dict[str, Any]]:
+        """All entries; one whose effect can be seen has its status."""
+        for over in list(self.under_way):
+            over.wait(20)
+        return list(self.entries)
 
     def end(self, entry: dict[str, Any], status: int | str) -> None:
         entry["status"] = status
@@ -108,10 +127,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.server.stopping.wait(rule.seconds)
         rule = next((r for r in rules if r.action != "delay"), None)
         if rule is None:
-            return self._send(self.server.answer(request))
+            return self._send(self._carry_out(request))
         if rule.apply:
-            self.server.answer(request)
+            self._carry_out(request)
         return getattr(self, f"_fault_{rule.action}")(rule, request)
+
+    def _carry_out(self, request: Request) -> Answer:
+        with self.server.log.carrying_out():
+            answer = self.server.answer(request)
+            self.entry["status"] = answer.status
+        return answer
 
     def _send(self, answer: Answer, cut: int | None = None, pause: float = 0.0, step: int = 0) -> int:
         body = answer.body()
@@ -142,7 +167,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def _fault_lie(self, _: Rule, request: Request) -> int:
         request.lie = True
-        return self._send(self.server.answer(request))
+        return self._send(self._carry_out(request))
 
     def _fault_close(self, rule: Rule, _: Request) -> str:
         if rule.reset:
@@ -151,10 +176,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return "closed"
 
     def _fault_truncate(self, rule: Rule, request: Request) -> int:
-        return self._send(self.server.answer(request), cut=rule.bytes)
+        return self._send(self._carry_out(request), cut=rule.bytes)
 
     def _fault_slow(self, rule: Rule, request: Request) -> int:
-        return self._send(self.server.answer(request), pause=rule.seconds or 0.01, step=rule.bytes or 1)
+        return self._send(self._carry_out(request), pause=rule.seconds or 0.01, step=rule.bytes or 1)
 
     def _fault_garbage(self, _: Rule, __: Request) -> str:
         self.wfile.write(NO_HTTP)
