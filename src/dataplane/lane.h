@@ -43,6 +43,7 @@ struct lane {
     struct error error;     /* why; kind NONE with WRITTEN */
     int64_t retry_after_ms; /* -1 */
     uint64_t write_us, read_us;
+    unsigned reads;
 };
 
 void lane_init(struct lane *l);
@@ -51,8 +52,9 @@ void lane_fini(struct lane *l);
 /* change is of op CHANGE. keep_maintenance: the old line's maintenance stays as it is. -1: it cannot be put into words, and l
  * is as it was. The action's path and body are valid until the next call. The same struct serves one write after the other.
  *
- * HAProxy has obeyed when the write is answered, so it is read once: what it shows then, it will show. To be given up amid a
- * request needs no call; what was sent is LANE_UNKNOWN then. */
+ * HAProxy has obeyed when the write is answered, but for addresses and ports: from 3.0 on a task of its own brings these about some
+ * milliseconds later, so they are read again for a while. To be given up amid a request needs no call; what was sent is
+ * LANE_UNKNOWN then. */
 int lane_start(struct lane *l, int64_t version, const char *backend, const struct diff_change *change,
                bool keep_maintenance, struct txn_action *ret, struct error *err) must_check;
 struct txn_action lane_answer(struct lane *l, const struct dataplane_answer *a);

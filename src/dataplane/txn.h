@@ -60,6 +60,7 @@ struct txn_action {
     const char *method;
     const char *path; /* owned by the machine, valid until the next call */
     const char *body;
+    unsigned delay_ms; /* before it is sent */
 };
 
 struct txn {

@@ -179,6 +179,7 @@ struct target *target_new(struct event_base *base, const struct target_options *
     t->wall_minus_mono_ms = (int64_t)clock_wall_ms() - (int64_t)clock_mono_ms();
     timer_init(&t->timer, base, on_timer, t);
     timer_init(&t->resync, base, on_resync, t);
+    timer_init(&t->read_again, base, target_read_again, t);
     observe_init(&t->observe, options->client, options->backends, options->backend_count, target_observed, t);
     t->observe.with_runtime = options->runtime != NULL;
     txn_init(&t->txn);
@@ -206,6 +207,7 @@ void target_free(struct target *t)
     target_forget_calls(t);
     timer_fini(&t->timer);
     timer_fini(&t->resync);
+    timer_fini(&t->read_again);
     for (size_t i = 0; i < t->options.backend_count; i++)
         slot_fini(&t->slots[i]);
     free(t->slots);

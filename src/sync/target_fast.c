@@ -244,6 +244,12 @@ static void on_answer(void *arg, const struct dataplane_answer *a);
 
 static void perform(struct target *t, struct txn_action action)
 {
+    if (action.type == TXN_SEND && action.delay_ms > 0) {
+        t->reading = action;
+        t->reading.delay_ms = 0;
+        timer_set(&t->read_again, action.delay_ms);
+        return;
+    }
     if (action.type == TXN_SEND)
         dataplane_send(t->options.client, action.method, action.path, action.body, on_answer, t);
     else
@@ -254,6 +260,12 @@ static void on_answer(void *arg, const struct dataplane_answer *a)
 {
     struct target *t = arg;
     perform(t, lane_answer(&t->lane, a));
+}
+
+void target_read_again(void *arg)
+{
+    struct target *t = arg;
+    perform(t, t->reading);
 }
 
 void target_write_fast(struct slot *s)

@@ -157,8 +157,10 @@ struct target {
     bool dead_deleted;  /* what earlier runs left behind was looked for */
     unsigned conflicts; /* in a row */
 
-    struct lane lane;       /* the write without a reload in hand, for fast_slot */
-    struct slot *fast_slot; /* never NULL: the one that such a write was made for last */
+    struct lane lane; /* the write without a reload in hand, for fast_slot */
+    struct timer read_again;
+    struct txn_action reading; /* what it sends */
+    struct slot *fast_slot;    /* never NULL: the one that such a write was made for last */
     struct lane_write fast;
     bool unverified; /* there were such since the last look: what the file has is still to be read back */
     struct calls calls;
@@ -254,6 +256,7 @@ void target_forget_calls(struct target *t);
 
 /* The first write of the choice of s. */
 void target_write_fast(struct slot *s);
+void target_read_again(void *target); /* of its timer */
 /* The running HAProxy is read, and followed so far. */
 bool slot_is_open(const struct slot *s);
 /* A change did not reach it. */

@@ -22,6 +22,11 @@ def before_3_4(plane: DataPlane) -> bool:
     return release(plane) < (3, 4)
 
 
+def before_3_2(plane: DataPlane) -> bool:
+    """Seen on 3.0 and 3.1, which also the double for 3.0 plays."""
+    return release(plane) < (3, 2)
+
+
 def server(name: str, address: str = "127.0.9.2", port: int = 30443, **more: Any) -> dict[str, Any]:
     return {"name": name, "address": address, "port": port, "check": "enabled", "weight": 100, **more}
 

@@ -134,6 +134,13 @@ def test_a_write_that_lies(double: DoubleDataPlane) -> None:
     assert state(double) == "maint", "once is once"
 
 
+def test_a_write_that_haproxy_follows_later(double: DoubleDataPlane) -> None:
+    double.fault({"action": "lie", "method": "PUT", "path": "configuration/backends/be/servers/old.version=", "times": 1, "seconds": 0.3})
+    assert "Reload-ID" not in write(double, address="127.0.9.6")
+    assert double.get(f"{RUNNING}/old").json()["address"] != "127.0.9.6"
+    wait_until(lambda: double.get(f"{RUNNING}/old").json()["address"] == "127.0.9.6", 5, "the address")
+
+
 def test_a_call_that_lies(double: DoubleDataPlane) -> None:
     double.fault({"action": "lie", "method": "PUT", "path": "runtime/", "times": 1})
     assert call(double, "drain")["admin_state"] == "drain"

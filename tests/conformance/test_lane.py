@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.harness.haproxy import DataPlane
+from tests.harness.process import wait_until
 
 from .say import backend_lines, error, reload_id, server
 
@@ -14,6 +15,13 @@ SERVERS = "/configuration/backends/be/servers"
 SERVER = f"{SERVERS}/old"
 OLD = server("old", address="127.0.9.1")
 SORRY = {"name": "sorry", "address": "127.0.9.9", "port": 80, "backup": "enabled"}
+
+
+def shows(plane: DataPlane, name: str, **columns: str) -> None:
+    """From HAProxy 3.0 on a task of its own brings an address or a port about, some milliseconds after the answer."""
+    assert plane.haproxy is not None
+    haproxy = plane.haproxy
+    wait_until(lambda: columns.items() <= haproxy.servers("be")[name].items(), 2, f"{name} with {columns}")
 
 
 def put(plane: DataPlane, body: dict, path: str = SERVER):
@@ -34,7 +42,7 @@ def test_no_reload(plane: DataPlane, change: dict, column: str, value: str) -> N
     assert answer.status == 200 and "Reload-ID" not in answer.headers
     assert answer.json() == {**OLD, **change}
     assert answer.headers["Configuration-Version"] == str(version + 1)
-    assert plane.haproxy.servers("be")["old"][column] == value
+    shows(plane, "old", **{column: value})
     assert plane.get(SERVER).json() == {**OLD, **change}
     assert any(line.startswith("  server old ") for line in backend_lines(plane.file(), "be"))
     assert plane.haproxy.worker() == worker
@@ -76,8 +84,7 @@ def test_a_port_where_none_was_and_gone_again(plane: DataPlane) -> None:
     plane.follow(reload_id(plane.commit(tid)))
     with_port = {"name": "bare", "address": "127.0.9.51", "port": 99}
     assert put(plane, with_port, f"{SERVERS}/bare").status == 200
-    row = plane.haproxy.servers("be")["bare"]
-    assert (row["srv_addr"], row["srv_port"]) == ("127.0.9.51", "99")
+    shows(plane, "bare", srv_addr="127.0.9.51", srv_port="99")
     assert "  server bare 127.0.9.51:99" in backend_lines(plane.file(), "be")
     reload_id(put(plane, {"name": "bare", "address": "127.0.9.51"}, f"{SERVERS}/bare"))
 
@@ -91,7 +98,7 @@ def test_an_address_that_is_a_name_is_in_the_file_only(plane: DataPlane) -> None
     assert plane.haproxy.servers("be")["old"]["srv_addr"] == "127.0.9.1"
     assert plane.get("/runtime/backends/be/servers/old").json()["address"] == "127.0.9.1"
     assert put(plane, {**OLD, "address": "127.0.9.8"}).status == 200
-    assert plane.haproxy.servers("be")["old"]["srv_addr"] == "127.0.9.8", "from a name to an address there is no trap"
+    shows(plane, "old", srv_addr="127.0.9.8")  # from a name to an address there is no trap
 
 
 def test_a_check_port_comes_live_and_goes_by_a_reload(plane: DataPlane) -> None:

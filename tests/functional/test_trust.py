@@ -141,6 +141,19 @@ def test_write_that_the_running_haproxy_does_not_show_becomes_a_commit(rig: Rig)
     assert proven(rig) == 1
 
 
+def test_an_address_that_haproxy_takes_a_moment_for_is_no_reload(rig: Rig) -> None:
+    """From HAProxy 3.0 on a task of its own brings addresses about."""
+    in_step(rig, 1, 2)
+    rig.dataplane.fault({"action": "lie", **WRITE, "seconds": 0.05})
+    reloads = Reloads(rig)
+    rig.node(2, "127.0.11.22")
+    rig.wait_addresses({"n1": "127.0.11.1:30443", "n2": "127.0.11.22:30443"})
+    settled(rig)
+    reloads.none()
+    assert rig.haproxy.servers("be")["n2"]["srv_addr"] == "127.0.11.22"
+    assert count(rig, "did not reach the running HAProxy") == 0 and proven(rig) == 1
+
+
 def test_writes_that_never_reach_it_are_given_up_and_said(rig: Rig) -> None:
     in_step(rig, 1, 2, 3)
     rig.dataplane.fault({"action": "lie", **WRITE})

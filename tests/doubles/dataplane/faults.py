@@ -15,7 +15,8 @@ html        a proxy's page: status (default 200), text/html
 huge        an answer body of `bytes` bytes of JSON (default 64 MiB)
 hang        no answer, ever; the connection stays open; "apply": true carries the request out first
 lie         the request is carried out but for HAProxy, which is told nothing, and the answer is the usual one of success
-            (of a runtime PUT: with what was asked for). What is read later is the truth.
+            (of a runtime PUT: with what was asked for). What is read later is the truth. With `seconds` it is told so much
+            later, as HAProxy from 3.0 on takes a moment for an address.
 
 These concern no request and act at once; DELETE /faults ends those that last.
 

@@ -11,7 +11,7 @@ from .service import Service
 from .web import Answer, Request
 
 
-def _runtime(service: Service, lie: bool = False) -> Runtime:
+def _runtime(service: Service, lie: float = 0.0) -> Runtime:
     runtime = service.runtime(lie)
     if runtime is None:
         raise ApiError(500, "retry - unable to configure runtime client")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.server
+import math
 import os
 import socket
 import socketserver
@@ -165,8 +166,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         answer = Answer(rule.status or 500, rule.body, dict(rule.headers), text, empty=rule.body is None)
         return self._send(answer)
 
-    def _fault_lie(self, _: Rule, request: Request) -> int:
-        request.lie = True
+    def _fault_lie(self, rule: Rule, request: Request) -> int:
+        request.lie = rule.seconds or math.inf
         return self._send(self._carry_out(request))
 
     def _fault_close(self, rule: Rule, _: Request) -> str:

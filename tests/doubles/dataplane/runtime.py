@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 import socket
+import threading
 from typing import Any
 
 from .errors import ApiError
@@ -114,10 +116,15 @@ class DeafRuntime(_Behind):
 
 
 class MuteRuntime(_Behind):
-    """Tells HAProxy nothing, and says that it did (the fault `lie`)."""
+    """Tells HAProxy nothing, or only after a while, and says that it did (the fault `lie`)."""
+
+    def __init__(self, inner: Runtime, seconds: float):
+        super().__init__(inner)
+        self.seconds = seconds
 
     def set(self, backend: str, server: str, what: str, value: Any) -> None:
-        pass
+        if self.seconds < math.inf:
+            threading.Timer(self.seconds, self.inner.set, (backend, server, what, value)).start()
 
     def agent(self, backend: str, server: str, on: bool) -> None:
         pass

@@ -197,12 +197,12 @@ class Service:
 
     # the running HAProxy
 
-    def runtime(self, lie: bool = False) -> Runtime | None:
-        """By the first unix socket of the global section. lie: one that is told nothing."""
+    def runtime(self, lie: float = 0.0) -> Runtime | None:
+        """By the first unix socket of the global section. lie: one that is told nothing for so many seconds."""
         found = self.offline or self._by_socket()
         if found and self.deaf:
             found = DeafRuntime(found)
-        return MuteRuntime(found) if found and lie else found
+        return MuteRuntime(found, lie) if found and lie else found
 
     def _by_socket(self) -> Runtime | None:
         section = self.config.section("global")
@@ -217,7 +217,7 @@ class Service:
             raise ValueError("there is a real HAProxy: stop and start that one")
         self.offline.load(read(self.file.read_text(), self.play))
 
-    def apply_live(self, backend: str, wanted: dict[str, Any], had: dict[str, Any], lie: bool = False) -> bool:
+    def apply_live(self, backend: str, wanted: dict[str, Any], had: dict[str, Any], lie: float = 0.0) -> bool:
         """The reload-free lane; False where only a reload brings the change about."""
         runtime = self.runtime(lie)
         return runtime is not None and lane.apply(runtime, backend, wanted, had)
