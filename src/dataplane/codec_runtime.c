@@ -10,17 +10,18 @@
 
 /* A drain of a server whose line was `disabled` at HAProxy's start is called maint (all releases of the API so far take the
  * decimal number 12 for hexadecimal); but what is in maint is down. */
-static int read_admin(yyjson_val *val, const char *object, enum runtime_admin *ret, struct error *err)
+static int read_states(yyjson_val *val, const char *object, struct runtime_server *ret, struct error *err)
 {
     static const enum runtime_admin all[] = {RUNTIME_READY, RUNTIME_DRAIN, RUNTIME_MAINT};
     const char *word, *operational;
     if (codec_need_string(val, "admin_state", object, &word, err) != 0 ||
         codec_get_string(val, "operational_state", object, &operational, err) != 0)
         return -1;
-    bool runs = !str_empty(operational) && !str_eq(operational, "down");
+    ret->down = str_eq(operational, "down");
+    bool runs = !str_empty(operational) && !ret->down;
     for (size_t i = 0; i < array_len(all); i++) {
         if (str_eq(word, runtime_admin_name(all[i]))) {
-            *ret = all[i] == RUNTIME_MAINT && runs ? RUNTIME_DRAIN : all[i];
+            ret->admin = all[i] == RUNTIME_MAINT && runs ? RUNTIME_DRAIN : all[i];
             return 0;
         }
     }
@@ -40,21 +41,21 @@ static int read_row(yyjson_val *val, const char *object, struct runtime_server *
 {
     const char *name, *address;
     int64_t port, weight;
-    enum runtime_admin admin = RUNTIME_READY;
+    struct runtime_server read = {.weight = -1};
     if (!yyjson_is_obj(val))
         return error_set(err, ERROR_INVALID, "%s is %s, expected an object", object, yyjson_get_type_desc(val));
     if (codec_need_string(val, "name", object, &name, err) != 0)
         return -1;
     cleanup(mem_free_ptr) char *named = mem_printf("running server %s", name);
-    if (read_admin(val, named, &admin, err) != 0 || codec_get_string(val, "address", named, &address, err) != 0 ||
+    if (read_states(val, named, &read, err) != 0 || codec_get_string(val, "address", named, &address, err) != 0 ||
         codec_get_int(val, "port", named, 0, 65535, 0, &port, err) != 0 ||
         codec_get_int(val, "weight", named, 0, INT_MAX, -1, &weight, err) != 0)
         return -1;
-    *ret = (struct runtime_server){.name = mem_strdup(name),
-                                   .address = bare(address),
-                                   .port = (uint16_t)port,
-                                   .weight = (int)weight,
-                                   .admin = admin};
+    read.name = mem_strdup(name);
+    read.address = bare(address);
+    read.port = (uint16_t)port;
+    read.weight = (int)weight;
+    *ret = read;
     return 0;
 }
 

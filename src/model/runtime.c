@@ -61,6 +61,18 @@ const char *runtime_admin_name(enum runtime_admin a)
     return (size_t)a < array_len(names) ? names[a] : "invalid";
 }
 
+void runtime_set_admin(struct runtime_server *s, enum runtime_admin admin)
+{
+    if ((s->admin == RUNTIME_MAINT) != (admin == RUNTIME_MAINT))
+        s->down = admin == RUNTIME_MAINT;
+    s->admin = admin;
+}
+
+bool runtime_fails_check(const struct runtime_server *s)
+{
+    return s->down && s->admin != RUNTIME_MAINT;
+}
+
 /* ---- against the file ---- */
 
 static char *place(const char *address, uint16_t port)

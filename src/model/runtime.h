@@ -23,6 +23,7 @@ struct runtime_server {
     uint16_t port;
     int weight; /* -1: not shown (Data Plane API 3.0) */
     enum runtime_admin admin;
+    bool down; /* by its health check, or because it is in maint; without a check it never is by itself */
 };
 
 struct runtime {
@@ -49,6 +50,12 @@ char *runtime_server_problem(const struct backend_server *line, const struct run
  * differs, but for lines that are not ours by rules, which an operator may move by hand. No states: a call sets them.
  * "server n1: HAProxy does not have it; ..." with at most three of them; NULL: nothing, or not readable. Allocates. */
 char *runtime_problem(const struct backend *file, const struct runtime *r, const struct diff_rules *rules) must_check;
+
+/* What HAProxy makes of it when it is told so: who leaves maint is up until a check says otherwise. */
+void runtime_set_admin(struct runtime_server *s, enum runtime_admin admin);
+
+/* Takes traffic by its state, and its health check says that it is down. */
+bool runtime_fails_check(const struct runtime_server *s);
 
 const char *runtime_admin_name(enum runtime_admin a); /* "ready", "drain", "maint": the API's own words */
 

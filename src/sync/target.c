@@ -237,6 +237,7 @@ static void count_wished(const struct slot *s)
     slot_measure(s, m->servers_desired, (double)(s->wish.server_count - draining));
     slot_measure(s, m->servers_draining, (double)draining);
     slot_measure(s, m->paused, s->wish.paused ? 1 : 0);
+    slot_measure_up(s);
 }
 
 void target_wish(struct target *t, size_t backend, struct desired *wish, const char *cause, uint64_t received_us)

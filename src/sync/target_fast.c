@@ -89,8 +89,9 @@ static void take_written(struct slot *s)
         at->address = mem_strdup(is->address);
         at->port = is->port;
         if (fields & DIFF_MAINTENANCE)
-            at->admin = is->maintenance ? RUNTIME_MAINT : RUNTIME_READY;
+            runtime_set_admin(at, is->maintenance ? RUNTIME_MAINT : RUNTIME_READY);
     }
+    slot_measure_up(s);
     lane_memory_written(&s->memory, is->name);
 }
 

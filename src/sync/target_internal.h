@@ -142,6 +142,7 @@ struct target {
     struct slot *slots; /* options.backend_count */
 
     bool seen;             /* `actual` is what the API said last, and nothing since made that doubtful */
+    bool away;             /* the last look failed: what was read before says nothing of now */
     int64_t version;       /* that all of `actual` was read at */
     int64_t split_version; /* the version at which the file lagged behind the API when last looked at; -1: it did not */
     struct observe observe;
@@ -322,6 +323,7 @@ void target_problem_over(struct target *t);
 void slot_problem_over(struct slot *s);
 void slot_set_in_step(struct slot *s, bool in_step);
 void slot_measure(const struct slot *s, struct metric *gauge, double value); /* one that each backend has */
+void slot_measure_up(const struct slot *s); /* when what is wanted, or what is known to run, is another */
 void target_count_reconcile(struct target *t, const char *result);
 
 /* target_reload.c */

@@ -32,6 +32,9 @@ bool target_renew_credentials(struct target *t)
 static void observe_failed(struct target *t, const struct error *err)
 {
     t->calls.failures = 0; /* they have this reason */
+    t->away = true;
+    for (size_t i = 0; i < t->options.backend_count; i++)
+        slot_measure_up(&t->slots[i]);
     target_count_reconcile(t, error_kind_name(err->kind));
     target_problem(
         t, err->http_status != 0 && err->kind == ERROR_AUTH ? TARGET_REFUSED : "cannot read HAProxy's configuration",
@@ -324,9 +327,11 @@ static void take_found(struct target *t, struct observed *found)
 {
     bool split = false, unreadable = false;
     t->version = found[0].backend.version;
+    t->away = false;
     for (size_t i = 0; i < t->options.backend_count; i++) {
         struct slot *s = &t->slots[i];
         take_one(s, &found[i]);
+        slot_measure_up(s);
         split = split || s->actual.split;
         unreadable = unreadable || s->unreadable.kind != ERROR_NONE;
     }

@@ -21,6 +21,22 @@ void slot_measure(const struct slot *s, struct metric *gauge, double value)
     metric_set(gauge, value, s->name, dataplane_client_url(s->target->options.client), NULL);
 }
 
+void slot_measure_up(const struct slot *s)
+{
+    struct metric *gauge = s->target->options.telemetry->servers_up;
+    size_t up = 0;
+    if (s->target->away || !s->runtime.readable || !s->have_wish) {
+        metric_remove(gauge, s->name, dataplane_client_url(s->target->options.client), NULL);
+        return;
+    }
+    for (size_t i = 0; i < s->wish.server_count; i++) {
+        const struct desired_server *want = &s->wish.servers[i];
+        const struct runtime_server *is = runtime_find(&s->runtime, want->name);
+        up += want->state == SERVER_LIVE && is != NULL && !is->down;
+    }
+    slot_measure(s, gauge, (double)up);
+}
+
 void slot_set_in_step(struct slot *s, bool in_step)
 {
     struct telemetry *m = s->target->options.telemetry;

@@ -149,7 +149,8 @@ static void take_state(struct slot *s, const char *name, enum runtime_admin stat
 {
     for (size_t i = 0; i < s->runtime.count; i++)
         if (str_eq(s->runtime.servers[i].name, name))
-            s->runtime.servers[i].admin = state;
+            runtime_set_admin(&s->runtime.servers[i], state);
+    slot_measure_up(s);
 }
 
 /* By the model, for the log; NULL: it has nothing to say of that server. */

@@ -8,6 +8,10 @@ static void telemetry_init_backends(struct telemetry *t)
     struct metrics *m = t->registry;
     t->servers_desired = metrics_register(m, METRIC_GAUGE, "servers_desired",
                                           "Servers that HAProxy should have in rotation.", "backend,target");
+    t->servers_up = metrics_register(m, METRIC_GAUGE, "servers_up",
+                                     "Of the desired servers, those that HAProxy's health check does not call down; "
+                                     "read once every RESYNC_PERIOD. No sample where it cannot be read.",
+                                     "backend,target");
     t->servers_draining =
         metrics_register(m, METRIC_GAUGE, "servers_draining",
                          "Servers that should get no new connections until they are gone.", "backend,target");
@@ -98,9 +102,9 @@ void telemetry_init(struct telemetry *t, const char *version)
 
 void telemetry_forget_targets(struct telemetry *t)
 {
-    struct metric *const gauges[] = {t->servers_desired, t->servers_draining,   t->servers_actual,   t->servers_parked,
-                                     t->servers_held,    t->servers_overridden, t->changes_withheld, t->paused,
-                                     t->in_sync,         t->runtime_proven};
+    struct metric *const gauges[] = {t->servers_desired, t->servers_up,   t->servers_draining,   t->servers_actual,
+                                     t->servers_parked,  t->servers_held, t->servers_overridden, t->changes_withheld,
+                                     t->paused,          t->in_sync,      t->runtime_proven};
     for (size_t i = 0; i < array_len(gauges); i++)
         metric_clear(gauges[i]);
 }

@@ -15,6 +15,7 @@ struct telemetry {
     struct metric *fast_writes;          /* result, target */
     struct metric *runtime_calls;        /* state, result, target */
     struct metric *servers_desired;      /* backend, target; so are those below */
+    struct metric *servers_up;           /* of these, in the running HAProxy; none where that cannot be read */
     struct metric *servers_draining;
     struct metric *servers_actual;
     struct metric *servers_parked;

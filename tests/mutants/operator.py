@@ -25,7 +25,26 @@ SERIES = (
     Mutant("what is not known any more stays on the page", METRICS, "    if (s != NULL)\n        series_free(x, s);\n", "    (void)s;\n"),
 )
 
+CODEC = "dataplane/codec_runtime.c"
+RUNTIME = "model/runtime.c"
+REPORT = "sync/target_report.c"
+LOOK = "sync/target_look.c"
+
+HEALTH = (
+    Mutant("a server that its check calls down is up", CODEC, 'ret->down = str_eq(operational, "down");', "ret->down = false;"),
+    Mutant("who comes back from maintenance stays down", RUNTIME, "        s->down = admin == RUNTIME_MAINT;\n", "        ;\n"),
+    Mutant("a drain makes a server up", RUNTIME, "if ((s->admin == RUNTIME_MAINT) != (admin == RUNTIME_MAINT))", "if (true)"),
+    Mutant("maintenance is a failing check", RUNTIME, "return s->down && s->admin != RUNTIME_MAINT;", "return s->down;"),
+    Mutant("servers that are down count as up", REPORT, "is != NULL && !is->down;", "is != NULL;"),
+    Mutant("servers that drain count as up", REPORT, "want->state == SERVER_LIVE && is != NULL", "is != NULL"),
+    Mutant("what cannot be read is nought", REPORT, "s->target->away || !s->runtime.readable || !s->have_wish", "s->target->away || !s->have_wish"),
+    Mutant("what was read long ago is shown", REPORT, "s->target->away || !s->runtime", "!s->runtime"),
+    Mutant("a failed look leaves the last figure", LOOK, "        slot_measure_up(&t->slots[i]);\n", "        ;\n"),
+    Mutant("what is read is not shown", LOOK, "        slot_measure_up(s);\n", "        ;\n"),
+)
+
 ROOMS = (
     Room("settings", ("test_unknown", "test_config"), MISSPELT),
     Room("metrics", ("test_metrics",), SERIES),
+    Room("health", ("test_codec_runtime", "test_runtime", "test_target_lanes"), HEALTH),
 )

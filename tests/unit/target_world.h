@@ -93,6 +93,8 @@ static struct world {
     bool lies;         /* reloads are called done and never happen */
     unsigned fast;     /* writes without a reload */
 
+    const char *failing; /* "n1,n3,": their health checks fail */
+
     int64_t version, file_version, running_version;
     /* what the API answers; what haproxy.cfg says, which goes back after a failed
    * reload; what HAProxy runs */
@@ -444,10 +446,12 @@ static inline void set_sign(char *set, const char *name, const char *sign, bool 
 static void put_row(struct buf *b, const char *word)
 {
     int len = (int)strcspn(word, "*!");
+    cleanup(mem_free_ptr) char *name = mem_printf("%.*s,", len, word);
+    bool fails = w.failing != NULL && strstr(w.failing, name) != NULL;
     buf_printf(b,
                "{\"name\":\"%.*s\",\"address\":\"10.0.0.%.*s\",\"port\":80,\"id\":\"1\","
                "\"operational_state\":\"%s\",\"admin_state\":\"%s\"}",
-               len, word, len - 1, word + 1, word[len] == '*' ? "down" : "up",
+               len, word, len - 1, word + 1, word[len] == '*' || fails ? "down" : "up",
                word[len] == '*'   ? "maint"
                : word[len] == '!' ? "drain"
                                   : "ready");

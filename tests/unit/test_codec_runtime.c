@@ -35,6 +35,9 @@ static const struct {
     {OF_30, "old", "127.0.9.1", 30443, -1, RUNTIME_READY, NULL},
     {OF_34, "old", "127.0.9.1", 30443, 7, RUNTIME_DRAIN, NULL},
     {"{\"name\":\"a\",\"admin_state\":\"maint\",\"operational_state\":\"down\"}", "a", "", 0, -1, RUNTIME_MAINT, NULL},
+    {"{\"name\":\"a\",\"admin_state\":\"ready\",\"operational_state\":\"up\"}", "a", "", 0, -1, RUNTIME_READY, NULL},
+    {"{\"name\":\"a\",\"admin_state\":\"ready\",\"operational_state\":\"stopping\"}", "a", "", 0, -1, RUNTIME_READY,
+     NULL},
     /* what runs is in no maintenance, whatever the API says */
     {"{\"name\":\"a\",\"admin_state\":\"maint\",\"operational_state\":\"up\"}", "a", "", 0, -1, RUNTIME_DRAIN, NULL},
     {"{\"name\":\"a\",\"admin_state\":\"maint\",\"operational_state\":\"stopping\"}", "a", "", 0, -1, RUNTIME_DRAIN,
@@ -77,6 +80,8 @@ static void check_row(const struct runtime_server *s, int i)
     ck_assert_msg(s->port == rows[i].port && s->weight == rows[i].weight, "%s: port %u, weight %d", rows[i].json,
                   s->port, s->weight);
     ck_assert_msg(s->admin == rows[i].admin, "%s: %s", rows[i].json, runtime_admin_name(s->admin));
+    ck_assert_msg(s->down == (strstr(rows[i].json, "\"operational_state\":\"down\"") != NULL), "%s: %d", rows[i].json,
+                  s->down);
 }
 
 START_TEST(one_server)

@@ -162,6 +162,23 @@ START_TEST(servers_are_found_by_name)
 }
 END_TEST
 
+/* HAProxy's own rules: management guide 9.3, `set server state`. */
+START_TEST(who_leaves_maintenance_is_up_until_a_check_says_otherwise)
+{
+    struct runtime_server s = {.admin = RUNTIME_READY};
+    runtime_set_admin(&s, RUNTIME_MAINT);
+    ck_assert(s.down && s.admin == RUNTIME_MAINT && !runtime_fails_check(&s));
+    runtime_set_admin(&s, RUNTIME_READY);
+    ck_assert(!s.down && s.admin == RUNTIME_READY);
+    s.down = true;
+    ck_assert(runtime_fails_check(&s));
+    runtime_set_admin(&s, RUNTIME_DRAIN);
+    ck_assert_msg(s.down && runtime_fails_check(&s), "a drain changes nothing about it");
+    runtime_set_admin(&s, RUNTIME_READY);
+    ck_assert(s.down);
+}
+END_TEST
+
 START_TEST(states_in_the_words_of_the_api)
 {
     ck_assert_str_eq(runtime_admin_name(RUNTIME_READY), "ready");
@@ -180,6 +197,7 @@ int main(void)
     tcase_add_loop_test(t, a_backend_against_its_file, 0, (int)array_len(problem_rows));
     tcase_add_test(t, lines_that_the_file_lacks_hide_nothing);
     tcase_add_test(t, servers_are_found_by_name);
+    tcase_add_test(t, who_leaves_maintenance_is_up_until_a_check_says_otherwise);
     tcase_add_test(t, states_in_the_words_of_the_api);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);

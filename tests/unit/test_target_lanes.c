@@ -741,6 +741,69 @@ START_TEST(a_parked_server_that_runs_is_told_to_stop)
 }
 END_TEST
 
+/* ---- health checks ---- */
+
+/* -1: there is no sample. */
+static double servers_up(void)
+{
+    cleanup(buf_fini) struct buf page;
+    buf_init(&page, 0);
+    metrics_print(w.telemetry.registry, &page);
+    return strstr(buf_str(&page), "servers_up{") == NULL ? -1
+                                                         : metric_value(w.telemetry.servers_up, "be", API_URL, NULL);
+}
+
+START_TEST(what_a_health_check_calls_down_is_not_up)
+{
+    ck_assert_double_eq(servers_up(), 3);
+    w.failing = "n1,n3,";
+    pass(RESYNC_MS);
+    ck_assert_double_eq(servers_up(), 1);
+    ck_assert_double_eq(metric_value(w.telemetry.servers_desired, "be", API_URL, NULL), 3);
+    ck_assert_msg(in_sync(), "its nodes are as they should be");
+    assert_ready(true, "in step");
+    w.failing = "n1,n2,n3,";
+    pass(RESYNC_MS);
+    ck_assert_double_eq(servers_up(), 0);
+    w.failing = NULL;
+    pass(RESYNC_MS);
+    ck_assert_double_eq(servers_up(), 3);
+}
+END_TEST
+
+START_TEST(only_what_is_desired_counts_as_up)
+{
+    wish("n1 n2 n3!", "MODIFIED slice");
+    settle();
+    ck_assert_msg(servers_up() == 2, "who drains is not desired: %g", servers_up());
+    wish("n1 n2", "DELETED slice");
+    settle();
+    ck_assert_double_eq(servers_up(), 2);
+    w.failing = "n3,n1,";
+    pass(RESYNC_MS);
+    ck_assert_double_eq(servers_up(), 1);
+    wish("n1 n2 n3", "ADDED slice");
+    settle();
+    ck_assert_double_eq(servers_up(), 1);
+}
+END_TEST
+
+START_TEST(what_cannot_be_read_has_no_sample)
+{
+    w.unreadable = true;
+    pass(RESYNC_MS);
+    ck_assert_double_eq(servers_up(), -1);
+    w.unreadable = false;
+    pass(2 * RESYNC_MS);
+    ck_assert_double_eq(servers_up(), 3);
+    fault((struct fault){.step = 'R', .status = 0});
+    pass(RESYNC_MS);
+    ck_assert_double_eq(servers_up(), -1);
+    wish("n1 n2", "DELETED slice");
+    ck_assert_msg(servers_up() < 0, "what was read long ago");
+}
+END_TEST
+
 /* ---- an operator's states ---- */
 
 START_TEST(an_operators_state_is_left_alone_and_shown)
@@ -1103,6 +1166,9 @@ int main(void)
     tcase_add_test(tc, a_strangers_commit_whose_reload_is_still_to_come);
     tcase_add_test(tc, a_drift_that_no_reload_mends_is_tried_ever_less_often);
     tcase_add_test(tc, a_parked_server_that_runs_is_told_to_stop);
+    tcase_add_test(tc, what_a_health_check_calls_down_is_not_up);
+    tcase_add_test(tc, only_what_is_desired_counts_as_up);
+    tcase_add_test(tc, what_cannot_be_read_has_no_sample);
     tcase_add_test(tc, an_operators_state_is_left_alone_and_shown);
     tcase_add_test(tc, our_reload_does_not_end_an_operators_state);
     tcase_add_test(tc, a_drain_from_before_our_start_is_ours_where_it_fits);
