@@ -133,10 +133,10 @@ replay: $(FUZZ:%=$B/replay/%)
 
 test: deps-test
 	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/san/haproxy-k8s-sync $B/sequences $(UNIT) $(FUZZ:%=$B/replay/%)
-	@$(MAKE) --no-print-directory unit replay streams pytest
+	@tests/run $(MAKE) --no-print-directory
 
 pytest:
-	@$(PYTHON) -m pytest -q -rfEs -n $(JOBS) -p no:cacheprovider tests/conformance tests/functional
+	@$(PYTHON) -m pytest -q -rfE -n $(JOBS) -p no:cacheprovider tests/conformance tests/functional
 
 demo: deps-test
 	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync
@@ -150,7 +150,7 @@ e2e:
 delivery:
 	@scripts/deps build test e2e delivery
 	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync
-	@$(PYTHON) -m pytest -q -rfEs -n $(JOBS) -p no:cacheprovider tests/delivery
+	@$(PYTHON) -m pytest -q -rfE -n $(JOBS) -p no:cacheprovider tests/delivery
 
 manifests:
 	@scripts/deps test
