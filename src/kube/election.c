@@ -111,7 +111,7 @@ static int start_request(struct election *e, unsigned action, struct error *err)
                                            .body_len = body != NULL ? strlen(body) : 0,
                                            .max_body_bytes = LEASE_MAX_BYTES,
                                            .total_timeout_ms = REQUEST_MS,
-                                           .own_connection = e->fresh_connection};
+                                           .new_connection = e->fresh_connection};
     e->request = kube_client_start(e->client, &options, &callbacks, e, err);
     return e->request != NULL ? 0 : -1;
 }

@@ -42,6 +42,7 @@ struct informer {
     bool is_list;                 /* it is a LIST */
     bool good;                    /* its headers promise objects */
     bool told;                    /* it was counted */
+    bool failed;                  /* the last one did not come to its end */
     struct frame frame;
     struct buf error_body;
 
@@ -174,7 +175,7 @@ static void cancel(struct informer *i)
     if (i->request == NULL)
         return;
     count_request(i, 0);
-    i->cancelled = true;
+    i->cancelled = i->failed = true;
     timer_set(&i->timer, 0);
 }
 
@@ -269,9 +270,7 @@ static int on_frame(void *arg, char *json, size_t len, struct error *err)
 {
     struct informer *i = arg;
     cleanup(kube_event_fini) struct kube_event e = {0};
-    int result =
-        i->is_list ? kube_decode_item(i->kind, json, len, &e, err) : kube_decode_event(i->kind, json, len, &e, err);
-    if (result != 0)
+    if ((i->is_list ? kube_decode_item : kube_decode_event)(i->kind, json, len, &e, err) != 0)
         return -1;
     feed_event(i, &e);
     return i->cancelled ? error_set(err, ERROR_RETRY, "ended") : 0;
@@ -386,6 +385,7 @@ static void on_done(void *arg, const struct http_response *r, const struct error
         return;
     }
     count_request(i, r->status);
+    i->failed = err != NULL;
     if (err != NULL)
         connection_lost(i, 0, err);
     else if (!i->good)
@@ -407,7 +407,7 @@ static void start_request(struct informer *i)
     free(i->path);
     i->path = watch_request_path(&i->watch);
     /* No gzip: a list of 5,000 nodes packed costs three times the CPU and the time, on our side alone. */
-    struct http_request_options options = {.method = "GET", .path = i->path, .own_connection = !i->is_list};
+    struct http_request_options options = {.method = "GET", .path = i->path, .new_connection = i->failed};
     struct error err;
     i->request = kube_client_start(i->client, &options, &callbacks, i, &err);
     if (i->request == NULL)

@@ -34,6 +34,7 @@ struct lease_watch {
     bool wanted;
     bool good;   /* its headers promise events */
     bool denied; /* said */
+    bool failed; /* the last one did not come to its end */
 };
 
 static int on_frame(void *arg, char *json, size_t len, struct error *err)
@@ -75,6 +76,7 @@ static void on_done(void *arg, const struct http_response *r, const struct error
 {
     struct lease_watch *w = arg;
     w->request = NULL;
+    w->failed = err != NULL;
     if (r->status == 401)
         kube_client_credentials_refused(w->client);
     say_end(w, r->status, err);
@@ -100,7 +102,7 @@ static void on_timer(void *arg)
         mem_printf("%s?watch=true&fieldSelector=metadata.name%%3D%s&resourceVersion=0&timeoutSeconds=%u", w->collection,
                    name, timeout_s);
     struct http_request_options options = {
-        .method = "GET", .path = path, .own_connection = true, .total_timeout_ms = (timeout_s + GRACE_S) * 1000u};
+        .method = "GET", .path = path, .new_connection = w->failed, .total_timeout_ms = (timeout_s + GRACE_S) * 1000u};
     struct error err;
     w->request = kube_client_start(w->client, &options, &callbacks, w, &err);
     if (w->request == NULL) {

@@ -74,7 +74,7 @@ static int tell_head(struct http_request *q)
     if (r.status < 200)
         return 0;
     q->head_told = true;
-    /* A stream may last for hours, and other ones be current by then; it has a connection of its own. */
+    /* A stream may last for hours, and other ones be current by then. */
     if (r.status < 300)
         http_wipe_credentials(q);
     return q->callbacks.on_head(q->arg, &r);
@@ -323,10 +323,8 @@ static void set_connection(struct http_request *q, const struct http_endpoint *e
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 15L);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 5L);
-    if (o->own_connection) {
+    if (o->new_connection)
         curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
-        curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
-    }
     q->tcp_user_timeout_ms =
         (unsigned)(o->tcp_user_timeout_ms != 0 ? o->tcp_user_timeout_ms : DEFAULT_TCP_USER_TIMEOUT_MS);
     http_set_socket_options(q);

@@ -118,7 +118,7 @@ struct http_request_options {
     const char *bearer_token; /* copied, wiped after */
     const char *basic_user;   /* with basic_password */
     const char *basic_password;
-    bool own_connection;          /* a connection of its own, not shared and not kept: for watches */
+    bool new_connection;          /* none that was kept: after a failure those may be as dead as the last one */
     size_t max_body_bytes;        /* 0: 16 MiB; of collected bodies */
     uint64_t connect_timeout_ms;  /* 0: 10 s; name, TCP and TLS */
     uint64_t total_timeout_ms;    /* 0: none (streams only) */

@@ -9,6 +9,11 @@
 #include "base/mem.h"
 #include "net/http_internal.h"
 
+/* Counted over all servers, with those in use: beyond this, connections are closed that would be wanted again. The most that settings
+ * can ask for (64 Services with three watches each, 16 Data Plane APIs with two requests at a time) stay far below it. What keeps the
+ * kept ones few is that those that nobody wanted for two minutes (CURLOPT_MAXAGE_CONN) go with the next request. */
+#define MAX_CONNECTIONS 1024L
+
 /* Hands the finished requests to their owners. Owners may start and cancel others: read one message at a time. */
 static void reap(struct http *http)
 {
@@ -121,7 +126,7 @@ struct http *http_new(struct event_base *base, const char *user_agent, struct er
     curl_multi_setopt(http->multi, CURLMOPT_SOCKETDATA, http);
     curl_multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, want_timeout);
     curl_multi_setopt(http->multi, CURLMOPT_TIMERDATA, http);
-    curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, 8L);
+    curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, MAX_CONNECTIONS);
     return http;
 }
 

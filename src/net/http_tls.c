@@ -92,7 +92,8 @@ int http_set_tls(struct http_request *q, const struct http_tls *tls, struct erro
     curl_easy_setopt(q->easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     curl_easy_setopt(q->easy, CURLOPT_SSL_VERIFYPEER, tls->insecure ? 0L : 1L);
     curl_easy_setopt(q->easy, CURLOPT_SSL_VERIFYHOST, tls->insecure ? 0L : 2L);
-    /* A session that is taken up again is verified by what was believed then, and shows the certificate of then. */
+    /* A session that is taken up again is verified by what was believed then, and shows the certificate of then. What it would save,
+     * a handshake, is made where a connection is lost only: they are kept. */
     curl_easy_setopt(q->easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
     if (tls->ca_pem != NULL) {
         curl_easy_setopt(q->easy, CURLOPT_CAPATH, NULL);

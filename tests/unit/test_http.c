@@ -23,7 +23,7 @@ struct peer {
     bool close_after;
     struct buf requests;
     unsigned connections;
-    struct bufferevent *open[8];
+    struct bufferevent *open[256];
     char url[64];
 };
 
@@ -100,7 +100,7 @@ static void listen_tcp(void)
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof(a);
     peer.listener =
-        evconnlistener_new_bind(base, on_accept, &peer, LEV_OPT_CLOSE_ON_FREE, 8, (struct sockaddr *)&a, sizeof(a));
+        evconnlistener_new_bind(base, on_accept, &peer, LEV_OPT_CLOSE_ON_FREE, 256, (struct sockaddr *)&a, sizeof(a));
     ck_assert_ptr_nonnull(peer.listener);
     ck_assert_int_eq(getsockname(evconnlistener_get_fd(peer.listener), (struct sockaddr *)&a, &len), 0);
     snprintf(peer.url, sizeof(peer.url), "http://127.0.0.1:%u", ntohs(a.sin_port));
@@ -411,7 +411,7 @@ START_TEST(silence_ends_by_the_total_timeout)
 }
 END_TEST
 
-START_TEST(connection_is_kept_unless_asked)
+START_TEST(connection_is_kept)
 {
     peer.answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     peer.close_after = false;
@@ -422,12 +422,43 @@ START_TEST(connection_is_kept_unless_asked)
         run(&endpoint, &options, &collect);
     }
     ck_assert_uint_eq(peer.connections, 1);
-    options.own_connection = true;
+    options.new_connection = true;
+    seen.done = 0;
+    run(&endpoint, &options, &collect);
+    ck_assert_uint_eq(peer.connections, 2);
+    options.new_connection = false; /* those are kept, too */
     for (int i = 0; i < 2; i++) {
         seen.done = 0;
         run(&endpoint, &options, &collect);
     }
-    ck_assert_uint_eq(peer.connections, 3);
+    ck_assert_uint_eq(peer.connections, 2);
+}
+END_TEST
+
+/* 64 Services, each with three watches, the Nodes and the Lease. */
+START_TEST(connection_is_kept_beside_as_many_watches_as_there_can_be)
+{
+    enum { WATCHES = 64 * 3 + 2 };
+    struct http_endpoint endpoint = {.base_url = peer.url};
+    struct http_request_options options = {.method = "GET", .path = "/"};
+    struct http_request *watches[WATCHES];
+    struct error err = {0};
+    peer.answer = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n";
+    peer.close_after = false;
+    for (size_t i = 0; i < WATCHES; i++) {
+        watches[i] = http_start(http, &endpoint, &options, &stream, &seen, &err);
+        ck_assert_msg(watches[i] != NULL, "%s", err.message);
+    }
+    while (seen.heads < WATCHES)
+        event_base_loop(base, EVLOOP_ONCE);
+    peer.answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    for (int i = 0; i < 3; i++) {
+        seen.done = 0;
+        run(&endpoint, &options, &collect);
+    }
+    ck_assert_uint_eq(peer.connections, WATCHES + 1);
+    for (size_t i = 0; i < WATCHES; i++)
+        http_cancel(watches[i]);
 }
 END_TEST
 
@@ -515,7 +546,8 @@ int main(void)
     tcase_add_test(t, garbage_is_an_error);
     tcase_add_test(t, nobody_listens);
     tcase_add_test(t, silence_ends_by_the_total_timeout);
-    tcase_add_test(t, connection_is_kept_unless_asked);
+    tcase_add_test(t, connection_is_kept);
+    tcase_add_test(t, connection_is_kept_beside_as_many_watches_as_there_can_be);
     tcase_add_test(t, cancelled_says_nothing);
     tcase_add_test(t, bad_server_name_is_named);
     tcase_add_test(t, unix_socket);

@@ -146,7 +146,7 @@ static struct kube_client *client;
 static struct cache *cache;
 static struct informer *informer;
 static struct log log_to_file = {.level = LOG_LEVEL_DEBUG, .format = LOG_FORMAT_LOGFMT};
-static char log_path[] = "/tmp/test_informer.XXXXXX";
+static char log_path[32];
 static char url[64];
 static struct buf told; /* causes and reasons, one a line */
 static unsigned status_calls;
@@ -195,6 +195,10 @@ static void setup(void)
     socklen_t len = sizeof(a);
     struct error err = {0};
     base = event_base_new();
+    memset(&peer, 0, sizeof(peer)); /* a test may run in the process of the last one */
+    informer = NULL;
+    status_calls = 0;
+    snprintf(log_path, sizeof(log_path), "/tmp/test_informer.XXXXXX");
     peer.listener =
         evconnlistener_new_bind(base, on_accept, NULL, LEV_OPT_CLOSE_ON_FREE, 8, (struct sockaddr *)&a, sizeof(a));
     ck_assert_ptr_nonnull(peer.listener);
@@ -384,8 +388,8 @@ START_TEST(pages_where_streaming_lists_are_refused)
     ck_assert_uint_eq(times_logged("how=\"paged list\""), 1);
     /* never packed: see start_request */
     ck_assert_ptr_null(strstr(buf_str(&peer.requests), "Accept-Encoding"));
-    /* one connection for the pages, and one of its own for each watch */
-    ck_assert_uint_eq(peer.opened, 3);
+    /* each request came to its end: one connection for them all */
+    ck_assert_uint_eq(peer.opened, 1);
 }
 END_TEST
 
@@ -502,6 +506,7 @@ START_TEST(a_clean_close_goes_on_from_the_last_version)
     START({.expect = "sendInitialEvents=true", .body = TWO_NODES BOOKMARK("77"), .after = END},
           {.expect = "watch=1&allowWatchBookmarks=true&resourceVersion=77&timeoutSeconds=", .after = HOLD});
     UNTIL(peer.next == 2);
+    ck_assert_uint_eq(peer.opened, 1); /* by the same connection, too */
     ck_assert(was_told("restarted: nodes closed"));
     ck_assert_uint_eq(times_told("listed:"), 1);
     ck_assert(!status().stale);
@@ -516,6 +521,35 @@ START_TEST(a_reset_in_the_middle_of_an_event_costs_that_event_only)
     UNTIL(was_told("MODIFIED node n1"));
     ck_assert(was_told("restarted: nodes lost"));
     ck_assert_uint_eq(times_told("listed:"), 1);
+}
+END_TEST
+
+static void on_other_done(void *arg, const struct http_response *r, const struct error *err)
+{
+    ck_assert(err == NULL && r->status == 200);
+    *(bool *)arg = true;
+}
+
+/* Those that are kept may be as dead as the one that failed: none of them is tried again. */
+START_TEST(after_a_failure_the_connection_is_a_new_one)
+{
+    static const struct http_callbacks other = {.on_done = on_other_done};
+    struct http_endpoint endpoint = {.base_url = url};
+    struct http_request_options options = {.method = "GET", .path = "/other"};
+    struct error err;
+    bool done = false;
+    START({.expect = "sendInitialEvents=true", .body = TWO_NODES MODIFIED("n1", "21", "10.0.0.7"), .after = HOLD},
+          {.expect = "/other", .body = "{}", .after = END},
+          {.expect = "sendInitialEvents=true", .body = TWO_NODES, .after = HOLD});
+    UNTIL(was_told("MODIFIED node n1"));
+    struct bufferevent *watch = peer.last;
+    ck_assert_ptr_nonnull(http_start(http, &endpoint, &options, &other, &done, &err));
+    UNTIL(done);
+    ck_assert_uint_eq(peer.opened, 2); /* and the second is kept */
+    peer.last = watch;
+    push("rubbish\n");
+    UNTIL(peer.next == 3);
+    ck_assert_uint_eq(peer.opened, 3);
 }
 END_TEST
 
@@ -944,6 +978,7 @@ int main(void)
     tcase_add_test(t, a_list_that_is_cut_changes_nothing);
     tcase_add_test(t, a_clean_close_goes_on_from_the_last_version);
     tcase_add_test(t, a_reset_in_the_middle_of_an_event_costs_that_event_only);
+    tcase_add_test(t, after_a_failure_the_connection_is_a_new_one);
     tcase_add_test(t, half_an_event_at_a_clean_end_is_a_lost_connection);
     tcase_add_test(t, rubbish_in_the_stream_is_a_relist);
     tcase_add_test(t, an_object_that_cannot_be_used_stops_nobody);

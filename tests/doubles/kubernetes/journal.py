@@ -23,6 +23,8 @@ class Entry(Tally):
     verbs: list[str] = field(default_factory=list)
     token: str = ""
     headers: dict[str, str] = field(default_factory=dict)
+    connection: int = 0
+    """Which one it came by: the peer's port."""
     events: int = 0
     fault: int = 0
     """The id of the fault that hit it, 0 for none."""
@@ -37,9 +39,9 @@ class Journal:
         self._log = log
         self._last = 0
 
-    def begin(self, method: str, path: str, query: dict[str, str], headers: dict[str, str]) -> Entry:
+    def begin(self, method: str, path: str, query: dict[str, str], headers: dict[str, str], connection: int) -> Entry:
         self._last += 1
-        entry = Entry(n=self._last, method=method, path=path, query=query, headers=headers)
+        entry = Entry(n=self._last, method=method, path=path, query=query, headers=headers, connection=connection)
         self._entries.append(entry)
         return entry
 

@@ -111,7 +111,8 @@ class Server:
 
     async def _answer(self, connection: Connection, request: Request, reader: _Reader) -> bool:
         """False when the connection is over. The peer's going away ends the answer, however long it would last."""
-        entry = self.api.journal.begin(request.method, request.path, request.query, request.headers)
+        peer = connection.writer.get_extra_info("peername")
+        entry = self.api.journal.begin(request.method, request.path, request.query, request.headers, peer[1])
         connection.entry = entry
         response = Response(connection.writer, entry)
         work = asyncio.create_task(self._respond(request, response, entry))
