@@ -419,10 +419,10 @@ void api_begin_foreign(struct api *a, unsigned count)
     a->touched_us = a->world->now_us;
 }
 
-void api_end_foreign(struct api *a)
+void api_end_transactions(struct api *a, bool foreign)
 {
     for (size_t i = 0; i < array_len(a->transactions); i++)
-        if (a->transactions[i].foreign)
+        if (a->transactions[i].number != 0 && a->transactions[i].foreign == foreign)
             transaction_end(&a->transactions[i]);
 }
 
@@ -442,22 +442,39 @@ static void remember_operator(struct api *a, size_t backend, const char *name, e
 void api_operate(struct api *a, size_t backend, const char *name, enum admin admin)
 {
     struct running_server *is = running_find(&a->running, backend, name);
-    if (is == NULL || a->haproxy_back_us != 0)
+    if (is == NULL || a->haproxy_back_us != 0 || a->world->settings.lanes == 0)
         return;
     is->admin = admin;
     remember_operator(a, backend, name, admin);
     a->touched_us = a->world->now_us;
 }
 
+static struct operator_state *find_operator(const struct api *a, size_t backend, const char *name)
+{
+    for (size_t i = 0; i < a->operator_count; i++)
+        if (a->operators[i].backend == backend && strcmp(a->operators[i].name, name) == 0)
+            return (struct operator_state *)(uintptr_t)&a->operators[i];
+    return NULL;
+}
+
+void api_put_out(struct api *a, size_t backend, const char *name, bool out)
+{
+    const struct running_server *is = running_find(&a->running, backend, name);
+    struct operator_state *o = find_operator(a, backend, name);
+    if (out && o == NULL) {
+        remember_operator(a, backend, name, READY);
+        o = find_operator(a, backend, name);
+        if (o != NULL)
+            o->in_file = true;
+    } else if (!out && o != NULL && is != NULL && is->admin != READY && a->world->now_us < o->at_us + NOTICED_US) {
+        o->in_file = false;
+    }
+}
+
 bool api_is_operated(const struct api *a, size_t backend, const char *name)
 {
-    for (size_t i = 0; i < a->operator_count; i++) {
-        const struct operator_state *o = &a->operators[i];
-        uint64_t known_us = (o->at_us > a->troubled_us ? o->at_us : a->troubled_us) + NOTICED_US;
-        if (o->backend == backend && strcmp(o->name, name) == 0)
-            return o->admin != READY || a->world->now_us < known_us;
-    }
-    return false;
+    const struct operator_state *o = find_operator(a, backend, name);
+    return o != NULL && !o->in_file;
 }
 
 void api_add_fault(struct api *a, struct fault f)
@@ -476,6 +493,6 @@ void api_mend(struct api *a)
     a->fail_reloads = 0;
     a->rival = 0;
     a->rival_due_us = 0;
-    api_end_foreign(a);
+    api_end_transactions(a, true);
     a->troubled_us = a->world->now_us;
 }

@@ -95,6 +95,7 @@ struct operator_state {
     char name[NAME_BYTES];
     enum admin admin;
     uint64_t at_us;
+    bool in_file; /* not in the running HAProxy: its line was put into maintenance by hand */
 };
 
 struct api {
@@ -150,7 +151,9 @@ void api_restart(struct api *a, uint64_t down_us);
 void api_restart_haproxy(struct api *a, uint64_t down_us);
 void api_reload_by_hand(struct api *a);
 void api_begin_foreign(struct api *a, unsigned count);
-void api_end_foreign(struct api *a);
+void api_end_transactions(struct api *a, bool foreign);
+void api_put_out(struct api *a, size_t backend, const char *name,
+                 bool out); /* a line was put into maintenance by hand, or out of it */
 void api_operate(struct api *a, size_t backend, const char *name, enum admin admin);
 void api_add_fault(struct api *a, struct fault f);
 void api_mend(struct api *a); /* no fault any more, nobody else does anything */
@@ -161,7 +164,8 @@ enum ask api_ask(const struct dataplane_client *c, const char *method, const cha
 extern const char *const api_ask_names[ASKS];
 extern const char *const api_fault_names[FAULTS];
 
-/* Whether an operator keeps it out, or did so until the daemon can have noticed. */
+/* Whether an operator ever set its state: who takes it back between two looks, or while HAProxy has forgotten it, is not seen, and the
+ * daemon may set it again. */
 bool api_is_operated(const struct api *a, size_t backend, const char *name);
 
 /* api_write.c: carries a request out. */

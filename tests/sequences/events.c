@@ -169,6 +169,7 @@ static void edit_maintenance(struct world *w, const unsigned *n)
         return;
     line->maintenance = line->maintenance == ON ? UNSAID : ON;
     api_edit(a, &to, n[3] != 0);
+    api_put_out(a, n[1], line->name, line->maintenance == ON);
 }
 
 static void edit_remove(struct world *w, const unsigned *n)
@@ -203,6 +204,15 @@ static void edit_add(struct world *w, const unsigned *n)
     snprintf(line.name, NAME_BYTES, "%s%u", n[2] < 4 ? "x" : "keep", n[2]);
     snprintf(line.address, NAME_BYTES, "10.8.0.%u", n[2]);
     section_put(&to.of[n[1]], &line);
+    api_edit(a, &to, n[3] != 0);
+}
+
+/* Which any reload takes to all of our lines that do not say better. */
+static void edit_default(struct world *w, const unsigned *n)
+{
+    struct api *a = api_of(w, n[0]);
+    struct conf to = a->on_disk;
+    to.of[n[1]].default_maintenance = n[2] != 0 ? ON : UNSAID;
     api_edit(a, &to, n[3] != 0);
 }
 
@@ -250,7 +260,7 @@ static void foreign(struct world *w, const unsigned *n)
 
 static void foreign_end(struct world *w, const unsigned *n)
 {
-    api_end_foreign(api_of(w, n[0]));
+    api_end_transactions(api_of(w, n[0]), true);
 }
 
 static void fault(struct world *w, const unsigned *n)
@@ -328,6 +338,7 @@ const struct event_kind event_kinds[] = {
      edit_theirs,
      "target backend server value: what is not ours of it"},
     {"edit-add", 1, {TARGETS_MAX, OURS, 8, 2}, edit_add, "target backend which(4 and up are not ours) reload"},
+    {"edit-default", 1, {TARGETS_MAX, OURS, 2, 2}, edit_default, "target backend on reload: default-server disabled"},
     {"operate", 3, {TARGETS_MAX, OURS, SERVERS_MAX, 3}, operate, "target backend server ready|drain|maint(0..2)"},
     {"reload", 1, {TARGETS_MAX}, reload, "target: by somebody else"},
     {"rival", 1, {TARGETS_MAX, 5}, rival, "target times: what is there now is put back"},

@@ -19,7 +19,7 @@ struct left {
 
 /* One backend of one HAProxy. */
 struct losses {
-    struct left left[LEFT_MAX]; /* early */
+    struct left left[LEFT_MAX]; /* before their time */
     size_t left_count;
     struct {
         uint64_t at_us;
@@ -138,7 +138,7 @@ void loss_left(struct api *a, size_t backend, const char *name, const char *by)
     bool known = false;
     note_live(a, l, backend);
     uint64_t since_us = want != NULL ? reported_us(w, l, backend, want) : 0;
-    if (!is_loss(want) || now >= since_us + PERIOD_US || w->settings.limit >= 100 ||
+    if (!is_loss(want) || now >= want->since_us + PERIOD_US || w->settings.limit >= 100 ||
         w->wishes[backend].state != DESIRED_OK)
         return;
     for (size_t i = 0; i < l->left_count; i++)

@@ -21,7 +21,6 @@
 #define VERDICT_BYTES 4096
 #define TRIES_MAX 1500
 #define FIXED_SEEDS 60
-#define FIXED_WORLD "limit=100"
 #define FIXED_EVENTS 150
 #define CASES "tests/sequences/cases"
 
@@ -280,7 +279,7 @@ int main(int argc, char **argv)
                           .count = FIXED_SEEDS,
                           .events = FIXED_EVENTS,
                           .shrinks = getenv("SEQUENCES_SHRINK") == NULL,
-                          .settings = argc == 1 ? FIXED_WORLD : ""};
+                          .settings = ""};
     unsigned failed = 0, cases = 0;
     for (int i = 1; i < argc; i++) {
         unsigned long *number = strcmp(argv[i], "--seed") == 0     ? &a.seed
