@@ -20,7 +20,7 @@
 
 #define VERDICT_BYTES 4096
 #define TRIES_MAX 1500
-#define FIXED_SEEDS 60
+#define FIXED_SEEDS 45
 #define FIXED_EVENTS 150
 #define CASES "tests/sequences/cases"
 
