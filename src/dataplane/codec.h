@@ -38,7 +38,8 @@ int codec_write_backend_with_servers(const struct backend *actual, const struct 
 /* {"_version":N,"id":"...","status":"..."} */
 struct codec_transaction {
     char *id;
-    char *status; /* "in_progress", "failed", "outdated", "success" */
+    char *status;    /* "in_progress", "failed", "outdated", "success" */
+    int64_t version; /* that it was begun at; -1: not told */
 };
 int codec_read_transaction(const char *json, size_t len, struct codec_transaction *ret, struct error *err) must_check;
 int codec_read_transactions(const char *json, size_t len, struct codec_transaction **ret, size_t *ret_count,

@@ -25,11 +25,14 @@ void codec_transactions_free(struct codec_transaction *list, size_t count)
 static int read_transaction(yyjson_val *val, struct codec_transaction *ret, struct error *err)
 {
     const char *id, *status;
+    int64_t version;
     if (!yyjson_is_obj(val))
         return error_set(err, ERROR_INVALID, "the transaction is %s, expected an object", yyjson_get_type_desc(val));
     if (codec_need_string(val, "id", "the transaction", &id, err) != 0 ||
-        codec_get_string(val, "status", "the transaction", &status, err) != 0)
+        codec_get_string(val, "status", "the transaction", &status, err) != 0 ||
+        codec_get_int(val, "_version", "the transaction", 0, INT64_MAX, -1, &version, err) != 0)
         return -1;
+    ret->version = version;
     ret->id = mem_strdup(id);
     ret->status = mem_strdup(status);
     return 0;

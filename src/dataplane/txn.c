@@ -77,6 +77,7 @@ void txn_fini(struct txn *t)
     txn_steps_free(t->steps, t->step_count);
     free_ids(&t->dead, &t->dead_count);
     free_ids(&t->held, &t->held_count);
+    free_ids(&t->strangers, &t->stranger_count);
     free(t->id);
     free(t->reload_id);
     free(t->refusal);
@@ -305,6 +306,16 @@ static void collect_dead(struct txn *t, const struct codec_transaction *all, siz
             add_id(&t->dead, &t->dead_count, DEAD_MAX, mem_strdup(all[i].id));
 }
 
+/* Of strangers: begun at an older version than the file has, as the answer says. Versions only grow, so that these can never be
+ * committed; they fill the API's places until somebody's next commit, which has no room to begin. */
+static void collect_outlived(struct txn *t, const struct codec_transaction *all, size_t count, int64_t version)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_eq(all[i].status, "in_progress") && all[i].version >= 0 && all[i].version < version)
+            add_id(&t->dead, &t->dead_count, DEAD_MAX, mem_strdup(all[i].id));
+    t->outlived = t->dead_count > 0;
+}
+
 /* What could not be looked for, or not be deleted, is for the next clean-up; what was begun by a write that failed is not cleared by a
  * commit, so it is not enough to hold it. */
 static struct txn_action looked_for(struct txn *t, bool all_gone)
@@ -330,7 +341,10 @@ static struct txn_action listed(struct txn *t, const struct dataplane_answer *a)
         return t->cleanup_only ? fail(t, a, txn_is_success(a) ? why.message : NULL)
                                : looked_for(t, false); /* what refused us stands */
     collect_dead(t, all, count);
-    if (t->refusal == NULL && t->dead_count == 0 && !t->cleanup_only)
+    bool no_room = t->refusal == NULL && t->dead_count == 0 && !t->cleanup_only;
+    if (no_room)
+        collect_outlived(t, all, count, a->version);
+    if (no_room && t->dead_count == 0)
         describe_strangers(t, all, count);
     codec_transactions_free(all, count);
     if (t->dead_count > 0)
@@ -357,6 +371,8 @@ static struct txn_action dead_deleted(struct txn *t, const struct dataplane_answ
     if (freed) {
         t->freed++;
         forget_held(t, t->dead[t->next_dead]);
+        if (t->outlived && !txn_is_gone(a))
+            add_id(&t->strangers, &t->stranger_count, DEAD_MAX, mem_strdup(t->dead[t->next_dead]));
     } else if (t->cleanup_only) {
         (void)fail(t, a, txn_wrong_answer(a)); /* the result stands unless a later one goes better */
         t->state = TXN_DELETE_DEAD;
@@ -382,6 +398,7 @@ static void reset(struct txn *t)
 {
     txn_steps_free(t->steps, t->step_count);
     free_ids(&t->dead, &t->dead_count);
+    free_ids(&t->strangers, &t->stranger_count);
     hold(t);
     free(t->reload_id);
     free(t->refusal);

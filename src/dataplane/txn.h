@@ -73,6 +73,10 @@ struct txn {
     char **dead; /* ids to delete */
     size_t dead_count;
     size_t next_dead, freed;
+    bool
+        outlived; /* those to delete are strangers' that no commit can end well any more: only where there is no room */
+    char **strangers; /* the ones of these that were deleted */
+    size_t stranger_count;
     char **held; /* ours from earlier runs that could not be deleted; the next clean-up tries again */
     size_t held_count;
     char *noted;              /* what refusals named, until a clean-up has deleted it all; NULL: nothing is left */

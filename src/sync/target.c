@@ -23,6 +23,11 @@ void target_pause(struct target *t, bool harmless, int64_t at_least_ms)
     t->wait_until_ms = clock_mono_ms() + wait_ms;
 }
 
+bool target_waits_for_room(const struct target *t)
+{
+    return t->no_room && clock_mono_ms() < t->structural_not_before_ms;
+}
+
 void target_write_not_before(struct target *t, uint64_t when_ms)
 {
     if (t->write_wait_until_ms < when_ms)
@@ -186,6 +191,7 @@ struct target *target_new(struct event_base *base, const struct target_options *
     lane_init(&t->lane);
     unsigned seed = backoff_random_seed();
     backoff_init(&t->backoff, 500, 15000, 100, seed);
+    backoff_init(&t->room_backoff, 500, 8000, 100, seed);
     backoff_init(&t->reload_backoff, 2000, 60000, 1000, seed + 1);
     backoff_init(&t->drift_backoff, 2000, 600000, 2000, seed + 1);
     t->version = t->split_version = t->drift_version = t->worker_pid = -1;

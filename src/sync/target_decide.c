@@ -218,13 +218,15 @@ static enum need want_write(struct slot *s)
     if (s->plan.verdict == PLAN_WRITE && slot_is_drift(s))
         slot_note_drift(s); /* worth a word once it is mended */
     if (s->plan.verdict == PLAN_RELOAD_AGAIN)
-        return may_write(s) ? NEED_RELOAD : NEED_TIME;
+        return may_write(s) && !target_waits_for_room(s->target) ? NEED_RELOAD : NEED_TIME;
     if (is_fought_over(s) || !may_write(s) || does_not_stick(s))
         return NEED_TIME;
     if (!slot_is_told(s))
         return NEED_TIME; /* for a moment: what it is told must not come after what is written */
-    /* While HAProxy runs something else than its file says, only a reload makes one of both. */
-    if (s->choice.write_count > 0 && !s->target->dirty && !is_overdue(s) && !fast_did_not_stick(s))
+    /* While HAProxy runs something else than its file says, only a reload makes one of both; where none can be had, what is
+     * written is read back all the same, and a server need not wait for it. */
+    bool prefers_transaction = (s->target->dirty || is_overdue(s)) && !target_waits_for_room(s->target);
+    if (s->choice.write_count > 0 && !prefers_transaction && !fast_did_not_stick(s))
         return NEED_FAST;
     if (slot_is_open(s) && s->choice.write_count == 0 && !s->choice.transaction &&
         s->target->reload.state == RELOAD_PENDING)

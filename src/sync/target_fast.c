@@ -32,7 +32,9 @@ bool slot_is_open(const struct slot *s)
     struct target *t = s->target;
     if (t->trust == TRUST_DISPROVEN && clock_mono_ms() >= t->trust_until_ms)
         target_set_trust(t, TRUST_UNTRIED);
-    return t->options.runtime != NULL && (t->trust == TRUST_UNTRIED || t->trust == TRUST_PROVEN) && s->runtime.readable;
+    bool follows = t->trust == TRUST_UNTRIED || t->trust == TRUST_PROVEN ||
+                   (t->trust == TRUST_DOUBTED && t->no_room); /* the reload that ends the doubt cannot be had */
+    return t->options.runtime != NULL && follows && s->runtime.readable;
 }
 
 /* Whether what was read back can come of the write alone: maintenance was told by a call before, mostly. */

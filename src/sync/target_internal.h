@@ -169,6 +169,9 @@ struct target {
     unsigned doubts; /* since it was proven */
     uint64_t trust_until_ms;
     uint64_t structural_not_before_ms; /* of transactions: the first at once, later ones gather changes */
+    bool
+        no_room; /* the API had none for one more: until structural_not_before_ms what needs none goes on, and none is begun */
+    struct backoff room_backoff;
 
     int64_t worker_pid, worker_uptime_s; /* of the HAProxy that answered last; -1: not known */
     bool worker_known;
@@ -228,6 +231,9 @@ bool target_renew_credentials(struct target *t);
 /* Nothing is sent for a while. harmless: what failed has written nothing for sure, so that trying again costs HAProxy nothing,
  * and what is mended is soon noticed. */
 void target_pause(struct target *t, bool harmless, int64_t at_least_ms);
+
+/* However much one is wanted, no transaction can be begun for now. */
+bool target_waits_for_room(const struct target *t);
 
 /* Unless it waits for longer already. */
 void target_write_not_before(struct target *t, uint64_t when_ms);

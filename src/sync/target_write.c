@@ -87,7 +87,9 @@ static void committed(struct target *t)
     t->write_failing = false;
     t->conflicts = 0;
     t->renewed = false;
+    t->no_room = false;
     backoff_reset(&t->backoff);
+    backoff_reset(&t->room_backoff);
     /* Its reload carries whatever was not loaded before; from here on that reload tells. None: applied at once. */
     t->dirty = false;
     t->history_known = true;
@@ -157,6 +159,17 @@ static void wait_after(struct target *t, const struct write_failure *f, const ch
     target_problem(t, what, f->error);
 }
 
+/* Transactions wait; what needs none does not. */
+static void wait_for_room(struct target *t, const struct write_failure *f)
+{
+    uint64_t wait_ms = backoff_next_ms(&t->room_backoff);
+    if (f->retry_after_ms > (int64_t)wait_ms)
+        wait_ms = (uint64_t)f->retry_after_ms;
+    t->no_room = true;
+    t->structural_not_before_ms = clock_mono_ms() + wait_ms;
+    target_problem(t, "the Data Plane API has too many open transactions, none of them ours", f->error);
+}
+
 void target_write_failed(struct target *t, const struct write_failure *f)
 {
     switch (f->result) {
@@ -167,7 +180,7 @@ void target_write_failed(struct target *t, const struct write_failure *f)
         rejected(t, f->error);
         break;
     case TXN_LIMIT:
-        wait_after(t, f, "the Data Plane API has too many open transactions, none of them ours");
+        wait_for_room(t, f);
         break;
     case TXN_UNAUTHORIZED:
         if (target_renew_credentials(t))
@@ -203,11 +216,23 @@ static void failed(struct target *t)
     target_write_failed(t, &f);
 }
 
+static void tell_strangers(const struct target *t)
+{
+    for (size_t i = 0; i < t->txn.stranger_count; i++)
+        log_warn(t->options.log,
+                 "deleted another client's transaction: it was begun at an older version than the file has, so that it "
+                 "could "
+                 "never be committed, and the Data Plane API had no room for one more",
+                 log_str("target", dataplane_client_url(t->options.client)),
+                 log_str("transaction", t->txn.strangers[i]));
+}
+
 static void finished(struct target *t)
 {
     const char *result = txn_result_name(t->txn.result);
     bool cleaning = t->txn.cleanup_only;
     t->phase = TARGET_IDLE;
+    tell_strangers(t);
     if (cleaning) {
         /* Best effort: what could not be deleted costs a place among 20, and our next commit frees it, or, where no commit
          * does, it is tried again after the next write, or RESYNC_PERIOD. */

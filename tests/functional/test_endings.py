@@ -168,6 +168,50 @@ def test_limit_reached_by_somebody_else_is_said_and_waited_for(rig: Rig) -> None
     settled(rig)
 
 
+# Carried out, and nobody knows. (Where nothing at all is answered, libcurl asks again on another connection.)
+LOST_ANSWER = {"action": "truncate", "method": "PUT", "path": r"/backends/be/servers/\w+\?version=", "bytes": 5, "times": 1}
+
+
+def parked(rig: Rig) -> None:
+    """Four servers, three of them out, in maintenance in the file."""
+    rig.pods(1, 2, 3, 4)
+    in_step(rig)
+    rig.pods(1)
+    rig.wait_parked(2, 3, 4)
+    rig.wait_in_sync()
+
+
+def test_what_needs_no_transaction_goes_on_when_none_can_be_begun(rig: Rig) -> None:
+    """An answer is lost, so that an empty commit is wanted, for which there is no room."""
+    parked(rig)
+    commits = rig.commits()
+    rig.dataplane.fault({**answer(BEGIN, 429, "reached the maximum amount of 20 active transactions"), "times": 0},
+                        LOST_ANSWER)
+    rig.pods(1, 2, 3, 4)
+    rig.wait_servers(1, 2, 3, 4)
+    wait_until(lambda: rig.resting() == set(), 20, "the three to serve")
+    assert "too many open transactions" in rig.daemon.wait_not_ready("too many open transactions")
+    rig.pods(1, 2)  # and so it goes on
+    rig.wait_parked(3, 4)
+    assert rig.commits() == commits
+    rig.dataplane.clear_faults()
+    rig.wait_in_sync()
+    assert rig.commits() == commits + 1 and not rig.differences()
+
+
+def test_strangers_that_can_never_be_committed_make_room(rig: Rig) -> None:
+    parked(rig)
+    held = [rig.dataplane.begin() for _ in range(20)]
+    rig.dataplane.fault(LOST_ANSWER)
+    rig.pods(1, 2, 3, 4)
+    rig.wait_servers(1, 2, 3, 4)
+    rig.wait_in_sync()
+    assert rig.resting() == set()
+    log = rig.daemon.log()
+    assert all(f"transaction={tid} " in log or f"transaction={tid}\n" in log for tid in held), "one is deleted without a word"
+    assert not rig.transactions()
+
+
 def test_validation_error_is_said_and_retried_when_the_file_is_mended(rig: Rig) -> None:
     in_step(rig, RESYNC_PERIOD="1s")
     path = rig.dataplane.config

@@ -557,6 +557,55 @@ START_TEST(a_lost_answer_ends_in_a_reload)
 }
 END_TEST
 
+/* Others have all transactions of the API. 0: an answer is lost; 1: what was written is not read back; 2: one is new. */
+START_TEST(what_needs_no_transaction_does_not_wait_for_room)
+{
+    wish("n3", "MODIFIED slice");
+    settle();
+    assert_settled("n1* n2* n3");
+    fault((struct fault){.step = 'B', .status = 429});
+    if (_i == 0)
+        fault((struct fault){.step = 'F', .status = 0, .times = 1, .applied = true});
+    if (_i == 1)
+        fault((struct fault){.step = 'b', .status = 500, .times = 1});
+    wish(_i == 2 ? "n1 n2 n3 n4" : "n1 n2 n3", "MODIFIED slice");
+    pass(5000);
+    assert_running("n1 n2 n3");
+    assert_file("n1 n2 n3");
+    assert_ready(false, "too many open transactions");
+    ck_assert(!in_sync());
+    wish(_i == 2 ? "n2 n3 n4" : "n2 n3", "MODIFIED slice");
+    pass(30000);
+    assert_running("n1* n2 n3");
+    assert_file("n1* n2 n3");
+    ck_assert_uint_eq(w.commits, 0);
+    ck_assert_uint_ge(count('B'), 4);
+    ck_assert_uint_le(count('B'), 16);
+    mend();
+    pass(10000 + RELOAD_DELAY_MS);
+    assert_settled(_i == 2 ? "n1* n2 n3 n4" : "n1* n2 n3");
+    ck_assert_uint_eq(w.commits, 1);
+    ck_assert(in_sync());
+}
+END_TEST
+
+/* There was none a moment ago: what is not proven waits for a transaction again. */
+START_TEST(once_there_is_room_again_a_transaction_goes_first)
+{
+    fault((struct fault){.step = 'B', .status = 429, .times = 1});
+    wish("n1 n2 n3 n4", "ADDED slice");
+    until('C');
+    pass(10);
+    buf_clear(&w.trace);
+    fault((struct fault){.step = 'b', .status = 500, .times = 1});
+    wish("n3 n4", "MODIFIED slice");
+    pass(1000);
+    ck_assert_uint_eq(count('F'), 1);
+    pass(10000 + 2 * RELOAD_DELAY_MS);
+    assert_settled("n1* n2* n3 n4");
+}
+END_TEST
+
 START_TEST(an_api_that_is_down)
 {
     fault((struct fault){.step = 'F', .status = 503});
@@ -1153,6 +1202,8 @@ int main(void)
     tcase_add_test(tc, a_reload_that_read_the_file_before_a_write_is_no_operator);
     tcase_add_test(tc, a_look_between_a_reload_and_its_end);
     tcase_add_test(tc, a_lost_answer_ends_in_a_reload);
+    tcase_add_loop_test(tc, what_needs_no_transaction_does_not_wait_for_room, 0, 3);
+    tcase_add_test(tc, once_there_is_room_again_a_transaction_goes_first);
     tcase_add_test(tc, an_api_that_is_down);
     tcase_add_test(tc, a_stop_lets_the_write_end);
     tcase_add_test(tc, a_stop_makes_no_call);

@@ -292,6 +292,50 @@ END_TEST
 
 /* ---- 429 ---- */
 
+/* The answer to the list says that the file is at version 7. */
+static const struct {
+    const char *list, *script, *trace, *gone;
+} outlived[] = {
+    {"[{\"_version\":7,\"id\":\"a\",\"status\":\"in_progress\"},{\"_version\":6,\"id\":\"b\",\"status\":\"in_"
+     "progress\"},"
+     "{\"_version\":1,\"id\":\"c\",\"status\":\"in_progress\"},{\"id\":\"d\",\"status\":\"in_progress\"},"
+     "{\"_version\":8,\"id\":\"e\",\"status\":\"in_progress\"},{\"_version\":1,\"id\":\"g\",\"status\":\"success\"}]",
+     "429 200 204 204 201 202", "BLXXBK", "b c"},
+    {"[{\"_version\":6,\"id\":\"b\",\"status\":\"in_progress\"},{\"_version\":5,\"id\":\"c\",\"status\":\"in_"
+     "progress\"}]",
+     "429 200 404 204 429", "BLXXB", "c"},
+    {"[{\"_version\":6,\"id\":\"b\",\"status\":\"in_progress\"},{\"_version\":5,\"id\":\"c\",\"status\":\"in_"
+     "progress\"}]",
+     "429 200 500 500", "BLXX", ""},
+    /* what is dead anyway makes room first */
+    {"[{\"_version\":6,\"id\":\"b\",\"status\":\"in_progress\"},{\"id\":\"f\",\"status\":\"failed\"}]",
+     "429 200 204 201 202", "BLXBK", ""},
+    /* no version, nothing is older */
+    {"[{\"_version\":6,\"id\":\"b\",\"status\":\"in_progress\"}]", "429 200v-1", "BL", ""},
+    {"[{\"_version\":6,\"id\":\"b\",\"status\":\"in_progress\"}]", "429 200v6", "BL", ""},
+};
+
+START_TEST(strangers_that_no_commit_can_end_make_room)
+{
+    char trace[LONGEST] = "";
+    struct txn t;
+    struct buf gone;
+    txn_init(&t);
+    buf_init(&gone, 0);
+    play(&t, txn_start(&t, 7, NULL, 0), outlived[_i].script, outlived[_i].list, trace);
+    for (size_t i = 0; i < t.stranger_count; i++)
+        buf_printf(&gone, "%s%s", i > 0 ? " " : "", t.strangers[i]);
+    ck_assert_str_eq(trace, outlived[_i].trace);
+    ck_assert_str_eq(buf_str(&gone), outlived[_i].gone);
+    trace[0] = '\0';
+    play(&t, txn_start_cleanup(&t), "200", "[{\"_version\":6,\"id\":\"b\",\"status\":\"in_progress\"}]", trace);
+    ck_assert_str_eq(trace, "L"); /* with room they are left alone */
+    ck_assert_uint_eq(t.stranger_count, 0);
+    buf_fini(&gone);
+    txn_fini(&t);
+}
+END_TEST
+
 START_TEST(strangers_are_named_and_left_alone)
 {
     static const char list[] = "[{\"id\":\"a\",\"status\":\"in_progress\"},{\"id\":\"b\",\"status\":\"in_progress\"},"
@@ -500,6 +544,7 @@ int main(void)
     tcase_add_test(t, an_empty_commit_has_no_change);
     tcase_add_test(t, a_commit_is_known_by_its_version_or_its_body);
     tcase_add_test(t, strangers_are_named_and_left_alone);
+    tcase_add_loop_test(t, strangers_that_no_commit_can_end_make_room, 0, (int)array_len(outlived));
     tcase_add_loop_test(t, what_a_refused_begin_leaves_is_deleted, 0, array_len(refusals));
     tcase_add_test(t, what_a_refused_write_leaves_is_deleted_by_the_next_clean_up);
     tcase_add_loop_test(t, a_stop_while_that_is_looked_for, 0, 3);

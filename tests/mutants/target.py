@@ -1,0 +1,19 @@
+"""One HAProxy (sync/target*): what waits for what."""
+
+from .mutant import Mutant, Room
+
+DECIDE = "sync/target_decide.c"
+FAST = "sync/target_fast.c"
+WRITE = "sync/target_write.c"
+
+ROOM = (
+    Mutant("without room for a transaction nothing is written", DECIDE,
+           "(s->target->dirty || is_overdue(s)) && !target_waits_for_room(s->target);", "s->target->dirty || is_overdue(s);"),
+    Mutant("without room an empty commit is tried again and again", DECIDE,
+           "may_write(s) && !target_waits_for_room(s->target) ? NEED_RELOAD", "may_write(s) ? NEED_RELOAD"),
+    Mutant("a doubt that no reload can end stops all writes", FAST, "(t->trust == TRUST_DOUBTED && t->no_room);", "false;"),
+    Mutant("there is no room for ever", WRITE, "    t->no_room = false;\n", ""),
+    Mutant("without room reading waits, too", WRITE, "    t->no_room = true;\n", "    t->no_room = true;\n    t->wait_until_ms = clock_mono_ms() + wait_ms;\n"),
+)
+
+ROOMS = (Room("target", ("test_target", "test_target_lanes"), ROOM),)
