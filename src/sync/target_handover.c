@@ -88,22 +88,39 @@ static void on_answer(void *arg, const struct dataplane_answer *a)
         dataplane_send(t->options.client, action.method, action.path, action.body, on_answer, t);
         return;
     }
-    bool goes_on = t->lane.result == LANE_WRITTEN;
+    bool written = t->lane.result == LANE_WRITTEN;
+    bool look_again = t->lane.result == LANE_CONFLICT && !t->looked_at_end; /* somebody wrote meanwhile */
     t->phase = TARGET_IDLE;
-    if (goes_on)
+    if (written)
         take_written(t);
+    else if (look_again)
+        t->seen = false;
     else
         log_warn(t->options.log,
                  "a drain of ours could not be left in HAProxy's configuration; if its pod is ready again "
                  "by then, the next start takes it for an operator's",
                  log_str("backend", t->fast_slot->name), log_str("target", slot_target(t->fast_slot)),
                  log_str("server", t->lane.wanted.name), log_str("error", t->lane.error.message));
-    t->handed_over = !goes_on;
+    t->handed_over = !written && !look_again;
     target_step(t);
+}
+
+static bool any_drained(const struct target *t)
+{
+    for (size_t i = 0; i < t->options.backend_count; i++)
+        if (may_hand_over(&t->slots[i]) && first_drained(&t->slots[i]) != NULL)
+            return true;
+    return false;
 }
 
 bool target_hand_over(struct target *t)
 {
+    /* Our own last write may have carried the drains, and in any case has moved the version. */
+    if (!t->seen && !t->looked_at_end && any_drained(t)) {
+        t->looked_at_end = true;
+        target_look(t);
+        return true;
+    }
     for (size_t i = 0; !t->handed_over && i < t->options.backend_count; i++)
         if (send_first(&t->slots[i]))
             return true;

@@ -210,7 +210,7 @@ struct target {
     struct error problem; /* of all backends together; kind NONE: none; for /readyz */
     struct log_limit problem_limit, trouble_limit; /* in the log; in the journal */
 
-    bool stopping, handed_over;
+    bool stopping, looked_at_end, handed_over;
     void (*stopped)(void *arg);
     void *stopped_arg;
 };

@@ -5,6 +5,7 @@ from .mutant import Mutant, Room
 DECIDE = "sync/target_decide.c"
 FAST = "sync/target_fast.c"
 WRITE = "sync/target_write.c"
+END_FILE = "sync/target_handover.c"
 
 ROOM = (
     Mutant("without room for a transaction nothing is written", DECIDE,
@@ -16,4 +17,14 @@ ROOM = (
     Mutant("without room reading waits, too", WRITE, "    t->no_room = true;\n", "    t->no_room = true;\n    t->wait_until_ms = clock_mono_ms() + wait_ms;\n"),
 )
 
-ROOMS = (Room("target", ("test_target", "test_target_lanes"), ROOM),)
+END = (
+    Mutant("drains that a commit carried are left once more", END_FILE, "if (!t->seen && !t->looked_at_end && any_drained(t)) {", "if (false) {"),
+    Mutant("the end looks for nothing", END_FILE, "!t->looked_at_end && any_drained(t)) {", "!t->looked_at_end) {"),
+    Mutant("the end looks again and again", END_FILE, "        t->looked_at_end = true;\n", ""),
+    Mutant("a stranger's write keeps a drain from being left", END_FILE, "t->lane.result == LANE_CONFLICT && !t->looked_at_end;", "false;"),
+)
+
+ROOMS = (
+    Room("target", ("test_target", "test_target_lanes"), ROOM),
+    Room("end of a target", ("test_target_handover",), END),
+)
