@@ -2,6 +2,7 @@
 # make demo       see it work in half a minute (KEEP=1: leave it running)
 # make test       unit tests (sanitizers on), fuzz corpora, streams of events, conformance and functional tests
 # make e2e        real etcd, kube-apiserver, HAProxy (needs Go)    make check   layers, format, linters
+# make e2e-full   conformance and e2e on each real Data Plane API with each HAProxy  DATAPLANEAPIS="path path" HAPROXYS="path path"
 # make delivery   chart, manifests, image, package, docs, status page in a browser (needs Go)
 # make manifests  deploy/*.yaml anew from the chart (needs Go)
 # make bench      figures (OTHER=path: another controller, too)    make fuzz    TIME=60 seconds for each target
@@ -61,7 +62,7 @@ FUZZ := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 # One short line for each command; V=1 shows them whole, -s nothing.
 SAY = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $(1) $@;)
 
-.PHONY: all help chaos sequences streams deps deps-test deps-check demo test unit replay pytest e2e delivery manifests check check-layers bench clean
+.PHONY: all help chaos sequences streams deps deps-test deps-check demo test unit replay pytest e2e e2e-full delivery manifests check check-layers bench clean
 .SECONDARY:
 
 all: deps
@@ -146,6 +147,12 @@ e2e:
 	@scripts/deps build test e2e
 	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/san/haproxy-k8s-sync
 	@tests/e2e/run
+
+# All that DATAPLANEAPIS and HAPROXYS name, with each other; otherwise what is on PATH. PARTS=conformance: that alone.
+e2e-full:
+	@scripts/deps build test e2e
+	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/san/haproxy-k8s-sync
+	@DATAPLANEAPIS="$(DATAPLANEAPIS)" HAPROXYS="$(HAPROXYS)" tests/e2e/full $(PARTS)
 
 delivery:
 	@scripts/deps build test e2e delivery

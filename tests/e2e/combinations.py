@@ -33,4 +33,5 @@ COMBINATIONS = (
     Combination("etcd-debian", "haproxy-debian", "double-3.0"),
     Combination("etcd", "haproxy-debian", "real", full=True),
     Combination("etcd", "haproxy-ray", "real"),
+    Combination("etcd", "haproxy-chosen", "real", full=True),
 )

