@@ -13,10 +13,11 @@ import re
 from typing import Any
 
 from tests.doubles.dataplane.cfgfile import managed
-from tests.harness.haproxy import DoubleDataPlane, HAProxy
+from tests.harness.haproxy import AUTH, DoubleDataPlane, HAProxy
 from tests.harness.process import ROOT, wait_until
 
 RECORDINGS = ROOT.parent / "shared" / "data" / "dataplane"
+WHOLE = ROOT.parent / "shared" / "data" / "dataplane-config"  # whole configurations and files
 UUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 RELOAD_ID = r"\d{4}-\d\d-\d\d-\d+"
 # Fields by form only: what the clock, the machine or a health check at that moment decides.
@@ -26,8 +27,8 @@ BY_TYPE = {"build_date", "reload_timestamp", "last_time_change", "operational_st
 MAY_LACK = {"response"}
 
 
-def load(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (RECORDINGS / name).read_text().splitlines()]
+def load(name: str, where: pathlib.Path = RECORDINGS) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (where / name).read_text().splitlines()]
 
 
 class Replay:
@@ -75,12 +76,12 @@ class Replay:
 
     def _before(self, line: dict[str, Any]) -> None:
         """What the recorder did between the requests."""
-        if line["step"] == "reload later":
+        if line["step"] in ("reload later", "its reload", "runtime"):
             self.settle()
         elif line["step"] == "none left":
             for transaction in self.double.get("/transactions").json():
                 self.double.delete(f"/transactions/{transaction['id']}")
-        elif self.where.startswith("line 65 "):
+        elif self.where == "line 65 (refusals: version)":
             copy = self.haproxy.config.with_suffix(".edited")
             copy.write_text(self.haproxy.config.read_text().replace("timeout connect 2s", "timeout connect 3s"))
             copy.replace(self.haproxy.config)
@@ -92,14 +93,16 @@ class Replay:
         """A recorded text with this run's names in it."""
         for name, value in {**self.names, **self.recorded_ids}.items():
             text = text.replace(name, value)
-        return text.replace(f"127.0.0.1:{self.recorded_port}\n", f"127.0.0.1:{self.haproxy.port}\n")
+        return re.sub(rf"127\.0\.0\.1:{self.recorded_port}(?=\r?\n)", f"127.0.0.1:{self.haproxy.port}", text)
 
     def _request(self, line: dict[str, Any]) -> None:
         body = line["request"]
         if isinstance(body, str):
             body = self._here(body)
-        answer = self.double.request(line["method"], self._here(line["path"]), body, auth=line["auth"],
-                                     content_type=line["content_type"])
+        actions = line.get("runtime_actions")
+        answer = self.double.request(line["method"], self._here(line["path"]), body, auth=line.get("auth", AUTH),
+                                     content_type=line.get("content_type") or ("text/plain" if isinstance(body, str) else None),
+                                     headers={"X-Runtime-Actions": actions} if actions else None)
         if answer.status != line["status"]:
             self.fail(f"status {answer.status}, recorded {line['status']}; body {answer.text[:300]}")
         self._headers(line["headers"], answer.headers)
@@ -122,6 +125,9 @@ class Replay:
                 if not re.fullmatch(RELOAD_ID, actual):
                     self.fail(f"header {name} is {actual}, recorded {value}")
                 self.names["{R}"] = actual
+            elif name == "Configuration-Checksum":  # of a text in which folder and port stand
+                if not re.fullmatch(r"[0-9a-f]{32}", actual):
+                    self.fail(f"header {name} is {actual}, recorded {value}")
             elif actual != value:
                 self.fail(f"header {name} is {actual}, recorded {value}")
         if "Reload-ID" not in recorded and "Reload-ID" in got:
@@ -168,7 +174,7 @@ class Replay:
         elif isinstance(recorded, str):
             form = next((form for form in (RELOAD_ID, UUID) if re.fullmatch(form, recorded)), None)
             if key == "message" and recorded.startswith("validation error"):
-                recorded, got = self._validation(recorded), self._validation(got)
+                recorded, got = self._validation(self._here(recorded)), self._validation(got)
             if form and form != RELOAD_ID or form and recorded != "2020-01-01-7":
                 if not re.fullmatch(form, got):
                     self.fail(f"{at} is {got!r}, not of the form of {recorded!r}")
@@ -179,12 +185,12 @@ class Replay:
 
     def _validation(self, message: str) -> str:
         """HAProxy's words are those of its version: all where it is the same, else only what the API puts before."""
-        message = re.sub(r"/tmp/onlyvalidate\w+", "/tmp/onlyvalidate", message)
+        message = re.sub(UUID, "ID", re.sub(r"/tmp/onlyvalidate\w+", "/tmp/onlyvalidate", message))
         return message if self.same_haproxy else re.split(r"(line=|msg=)", message)[0]
 
     def _file(self, recorded: str, got: str | None = None) -> None:
         text = self.haproxy.config.read_text() if got is None else got
-        if not managed(text):
+        if recorded.startswith("# _md5hash") and not managed(text):
             self.fail("the checksum in the first line is not that of the rest")
         expected = self._here(recorded).partition("\n")[2]
         actual = text.partition("\n")[2]
@@ -197,8 +203,8 @@ def _diff(expected: str, actual: str) -> str:
     return "\n".join(lines)
 
 
-def names() -> list[str]:
-    return sorted(path.name for path in RECORDINGS.glob("*.jsonl")) if RECORDINGS.is_dir() else []
+def names(where: pathlib.Path = RECORDINGS) -> list[str]:
+    return sorted(path.name for path in where.glob("*.jsonl")) if where.is_dir() else []
 
 
 def start_file() -> str:

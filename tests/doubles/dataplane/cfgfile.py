@@ -174,8 +174,9 @@ def too_long(line: str) -> bool:
     return len(line) > LONGEST or len(line.encode(errors="replace")) > LONGEST
 
 
-def parse(text: str, imply_from: bool = True) -> Config:
-    """imply_from: a proxy without `from` gets the name of the defaults above it, as when the API reads its file."""
+def parse(text: str, imply_from: bool = True, posted: bool = False) -> Config:
+    """imply_from: a proxy without `from` gets the name of the defaults above it, as when the API reads its file; posted: a text
+    that is posted, to which the API adds no comments of its own."""
     config = Config()
     section: Section | None = None
     above: list[str] = []
@@ -184,7 +185,7 @@ def parse(text: str, imply_from: bool = True) -> Config:
     for raw in text.split("\n"):
         if too_long(raw):
             break
-        words, comment = split_line(raw)
+        words, comment = split_line(raw.rstrip("\r"))
         if not words:
             if comment is None:
                 continue
@@ -210,7 +211,7 @@ def parse(text: str, imply_from: bool = True) -> Config:
         section.below += above + above_section
     for section in config.sections:
         section.settle()
-    if config.comments[:1] != DISCLAIMER[:1]:
+    if not posted and config.comments[:1] != DISCLAIMER[:1]:
         config.comments[:0] = DISCLAIMER
     return config
 

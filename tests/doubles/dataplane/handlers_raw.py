@@ -26,6 +26,8 @@ def show(service: Service, request: Request) -> Answer:
 
 def replace(service: Service, request: Request) -> Answer:
     _check_kind(service, request)
+    if not request.body:
+        raise ApiError(422, "data in body is required", 602) if service.play == "3.0" else ApiError(400, "value is required but missing")
     text = request.body.decode(errors="replace")
     try:
         if text and "\n" not in text:
@@ -62,7 +64,8 @@ def _after(service: Service, request: Request) -> Answer:
 
 
 def _act(service: Service, actions: str) -> None:
-    """`SetServerAddr B S ADDRESS PORT` and its like, separated by semicolons: 500 for the first that fails."""
+    """`SetServerAddr B S ADDRESS PORT` and its like, separated by semicolons: 500 for the first that fails. Of one that it does
+    not know nothing comes."""
     runtime = service.runtime()
     for action in filter(None, (a.split() for a in actions.split(";"))):
         try:
@@ -74,7 +77,5 @@ def _act(service: Service, actions: str) -> None:
                 runtime.set_weight(action[1], action[2], int(action[3]))
             elif action[0] == "SetServerState":
                 runtime.set_state(action[1], action[2], action[3])
-            else:
-                raise RuntimeRefused("unknown action")
         except (RuntimeRefused, OSError, IndexError, ValueError) as e:
             raise ApiError(500, f"cannot execute {action[0]}: {e}") from e

@@ -64,7 +64,7 @@ FRONTEND = _keys("""
     tcp-response http-response http-after-response http-error declare rate-limit guid
 """)
 GLOBAL = _keys("""
-    setenv presetenv daemon chroot uid user gid group ca-base crt-base master-worker external-check nbthread cpu-map
+    set-var set-var-fmt setenv presetenv daemon chroot uid user gid group ca-base crt-base master-worker external-check nbthread cpu-map
     mode
     maxconn pidfile stats ssl-default-bind-options ssl-default-bind-ciphers ssl-default-bind-ciphersuites
     ssl-default-server-options ssl-default-server-ciphers ssl-default-server-ciphersuites ssl-dh-param-file
@@ -75,7 +75,7 @@ GLOBAL = _keys("""
 SEVERAL = set(_keys("""
     acl bind capture compression cpu-map declare default-server email-alert errorfile filter force-persist http-after-response
     http-check http-error http-request http-response ignore-persist log monitor presetenv redirect server server-template
-    setenv stats stick tcp-check tcp-request tcp-response use-server use_backend
+    set-var set-var-fmt setenv stats stick tcp-check tcp-request tcp-response use-server use_backend
 """))
 _RANKS = {kind: {key: i for i, key in enumerate(keys)} for kind, keys in
           {"backend": BACKEND, "defaults": DEFAULTS, "frontend": FRONTEND, "global": GLOBAL}.items()}

@@ -9,12 +9,12 @@ from .servers import WORDS, UnknownWord, params_json, word_count
 OPTIONS_START = {"server": 3, "server-template": 4, "default-server": 1}
 
 
-def read(text: str, play: str, imply_from: bool = True) -> Config:
-    config = parse(text, imply_from)
+def read(text: str, play: str, imply_from: bool = True, posted: bool = False) -> Config:
+    config = parse(text, imply_from, posted)
     for section in config.sections:
         if play == "3.0":  # words beside a section's name are lost
             section.comment = None
-        if section.kind in ("backend", "defaults"):
+        if section.kind in ("backend", "defaults", "frontend"):
             _read_lines(section, play)
     return config
 
@@ -22,7 +22,9 @@ def read(text: str, play: str, imply_from: bool = True) -> Config:
 def _read_lines(section: Section, play: str) -> None:
     for line in section.lines:
         start = OPTIONS_START.get(line.keyword)
-        if line.keyword == "cookie":
+        if line.keyword == "default_backend":  # what stands behind it is lost
+            line.words = line.words[:2]
+        elif line.keyword == "cookie":
             line.words = ["cookie", *cookie_words(cookie_json(line.words[1:]))]
         elif start and play == "3.0":
             line.words = line.words[:start] + _known_words(line.words[start:])

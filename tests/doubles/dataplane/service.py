@@ -177,7 +177,7 @@ class Service:
             return
         with self.lock:
             own = self.transactions.begin(self.config, self.config.version if skip_version else self._need(version))
-            given = read(text, self.play, imply_from=False)
+            given = read(text, self.play, imply_from=False, posted=True)
             if not skip_version:
                 given.version = self.config.version
             self.transactions.open[own] = given

@@ -21,7 +21,7 @@ class Transactions:
         self.open: dict[str, Config] = {}
         for path in sorted(self.dir.iterdir()):
             if path.is_file() and path.name.startswith(self.prefix):
-                self.open[path.name[len(self.prefix):]] = read(path.read_text(), play, imply_from=False)
+                self.open[path.name[len(self.prefix):]] = read(path.read_text(), play, imply_from=False, posted=True)
 
     def path(self, tid: str, status: str = "") -> pathlib.Path:
         return self.dir / status / (self.prefix + tid)
