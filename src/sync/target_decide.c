@@ -262,7 +262,10 @@ struct plan_rules slot_rules(const struct slot *s, bool runtime)
 /* Whether anything may be written, or told, by this plan. */
 static bool plan_may_write(const struct plan *p, const struct slot *s)
 {
-    if (s->target->options.rules.dry_run || s->wish.paused || rivalry_pauses(&s->rivalry, clock_mono_ms()))
+    if (s->target->options.rules.dry_run || s->wish.paused)
+        return false;
+    /* Where the file is as wanted, nothing is fought over; what HAProxy was told before is taken back. */
+    if (p->verdict != PLAN_IN_STEP && rivalry_pauses(&s->rivalry, clock_mono_ms()))
         return false;
     return p->verdict == PLAN_IN_STEP || p->verdict == PLAN_WRITE || p->verdict == PLAN_RELOAD_AGAIN ||
            p->verdict == PLAN_BRAKE;

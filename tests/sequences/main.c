@@ -2,6 +2,7 @@
  * sequences                            the cases of a folder, then the fixed seeds: what `make test` runs
  * sequences --seed N [--count N] [--events N] [--time S] [--world "limit=50 targets=1"]
  * sequences --play FILE [-v]           one case; -v tells all that happens
+ * sequences --print --seed N           that stream as a case
  * sequences --kinds                    the events that there are
  *
  * A stream that fails is shrunk, and printed as a case; not so with SEQUENCES_SHRINK=no in the environment, which ends it all with
@@ -179,7 +180,7 @@ static void shrink(const struct stream *failing, const struct verdict *verdict, 
 struct arguments {
     unsigned long seed, count, events, seconds;
     const char *play, *settings;
-    bool chatty, shrinks;
+    bool chatty, shrinks, prints;
 };
 
 static bool play_case(const char *path, bool chatty)
@@ -210,6 +211,10 @@ static bool play_seed(unsigned long seed, const struct arguments *a)
     if (stream_set(&s, a->settings) != 0) {
         fprintf(stderr, "--world %s: no such settings\n", a->settings);
         exit(2);
+    }
+    if (a->prints) {
+        stream_print(&s, stdout);
+        return true;
     }
     play(&s, false, &v);
     if (v.text[0] == '\0')
@@ -291,6 +296,8 @@ int main(int argc, char **argv)
             return print_kinds();
         else if (strcmp(argv[i], "-v") == 0)
             a.chatty = true;
+        else if (strcmp(argv[i], "--print") == 0)
+            a.prints = true;
         else if (i + 1 == argc)
             return usage();
         else if (strcmp(argv[i], "--play") == 0)
