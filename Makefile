@@ -20,7 +20,7 @@ CC ?= cc
 CLANG ?= clang
 TIME ?= 60
 # Test processes side by side: they mostly wait, so more than there are cores.
-JOBS ?= 6
+JOBS ?= 8
 CORES ?= $(shell nproc)
 # For what compiles in a make of its own, unless this one was given a -j.
 PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(CORES))
