@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "config/config.h"
@@ -9,6 +10,8 @@
 #include "sync/doctor_report.h"
 #include "sync/inspect_print.h"
 #include "sync/inspect_report.h"
+
+#define NAMES_SHOWN 5
 
 static void fail_missing(const struct inspect_backend *b, struct doctor_section *s)
 {
@@ -111,6 +114,35 @@ static void report_plan(const struct inspect_backend *b, struct doctor_section *
                 v == INSPECT_WAITING ? "servers, see the Service" : "lines that may be written");
 }
 
+/* Those that are wanted and get no traffic all the same. */
+static void report_health(const struct inspect_backend *b, struct doctor_section *s)
+{
+    size_t live = 0, down = 0;
+    cleanup(buf_fini) struct buf names;
+    buf_init(&names, 0);
+    for (size_t i = 0; i < b->of->wish.server_count; i++) {
+        const struct desired_server *want = &b->of->wish.servers[i];
+        const struct runtime_server *is = runtime_find(&b->runtime, want->name);
+        if (want->state != SERVER_LIVE)
+            continue;
+        live++;
+        if (is == NULL || !runtime_fails_check(is))
+            continue;
+        if (down++ < NAMES_SHOWN)
+            buf_printf(&names, "%s%s", names.len > 0 ? ", " : "", want->name);
+    }
+    if (down == 0)
+        return;
+    struct doctor_check *c =
+        doctor_warn(s, "backend.health", "health checks", "HAProxy calls %zu of %zu desired servers DOWN: %s%s", down,
+                    live, buf_str(&names), down > NAMES_SHOWN ? ", ..." : "");
+    doctor_why(c,
+               "they get no connections; the node's port does not answer from HAProxy's machine, or not to this check "
+               "(HAPROXY_ADV_CHECK, HAPROXY_HEALTH_CHECK), or one side alone speaks the PROXY protocol");
+    doctor_fix(c, "on HAProxy's machine, what its check says",
+               "echo 'show stat %s 4 -1' | socat stdio /run/haproxy/admin.sock | cut -d, -f2,18,37", b->of->backend);
+}
+
 void doctor_backend_report(const struct doctor_haproxy_input *in, const struct inspect_backend *b,
                            struct doctor_report *r)
 {
@@ -123,4 +155,5 @@ void doctor_backend_report(const struct doctor_haproxy_input *in, const struct i
     report_mode(b, s);
     report_lines(b, s);
     report_plan(b, s);
+    report_health(b, s);
 }

@@ -99,6 +99,11 @@ static struct said state_that_runs(const struct inspect_backend *b, const struct
                                         "ready)",
                                         runtime_admin_name(by_hand->theirs)),
                              INK_YELLOW};
+    if (is->admin == RUNTIME_READY && runtime_fails_check(is))
+        return (struct said){
+            mem_strdup("DOWN: the running HAProxy has it in ready, but its health check fails, so it gets "
+                       "no connections"),
+            INK_RED};
     if (is->admin == RUNTIME_READY)
         return (struct said){mem_strdup("live: the running HAProxy has it in ready"), INK_DIM};
     if (is->admin == RUNTIME_DRAIN)

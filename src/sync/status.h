@@ -28,10 +28,12 @@
  *                    state as above; runtime: whether changes without a reload are known to reach it: "untried", "proven",
  *                    "doubted", "disproven", "off". Of a "standby" there are url, state, text and no backends
  *     backends       [{backend, state, text, readable, held {servers, names, until}, by_hand,
- *                      servers {live, draining, leaving, parked, spare, not_ours, by_hand, listed, list}}]
- *       list         [{name, address, port, weight, state, line, running, by_hand, held_until}]: what is there. state "live", "draining",
+ *                      servers {live, draining, leaving, parked, spare, not_ours, down, by_hand, listed, list}}]
+ *                      down: of the live ones, those that HAProxy's health check calls so
+ *       list         [{name, address, port, weight, state, line, running, health, by_hand, held_until}]: what is there. state "live", "draining",
  *                    "parked" (kept in maintenance), "spare" (the same for a node that has no endpoint yet), "leaving" (live,
  *                    and not wanted), "not_ours"; line: "live" or "maintenance" in the file; running: "ready", "drain", "maint";
+ *                    health: "up" or "down" by HAProxy's check when it was last read (RESYNC_PERIOD), "up" without a check;
  *                    by_hand: the same, where an operator has set it; held_until: it is lost and stays until then, beyond the loss limit
  *   decisions        the journal, newest first: [{number, at, kind, haproxy, backend, server, state, text, why, cause, took_us,
  *                    reaction_us}]

@@ -47,6 +47,19 @@ static struct server_view view_of(const struct slot *s, const struct backend_ser
     return v;
 }
 
+/* NULL: it is not asked for (in maint), or not known. */
+static const char *health_of(const struct server_view *v)
+{
+    if (v->running == NULL || v->running->admin == RUNTIME_MAINT)
+        return NULL;
+    return runtime_fails_check(v->running) ? "down" : "up";
+}
+
+static bool is_down(const struct server_view *v)
+{
+    return v->place == PLACE_LIVE && v->running != NULL && runtime_fails_check(v->running);
+}
+
 static void add_server(const struct slot *s, const struct status_haproxies *h, yyjson_mut_doc *doc,
                        yyjson_mut_val *list, const struct server_view *v)
 {
@@ -59,6 +72,7 @@ static void add_server(const struct slot *s, const struct status_haproxies *h, y
     json_put_text(doc, obj, "state", place_names[v->place]);
     json_put_text(doc, obj, "line", v->line->maintenance ? "maintenance" : "live");
     json_put_text(doc, obj, "running", v->running != NULL ? runtime_admin_name(v->running->admin) : NULL);
+    json_put_text(doc, obj, "health", health_of(v));
     json_put_text(doc, obj, "by_hand", v->theirs != RUNTIME_READY ? runtime_admin_name(v->theirs) : NULL);
     json_put_time(doc, obj, "held_until", held != NULL ? (int64_t)held->until_ms + h->wall_minus_mono_ms : 0);
 }
@@ -66,13 +80,14 @@ static void add_server(const struct slot *s, const struct status_haproxies *h, y
 /* Those that are to be looked at come first, where not all can be listed. */
 static bool is_telling(const struct server_view *v)
 {
-    return v->place == PLACE_DRAINING || v->place == PLACE_LEAVING || v->theirs != RUNTIME_READY;
+    return v->place == PLACE_DRAINING || v->place == PLACE_LEAVING || v->theirs != RUNTIME_READY || is_down(v);
 }
 
 static void put_servers(const struct slot *s, struct status_haproxies *h, yyjson_mut_doc *doc, yyjson_mut_val *obj)
 {
     yyjson_mut_val *servers = json_put_object(doc, obj, "servers"), *list = yyjson_mut_arr(doc);
-    size_t count[PLACES] = {0}, by_hand = 0, listed = 0, max = h->left < STATUS_LIST_MAX ? h->left : STATUS_LIST_MAX;
+    size_t count[PLACES] = {0}, by_hand = 0, down = 0, listed = 0;
+    size_t max = h->left < STATUS_LIST_MAX ? h->left : STATUS_LIST_MAX;
     for (int telling = 1; telling >= 0; telling--) {
         for (size_t i = 0; i < s->actual.server_count; i++) {
             const struct server_view v = view_of(s, &s->actual.servers[i]);
@@ -80,6 +95,7 @@ static void put_servers(const struct slot *s, struct status_haproxies *h, yyjson
                 continue;
             count[v.place]++;
             by_hand += v.theirs != RUNTIME_READY;
+            down += is_down(&v);
             if (listed < max) {
                 add_server(s, h, doc, list, &v);
                 listed++;
@@ -89,6 +105,7 @@ static void put_servers(const struct slot *s, struct status_haproxies *h, yyjson
     h->left -= listed;
     for (int i = 0; i < PLACES; i++)
         json_put_count(doc, servers, place_names[i], count[i]);
+    json_put_count(doc, servers, "down", down);
     json_put_count(doc, servers, "by_hand", by_hand);
     json_put_count(doc, servers, "listed", listed);
     json_put(doc, servers, "list", list);

@@ -85,6 +85,22 @@ def test_a_change_appears_by_itself(scene: Scene, page: Page) -> None:
     quiet(page, page_url(daemon))
 
 
+def test_a_server_that_haproxy_calls_down_is_not_shown_as_live(scene: Scene, page: Page) -> None:
+    daemon = scene.play(RESYNC_PERIOD="1s")
+    scene.on(1, 2)
+    scene.wait_rotation(1, 2)
+    look(page, daemon)
+    page.wait("document.querySelectorAll('.lb li.live').length === 2")
+    scene.haproxy.runtime("set server be/worker-2 health down")
+    page.wait_text("#sub", "DOWN by the health check of")
+    assert page.value("[...document.querySelectorAll('.lb li')].map(li => li.className).join()") == "live,bad"
+    assert "worker-2" in page.text("#sub") and "1 live, 1 DOWN" in page.text("#lbs")
+    assert "DOWN" in page.text("#nodes") and page.text("#say").startswith("In step")
+    scene.haproxy.runtime("set server be/worker-2 health up")
+    page.wait("document.querySelectorAll('.lb li.live').length === 2")
+    quiet(page, page_url(daemon))
+
+
 def test_trouble_shows_and_a_lost_connection_comes_back(scene: Scene, page: Page) -> None:
     daemon = scene.play(RESYNC_PERIOD="1s")
     look(page, daemon)

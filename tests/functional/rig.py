@@ -18,6 +18,7 @@ NAMESPACE = "ingress"
 SERVICE = "web"
 PORT = 30443
 
+# Nobody listens at the nodes: HAProxy's health checks ask its own frontend, so that what they say is known.
 TEMPLATE = """\
 global
   stats socket {d}/haproxy.sock mode 600 level admin expose-fd listeners
@@ -40,7 +41,7 @@ backend be
   mode tcp
   balance roundrobin
   option tcp-check
-  default-server inter 5s rise 2 fall 2
+  default-server inter 5s rise 2 fall 2 addr 127.0.0.1 port {fe}
   server n1 127.0.11.1:30443 check weight 100
   server sorry 127.0.11.99:80 backup
 

@@ -7,15 +7,16 @@ import json
 import pathlib
 import re
 import socket
+import subprocess
 from typing import Any
 
 from tests.harness import objects
-from tests.harness.daemon import Daemon
+from tests.harness.daemon import Daemon, clean_env
 from tests.harness.events_stream import EventStream
 from tests.harness.haproxy import AUTH
 from tests.harness.process import ROOT, wait_until
 
-from .rig import BY_NODE_PORT, NAMESPACE, SEVERAL, SERVICE, Rig
+from .rig import BY_NODE_PORT, NAMESPACE, SEVERAL, SERVICE, Rig, program
 
 EXCLUDED = {"node.kubernetes.io/exclude-from-external-load-balancers": "true"}
 STREAMS = 8
@@ -39,6 +40,21 @@ def wait_status(daemon: Daemon, condition: Any, what: str) -> dict[str, Any]:
 
     wait_until(holds, 20, what, interval=0.2)
     return found
+
+
+def test_a_server_that_is_down_is_shown_as_such(rig: Rig) -> None:
+    rig.pods(1, 2)
+    rig.start(RESYNC_PERIOD="1s")
+    rig.wait_in_sync()
+    rig.daemon.wait_metric("servers_up", 2)
+    rig.haproxy.runtime("set server be/n2 health down")
+    s = wait_status(rig.daemon, lambda s: s["haproxies"][0]["backends"][0]["servers"]["down"] == 1, "n2 is down")
+    servers = {x["name"]: x["health"] for x in s["haproxies"][0]["backends"][0]["servers"]["list"]}
+    assert (servers["n1"], servers["n2"]) == ("up", "down")
+    assert rig.daemon.metrics().sum("servers_up") == 1 and rig.daemon.get("/readyz")[0] == 200
+    for words, text in ((["explain", "n2"], "DOWN: the running HAProxy has it in ready"), (["doctor"], "HAProxy calls 1 of 2 desired servers DOWN: n2")):
+        done = subprocess.run([program(), *words], env=clean_env(**rig.settings()), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        assert text in " ".join(done.stdout.split()), done.stdout
 
 
 def nodes(s: dict[str, Any], backend: int = 0) -> dict[str, str]:

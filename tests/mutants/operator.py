@@ -29,6 +29,7 @@ CODEC = "dataplane/codec_runtime.c"
 RUNTIME = "model/runtime.c"
 REPORT = "sync/target_report.c"
 LOOK = "sync/target_look.c"
+STATUS = "sync/status_haproxy.c"
 
 HEALTH = (
     Mutant("a server that its check calls down is up", CODEC, 'ret->down = str_eq(operational, "down");', "ret->down = false;"),
@@ -40,11 +41,14 @@ HEALTH = (
     Mutant("what cannot be read is nought", REPORT, "s->target->away || !s->runtime.readable || !s->have_wish", "s->target->away || !s->have_wish"),
     Mutant("what was read long ago is shown", REPORT, "s->target->away || !s->runtime", "!s->runtime"),
     Mutant("a failed look leaves the last figure", LOOK, "        slot_measure_up(&t->slots[i]);\n", "        ;\n"),
+    Mutant("a server that is down is up on the page", STATUS, 'runtime_fails_check(v->running) ? "down" : "up";', '"up";'),
+    Mutant("who is parked counts as down", STATUS, "v->running == NULL || v->running->admin == RUNTIME_MAINT", "v->running == NULL"),
+    Mutant("no server is counted as down", STATUS, "            down += is_down(&v);\n", "            ;\n"),
     Mutant("what is read is not shown", LOOK, "        slot_measure_up(s);\n", "        ;\n"),
 )
 
 ROOMS = (
     Room("settings", ("test_unknown", "test_config"), MISSPELT),
     Room("metrics", ("test_metrics",), SERIES),
-    Room("health", ("test_codec_runtime", "test_runtime", "test_target_lanes"), HEALTH),
+    Room("health", ("test_codec_runtime", "test_runtime", "test_target_lanes", "test_status_haproxy"), HEALTH),
 )

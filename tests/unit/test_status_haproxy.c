@@ -105,7 +105,7 @@ START_TEST(in_step)
     expect_servers(0, "n1 live, n2 live, n3 live");
     expect("/backends/0/servers/list/0",
            "{\"name\":\"n1\",\"address\":\"10.0.0.1\",\"port\":80,\"weight\":100,\"state\":\"live\","
-           "\"line\":\"live\",\"running\":\"ready\",\"by_hand\":null,\"held_until\":null}");
+           "\"line\":\"live\",\"running\":\"ready\",\"health\":\"up\",\"by_hand\":null,\"held_until\":null}");
     ck_assert_int_eq(worst, STATUS_IN_STEP);
 }
 END_TEST
@@ -126,6 +126,24 @@ START_TEST(draining_parked_and_back)
     wish("n1 n2 n3", "MODIFIED slice");
     settle();
     expect_servers(0, "n1 live, n2 live, n3 live");
+}
+END_TEST
+
+START_TEST(down_by_its_health_check)
+{
+    in_step_with_three();
+    w.failing = "n2,";
+    pass(RESYNC_MS);
+    expect_servers(0, "n2 live, n1 live, n3 live");
+    expect("/backends/0/servers/list/0/health", "\"down\"");
+    expect("/backends/0/servers/list/1/health", "\"up\"");
+    expect("/backends/0/servers/live", "3");
+    expect("/backends/0/servers/down", "1");
+    expect("/backends/0/state", "\"in_step\"");
+    wish("n1 n3", "MODIFIED slice");
+    settle();
+    expect("/backends/0/servers/down", "0");
+    expect("/backends/0/servers/list/1/health", "null");
 }
 END_TEST
 
@@ -217,6 +235,7 @@ int main(void)
     tcase_add_test(tc, before_the_first_answer);
     tcase_add_test(tc, in_step);
     tcase_add_test(tc, draining_parked_and_back);
+    tcase_add_test(tc, down_by_its_health_check);
     tcase_add_test(tc, by_hand);
     tcase_add_test(tc, a_reload_is_under_way);
     tcase_add_test(tc, trouble);

@@ -822,7 +822,7 @@ END_TEST
 
 START_TEST(only_what_is_desired_counts_as_up)
 {
-    wish("n1 n2 n3!", "MODIFIED slice");
+    wish("n1 n2 n3*", "MODIFIED slice");
     settle();
     ck_assert_msg(servers_up() == 2, "who drains is not desired: %g", servers_up());
     wish("n1 n2", "DELETED slice");
