@@ -172,6 +172,18 @@ START_TEST(in_the_middle_of_a_commit)
 }
 END_TEST
 
+START_TEST(a_commit_without_a_drain_is_the_end)
+{
+    wish("n1 n2 n3 n4", "ADDED slice");
+    until('C');
+    buf_clear(&w.trace);
+    stop();
+    settle();
+    ck_assert_uint_eq(w.stopped, 1);
+    assert_trace("C");
+}
+END_TEST
+
 /* Somebody wrote, and nobody has looked since. */
 START_TEST(after_somebody_else_wrote)
 {
@@ -243,6 +255,7 @@ int main(void)
     tcase_add_test(tc, after_a_transaction_that_was_given_up);
     tcase_add_loop_test(tc, in_the_middle_of_a_commit, 0, 3);
     tcase_add_test(tc, after_somebody_else_wrote);
+    tcase_add_test(tc, a_commit_without_a_drain_is_the_end);
     tcase_add_test(tc, a_drain_of_unknown_origin_is_an_operators_while_another_serves);
     tcase_add_test(tc, but_not_where_nothing_else_is_ready);
     tcase_add_test(tc, maint_by_hand_is_nobodys_drain);
