@@ -139,6 +139,7 @@ void config_fini(struct config *c)
     for (size_t i = 0; i < c->keep_server_count; i++)
         free(c->keep_servers[i]);
     free(c->keep_servers);
+    free(c->server_name_format);
     secret_fini(&c->dataplane_username);
     secret_fini(&c->dataplane_password);
     secret_fini(&c->dataplane_token);

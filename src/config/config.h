@@ -19,6 +19,7 @@
 
 enum config_node_mode { CONFIG_NODE_MODE_ENDPOINTS, CONFIG_NODE_MODE_ALL };
 enum config_weights { CONFIG_WEIGHTS_KEEP, CONFIG_WEIGHTS_EQUAL, CONFIG_WEIGHTS_ENDPOINTS };
+enum config_adopt { CONFIG_ADOPT_KEEP, CONFIG_ADOPT_RENAME, CONFIG_ADOPT_NO };
 enum config_health_check { CONFIG_HEALTH_CHECK_BACKEND, CONFIG_HEALTH_CHECK_NODE_PORT };
 enum config_address_type { CONFIG_INTERNAL_IP, CONFIG_EXTERNAL_IP, CONFIG_HOSTNAME, CONFIG_ADDRESS_TYPES };
 enum config_ip_family {
@@ -68,6 +69,8 @@ struct config {
     enum config_ip_family ip_family;
     enum config_node_mode node_mode;
     enum config_weights weights;
+    enum config_adopt adopt;
+    char *server_name_format;
     uint64_t drain_timeout_ms;
     unsigned max_loss_percent; /* 0 to 100 */
     bool dry_run;

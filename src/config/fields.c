@@ -269,6 +269,33 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "endpoints",
             .parse = value_server_weights,
         },
+    [CONFIG_ADOPT_SERVERS] =
+        {
+            .name = "ADOPT_SERVERS",
+            .fallback = "keep",
+            .expected = "keep, rename or no",
+            .help = "What becomes of a server that is at the address and port of a wanted one already, under another "
+                    "name, such as another controller's. keep: it is adopted under its name and weight, without a "
+                    "reload. rename: a new one is made beside it, and when that serves, the old one goes. no: it is a "
+                    "stranger that goes like any other that is not wanted, and the loss limit counts it. Backup "
+                    "servers and HAPROXY_KEEP_SERVERS are never adopted.",
+            .example = "rename",
+            .parse = value_adopt_servers,
+        },
+    [CONFIG_SERVER_NAME_FORMAT] =
+        {
+            .name = "SERVER_NAME_FORMAT",
+            .fallback = "{node}",
+            .expected =
+                "letters, digits, '_', '.', ':', '-' and the placeholders {node}, {address} and {port}, each at "
+                "most once, with {node} or {address} among them, at most 64 characters",
+            .help =
+                "The names of new servers. {node} is the node's name, or the address of an endpoint without a node; "
+                "{address} and {port} are the server's own. An existing server keeps its name as ADOPT_SERVERS "
+                "says.",
+            .example = "{node}-{port}",
+            .parse = value_server_name_format,
+        },
     [CONFIG_ADV_CHECK] =
         {
             .name = "HAPROXY_ADV_CHECK",

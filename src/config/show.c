@@ -56,6 +56,11 @@ static const char *weights_name(enum config_weights w)
     return w == CONFIG_WEIGHTS_EQUAL ? "equal" : w == CONFIG_WEIGHTS_ENDPOINTS ? "endpoints" : "keep";
 }
 
+static const char *adopt_name(enum config_adopt a)
+{
+    return a == CONFIG_ADOPT_RENAME ? "rename" : a == CONFIG_ADOPT_NO ? "no" : "keep";
+}
+
 static const char *ip_family_name(enum config_ip_family f)
 {
     switch (f) {
@@ -184,6 +189,10 @@ static const char *string_value(const struct config *c, enum config_field_id id)
         return or_else(c->balance, "keep");
     case CONFIG_SERVER_WEIGHTS:
         return weights_name(c->weights);
+    case CONFIG_ADOPT_SERVERS:
+        return adopt_name(c->adopt);
+    case CONFIG_SERVER_NAME_FORMAT:
+        return c->server_name_format;
     case CONFIG_ADV_CHECK:
         return or_else(c->adv_check, "keep");
     case CONFIG_HEALTH_CHECK:

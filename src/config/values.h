@@ -33,6 +33,8 @@ int value_node_selector(const char *value, struct config *c, struct buf *note) m
 int value_node_address_types(const char *value, struct config *c, struct buf *note) must_check;
 int value_ip_family(const char *value, struct config *c, struct buf *note) must_check;
 int value_server_weights(const char *value, struct config *c, struct buf *note) must_check;
+int value_adopt_servers(const char *value, struct config *c, struct buf *note) must_check;
+int value_server_name_format(const char *value, struct config *c, struct buf *note) must_check;
 int value_health_check(const char *value, struct config *c, struct buf *note) must_check;
 int value_drain_timeout(const char *value, struct config *c, struct buf *note) must_check;
 int value_park_ttl(const char *value, struct config *c, struct buf *note) must_check;

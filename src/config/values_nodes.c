@@ -157,6 +157,52 @@ int value_server_weights(const char *value, struct config *c, struct buf *note)
     return i >= 0 ? 0 : -1;
 }
 
+int value_adopt_servers(const char *value, struct config *c, struct buf *note)
+{
+    static const char *const names[] = {
+        [CONFIG_ADOPT_KEEP] = "keep", [CONFIG_ADOPT_RENAME] = "rename", [CONFIG_ADOPT_NO] = "no"};
+    int i = parse_word(value, names, array_len(names), note);
+    if (i >= 0)
+        c->adopt = (enum config_adopt)i;
+    return i >= 0 ? 0 : -1;
+}
+
+/* Which of the placeholders begins here; -1: none. */
+static int placeholder_at(const char *s, size_t *ret_len)
+{
+    static const char *const names[] = {"{node}", "{address}", "{port}"};
+    for (size_t i = 0; i < array_len(names); i++) {
+        *ret_len = strlen(names[i]);
+        if (str_has_prefix(s, names[i]))
+            return (int)i;
+    }
+    return -1;
+}
+
+#define NAME_FORMAT_MAX 64
+
+int value_server_name_format(const char *value, struct config *c, struct buf *note)
+{
+    unsigned seen = 0;
+    for (const char *at = value; *at != '\0';) {
+        size_t len = 1;
+        int which = at[0] == '{' ? placeholder_at(at, &len) : -1;
+        if (which >= 0 ? (seen & (1u << which)) != 0 : strchr(NAME_ALNUM "_.:-", at[0]) == NULL) {
+            buf_add(note, which >= 0 ? "a placeholder stands there twice" : "");
+            return -1;
+        }
+        seen |= which >= 0 ? 1u << which : 0;
+        at += len;
+    }
+    if ((seen & 3) == 0 || strlen(value) > NAME_FORMAT_MAX) {
+        buf_add(note, (seen & 3) == 0 ? "without {node} or {address} all servers had one name" : "");
+        return -1;
+    }
+    free(c->server_name_format);
+    c->server_name_format = mem_strdup(value);
+    return 0;
+}
+
 int value_health_check(const char *value, struct config *c, struct buf *note)
 {
     static const char *const names[] = {

@@ -15,6 +15,7 @@ static void servers_free(struct desired_server *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         free(list[i].name);
+        free(list[i].node);
         free(list[i].address);
         free(list[i].reason);
     }
@@ -31,6 +32,11 @@ void desired_fini(struct desired *d)
         free(d->skips[i].server);
     }
     free(d->skips);
+    for (size_t i = 0; i < d->alias_count; i++) {
+        free(d->aliases[i].name);
+        free(d->aliases[i].node);
+    }
+    free(d->aliases);
     free(d->problem);
     free(d->note);
     desired_init(d);
@@ -42,6 +48,7 @@ static struct desired_server *servers_copy(const struct desired_server *list, si
     for (size_t i = 0; i < count; i++) {
         copy[i] = list[i];
         copy[i].name = mem_strdup(list[i].name);
+        copy[i].node = mem_strdup(list[i].node);
         copy[i].address = mem_strdup(list[i].address);
         copy[i].reason = mem_strdup(list[i].reason);
     }
@@ -53,6 +60,8 @@ void desired_copy(struct desired *to, const struct desired *from)
     *to = *from;
     to->skips = NULL;
     to->skip_count = 0;
+    to->aliases = NULL;
+    to->alias_count = 0;
     to->problem = mem_strdup(from->problem);
     to->note = mem_strdup(from->note);
     to->servers = servers_copy(from->servers, from->server_count);
@@ -118,6 +127,41 @@ const struct desired_skip *desired_why_out(const struct desired *d, const char *
         if (str_eq(d->skips[i].server, server_name) && (found == NULL || (found->ordinary && !d->skips[i].ordinary)))
             found = &d->skips[i];
     return found;
+}
+
+const char *desired_node(const struct desired *d, const char *server_name)
+{
+    const struct desired_server *s = desired_find(d, server_name);
+    if (s == NULL)
+        s = desired_find_spare(d, server_name);
+    if (s != NULL)
+        return s->node != NULL ? s->node : s->name;
+    for (size_t i = 0; i < d->alias_count; i++)
+        if (str_eq(d->aliases[i].name, server_name))
+            return d->aliases[i].node;
+    return NULL;
+}
+
+static const char *name_among(const struct desired_server *list, size_t count, const char *node)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_eq(list[i].node, node))
+            return list[i].name;
+    return NULL;
+}
+
+const char *desired_name_of_node(const struct desired *d, const char *node)
+{
+    const struct desired_server *own = desired_find(d, node);
+    if (own != NULL && own->node == NULL)
+        return NULL;
+    const char *name = name_among(d->servers, d->server_count, node);
+    if (name == NULL)
+        name = name_among(d->spares, d->spare_count, node);
+    for (size_t i = 0; i < d->alias_count && name == NULL; i++)
+        if (str_eq(d->aliases[i].node, node))
+            name = d->aliases[i].name;
+    return name;
 }
 
 static bool is_allowed(char c)

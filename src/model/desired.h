@@ -72,6 +72,7 @@ struct desired_input {
 
 struct desired_server {
     char *name;    /* safe as a HAProxy server name */
+    char *node;    /* the name by its node, where the other is another (model/names); NULL: the same */
     char *address; /* IP literal; a DNS name where Hostname addresses are asked for */
     uint16_t port;
     enum server_state state; /* LIVE or DRAINING: no new connections, the open ones live on */
@@ -87,6 +88,11 @@ struct desired_skip {
     char *server;   /* the name that its server has or would have; NULL: none */
     bool ordinary;  /* in the normal course of things (not ready): to explain, not to warn about */
     bool announced; /* it was said that it would go: no fault of a control plane */
+};
+
+/* A line that is not wished for, and its node by name. */
+struct desired_alias {
+    char *name, *node;
 };
 
 enum desired_state {
@@ -110,6 +116,8 @@ struct desired {
     size_t spare_count;
     struct desired_skip *skips;
     size_t skip_count;
+    struct desired_alias *aliases; /* by model/names */
+    size_t alias_count;
     size_t endpoint_count; /* all endpoints seen, usable or not; one that is in two slices counts twice */
     uint16_t check_port;   /* check by HTTP at this port of each node (healthCheckNodePort); 0: as the settings say */
     bool paused;           /* the Service is annotated: nothing is to be written */
@@ -131,6 +139,11 @@ bool desired_eq(const struct desired *a, const struct desired *b);
 const struct desired_skip *desired_why_out(const struct desired *d, const char *server_name);
 const struct desired_server *desired_find(const struct desired *d, const char *server_name); /* NULL: not wished for */
 const struct desired_server *desired_find_spare(const struct desired *d, const char *server_name); /* NULL: none */
+
+/* The node of the server, or of the line, of that name; NULL: nothing is known of it. */
+const char *desired_node(const struct desired *d, const char *server_name);
+/* The name under which a node is wished for, or has a line; NULL: none but its own. */
+const char *desired_name_of_node(const struct desired *d, const char *node);
 
 /* Node name -> server name: HAProxy takes letters, digits and "_.:-" ("character 'x' is not permitted in server name");
  * everything else becomes '_'. "" becomes "_". Allocates. */

@@ -33,12 +33,17 @@
 
 struct parking;
 
+/* What becomes of a line at the place of a desired server, under another name (model/names). */
+enum adopt { ADOPT_KEEP, ADOPT_RENAME, ADOPT_NO };
+
 struct diff_rules {
     const char *balance;       /* NULL: keep what is there */
     const char *adv_check;     /* NULL: keep what is there */
     bool proxy_v2;             /* send-proxy-v2 in the backend's default-server */
     char *const *keep_servers; /* globs */
     size_t keep_count;
+    enum adopt adopt;
+    const char *server_name_format; /* NULL: {node} */
     bool allow_empty;
     bool create_backend;
     bool own_check_port; /* the check's port is ours: that of the wish, or none; otherwise both are left alone */

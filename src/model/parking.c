@@ -144,7 +144,8 @@ void parking_look(struct parking *p, const struct backend *actual, const struct 
         if (e->spare)
             continue;
         p->parked++;
-        if (node_exists != NULL && !node_exists(arg, e->name))
+        const char *node = desired_node(wish, e->name);
+        if (node_exists != NULL && !node_exists(arg, node != NULL ? node : e->name))
             judge(e, PARKING_LAZY, "it was parked, and Kubernetes has no node of that name");
         else if (now_ms - e->since_ms >= p->ttl_ms)
             judge(e, PARKING_LAZY, "it was parked for PARK_TTL");

@@ -31,7 +31,7 @@ struct parking *parking_new(uint64_t ttl_ms) must_check;
 void parking_free(struct parking *p); /* NULL is allowed */
 
 /* Looks at what is parked now: lines of actual that are ours by rules, in maintenance, and neither wished for nor spare.
- * node_exists (NULL: all do) tells whether Kubernetes has a node for the server of that name. A wish whose state is neither OK
+ * node_exists (NULL: all do) tells whether Kubernetes has a node of that name: of the server, or that the wish knows its line by. A wish whose state is neither OK
  * nor EMPTY changes nothing. Of rules only what says which lines are ours is looked at. */
 void parking_look(struct parking *p, const struct backend *actual, const struct desired *wish,
                   const struct diff_rules *rules, bool (*node_exists)(const void *arg, const char *server),

@@ -244,7 +244,7 @@ void doctor_proxy_judge_checks(const struct doctor_expects *e, enum doctor_sends
                                struct doctor_section *s)
 {
     static const char *const options[] = {"check-send-proxy"};
-    const struct desired *wish = &b->of->wish;
+    const struct desired *wish = b->wish;
     bool forced = b->seen && has_option(b->actual.json, DEFAULT_SERVER, options, 1);
     bool same_port = b->seen && b->actual.server_count > 0 && b->actual.servers[0].check_port != 0 &&
                      b->actual.servers[0].check_port == b->actual.servers[0].port;

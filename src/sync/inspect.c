@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "dataplane/client.h"
 #include "model/cache.h"
+#include "model/names.h"
 #include "net/timer.h"
 #include "sync/clients.h"
 #include "sync/inspect_decide.h"
@@ -162,14 +163,15 @@ static void add_reason(struct inspect_backend *b, const char *server, const char
 /* The wish tells only of nodes that have something to do with the Service. Of the others, the rules tell. */
 static void fill_reasons(const struct inspect *i, const struct mapping *from, struct inspect_backend *b)
 {
-    const struct desired *wish = &b->of->wish;
+    const struct desired *wish = b->wish;
     b->reasons = mem_array(b->actual.server_count, sizeof(b->reasons[0]));
     for (size_t k = 0; i->sources != NULL && k < b->actual.server_count && b->reason_count < REASONS_MAX; k++) {
         cleanup(explanation_fini) struct explanation e = {.state = SERVER_OUT};
         const char *server = b->actual.servers[k].name;
         if (desired_find(wish, server) != NULL || desired_why_out(wish, server) != NULL)
             continue;
-        bool known = mapping_explain(from, i->sources, server, &e) == 0;
+        const char *node = desired_node(wish, server);
+        bool known = mapping_explain(from, i->sources, node != NULL ? node : server, &e) == 0;
         if (known && e.state == SERVER_OUT)
             add_reason(b, server, e.verdict);
         else if (!known && sources_synced(i->sources, from->service))
@@ -189,6 +191,10 @@ static void fill_backend(const struct inspect *i, const struct mapping *from, st
     b->runtime = found->runtime;
     backend_init(&found->backend);
     runtime_init(&found->runtime);
+    const struct names_input names = {
+        .desired = b->wish, .actual = &b->actual, .runtime = &b->runtime, .rules = &i->rules.diff};
+    if (names_apply(&names, &b->named))
+        b->wish = &b->named;
     fill_reasons(i, from, b);
 }
 

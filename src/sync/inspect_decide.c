@@ -10,7 +10,7 @@
 
 static bool is_withheld(const struct inspect_backend *b, const struct inspect_rules *rules)
 {
-    return rules->plan->dry_run || b->of->wish.paused;
+    return rules->plan->dry_run || b->wish->paused;
 }
 
 static void make_plan(const struct inspect_target *t, const struct inspect_backend *b,
@@ -20,7 +20,7 @@ static void make_plan(const struct inspect_target *t, const struct inspect_backe
     struct plan_rules of_plan = *rules->plan;
     of_plan.diff.parking = b->parking;
     of_plan.diff.runtime = runtime && b->runtime.readable;
-    plan_make(actual, &b->of->wish, &of_plan, t->dirty, &brake, rules->now_ms, ret);
+    plan_make(actual, b->wish, &of_plan, t->dirty, &brake, rules->now_ms, ret);
     brake_fini(&brake);
 }
 
@@ -49,7 +49,7 @@ static void choose(const struct inspect_backend *b, const struct inspect_rules *
     const struct lane_input in = {
         .actual = actual,
         .runtime = runtime,
-        .wish = &b->of->wish,
+        .wish = b->wish,
         .diff = &plan->diff,
         .rules = &rules->plan->diff,
         .memory = &b->memory,
@@ -122,7 +122,7 @@ static void look_ahead(const struct inspect_target *t, struct inspect_backend *b
 /* As the daemon begins. */
 static void decide_first(const struct inspect_target *t, struct inspect_backend *b, const struct inspect_rules *rules)
 {
-    const struct desired *wish = &b->of->wish;
+    const struct desired *wish = b->wish;
     const struct diff_rules *ours = &rules->plan->diff;
     begin_anew(b);
     if (rules->park_ttl_ms > 0) {
@@ -162,8 +162,8 @@ static bool joins(const struct inspect_backend *b)
 {
     enum plan_verdict v = b->first.verdict;
     bool drains = false;
-    for (size_t i = 0; i < b->of->wish.server_count; i++)
-        drains = drains || b->of->wish.servers[i].state == SERVER_DRAINING;
+    for (size_t i = 0; i < b->wish->server_count; i++)
+        drains = drains || b->wish->servers[i].state == SERVER_DRAINING;
     return drains && b->runtime.readable &&
            (v == PLAN_WRITE || v == PLAN_IN_STEP || v == PLAN_BRAKE || v == PLAN_RELOAD_AGAIN);
 }
@@ -207,8 +207,9 @@ static void let_homeless_go(struct inspect_backend *b, const struct inspect_rule
     struct diff *d = &b->plan.diff;
     for (size_t i = 0; i < d->change_count; i++) {
         struct diff_change *c = &d->changes[i];
+        const char *node = desired_node(b->wish, c->server.name);
         if (!c->parks || c->op != DIFF_CHANGE || !is_written(b, c->server.name) ||
-            rules->node_exists(rules->node_arg, c->server.name))
+            rules->node_exists(rules->node_arg, node != NULL ? node : c->server.name))
             continue;
         c->op = DIFF_REMOVE;
         c->parks = c->server.maintenance = false;

@@ -127,6 +127,13 @@ static struct said state_now(const struct inspect_report *r, const struct inspec
                       : (struct said){mem_strdup("the running HAProxy does not have it"), INK_YELLOW};
 }
 
+/* What it is called in this HAProxy. */
+static const char *server_name(const struct inspect_backend *b)
+{
+    const char *name = desired_name_of_node(b->wish, b->of->explanation.server);
+    return name != NULL ? name : b->of->explanation.server;
+}
+
 static void print_now(const struct inspect_report *r, const struct inspect_backend *b,
                       const struct backend_server *line, struct page *p)
 {
@@ -136,10 +143,15 @@ static void print_now(const struct inspect_report *r, const struct inspect_backe
     else if (!b->actual.exists)
         text = mem_strdup("HAProxy has no such backend");
     else if (line == NULL)
-        text = mem_printf("no server %s", b->of->explanation.server);
+        text = mem_printf("no server %s", server_name(b));
     else
         text = line_text(line);
     print_field(p, "now in HAProxy", b->seen ? INK_PLAIN : INK_YELLOW, text);
+    if (b->seen && !str_eq(server_name(b), b->of->explanation.server)) {
+        cleanup(mem_free_ptr) char *called =
+            mem_printf("%s here: ADOPT_SERVERS or SERVER_NAME_FORMAT gives it that name", server_name(b));
+        print_field(p, "called", INK_PLAIN, called);
+    }
     if (line == NULL)
         return;
     struct said state = state_now(r, b, line);
@@ -181,7 +193,7 @@ static const char *name_clash(const struct diff *d, const char *server)
 static char *unchanged_text(const struct inspect_report *r, const struct inspect_backend *b,
                             const struct backend_server *line)
 {
-    const char *clash = name_clash(&b->plan.diff, b->of->explanation.server);
+    const char *clash = name_clash(&b->plan.diff, server_name(b));
     if (clash != NULL)
         return mem_printf("nothing: %s", clash);
     if (line == NULL)
@@ -225,7 +237,7 @@ static void print_change(const struct inspect_backend *b, size_t which, struct p
 static void print_next(const struct inspect_report *r, const struct inspect_backend *b,
                        const struct backend_server *line, struct page *p)
 {
-    const char *server = b->of->explanation.server;
+    const char *server = server_name(b);
     size_t change = find_change(&b->plan.diff, server);
     const struct lane_call *call = inspect_call(b, server);
     cleanup(mem_free_ptr) char *text = NULL;
@@ -248,7 +260,7 @@ static void print_next(const struct inspect_report *r, const struct inspect_back
 static void print_in_target(const struct inspect_report *r, const struct inspect_target *t,
                             const struct inspect_backend *b, struct page *p)
 {
-    const struct backend_server *line = b->seen ? backend_find(&b->actual, b->of->explanation.server) : NULL;
+    const struct backend_server *line = b->seen ? backend_find(&b->actual, server_name(b)) : NULL;
     page_end_line(p);
     if (r->target_count > 1) {
         page_to(p, MARGIN);

@@ -30,7 +30,7 @@ static void put_service(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct i
 /* As it would be. */
 static enum server_state state_after(const struct inspect_backend *b, const struct diff_change *c)
 {
-    const struct desired_server *want = desired_find(&b->of->wish, c->server.name);
+    const struct desired_server *want = desired_find(b->wish, c->server.name);
     return c->op != DIFF_REMOVE && want != NULL ? want->state : SERVER_OUT;
 }
 
@@ -103,6 +103,8 @@ static void put_servers(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct d
         const struct desired_server *s = &wish->servers[i];
         yyjson_mut_val *server = json_add_object(doc, list);
         json_put_text(doc, server, "name", s->name);
+        if (s->node != NULL)
+            json_put_text(doc, server, "node", s->node);
         json_put_text(doc, server, "address", s->address);
         json_put_count(doc, server, "port", s->port);
         json_put_int_or_null(doc, server, "weight", s->weight);
@@ -124,8 +126,8 @@ static void add_left_out(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct
 static void put_left_out(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_backend *b)
 {
     yyjson_mut_val *list = json_put_list(doc, obj, "left_out");
-    for (size_t i = 0; i < b->of->wish.skip_count; i++)
-        add_left_out(doc, list, &b->of->wish.skips[i]);
+    for (size_t i = 0; i < b->wish->skip_count; i++)
+        add_left_out(doc, list, &b->wish->skips[i]);
     for (size_t i = 0; i < b->plan.diff.skip_count; i++) {
         const struct diff_skip *s = &b->plan.diff.skips[i];
         const struct desired_skip as = {.subject = s->name, .reason = s->reason, .server = s->name};
@@ -153,7 +155,7 @@ static void put_backend(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct 
     put_service(doc, obj, b->of);
     json_put_text(doc, obj, "verdict", inspect_verdict_word(inspect_verdict(b)));
     json_put_text(doc, obj, "why", why);
-    json_put_text(doc, obj, "note", b->of->wish.note);
+    json_put_text(doc, obj, "note", b->wish->note);
     json_put_text(doc, obj, "settings", d->backend_detail);
     json_put_bool(doc, obj, "create", d->create_backend);
     json_put_bool(doc, obj, "reload", reload_why != NULL || inspect_verdict(b) == INSPECT_RELOAD_AGAIN);
@@ -162,7 +164,7 @@ static void put_backend(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct 
     json_put_count(doc, obj, "held_back", b->plan.held_back);
     put_lines(doc, obj, "held", INSPECT_LINE_HELD, r, b);
     put_runtime(doc, obj, r, b);
-    put_servers(doc, obj, &b->of->wish);
+    put_servers(doc, obj, b->wish);
     put_left_out(doc, obj, b);
     json_put(doc, obj, "not_ours", b->seen ? yyjson_mut_uint(doc, d->foreign_count) : yyjson_mut_null(doc));
 }

@@ -120,7 +120,7 @@ char *inspect_address(const struct backend_server *s)
 
 char *inspect_why(const struct inspect_backend *b)
 {
-    const struct desired *wish = &b->of->wish;
+    const struct desired *wish = b->wish;
     if (b->seen)
         return mem_strdup(b->plan.why);
     /* Two troubles at once are both worth saying. */
@@ -193,7 +193,7 @@ enum inspect_line inspect_line(const struct inspect_report *r, const struct insp
             return INSPECT_LINE_CHANGED;
     if (inspect_call(b, line->name) != NULL)
         return INSPECT_LINE_TOLD;
-    const struct desired_server *want = desired_find(&b->of->wish, line->name);
+    const struct desired_server *want = desired_find(b->wish, line->name);
     if (want == NULL)
         return line->maintenance && b->parking != NULL ? INSPECT_LINE_PARKED : INSPECT_LINE_HELD;
     bool as_wanted = want->state == SERVER_DRAINING ? is_drained(b, line) : !line->maintenance;
@@ -233,7 +233,7 @@ static const char *known_reason(const struct inspect_backend *b, const char *ser
 
 char *inspect_reason(const struct inspect_backend *b, const char *server)
 {
-    const struct desired *wish = &b->of->wish;
+    const struct desired *wish = b->wish;
     const struct desired_server *want = desired_find(wish, server);
     const struct desired_skip *skip = want == NULL ? desired_why_out(wish, server) : NULL;
     if (skip != NULL)
@@ -251,7 +251,7 @@ char *inspect_change_reason(const struct inspect_backend *b, const struct diff_c
 
 char *inspect_call_reason(const struct inspect_backend *b, const struct lane_call *c)
 {
-    const struct desired_server *want = desired_find(&b->of->wish, c->name);
+    const struct desired_server *want = desired_find(b->wish, c->name);
     bool drains = want != NULL && want->state == SERVER_DRAINING && c->state == RUNTIME_DRAIN;
     return mem_strdup(drains ? want->reason : c->why);
 }

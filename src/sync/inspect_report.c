@@ -20,6 +20,8 @@ void inspect_report_init(struct inspect_report *r, size_t target_count, size_t m
         for (size_t m = 0; m < mapping_count; m++) {
             struct inspect_backend *b = &r->targets[t].backends[m];
             b->of = &r->mappings[m];
+            b->wish = &b->of->wish;
+            desired_init(&b->named);
             backend_init(&b->actual);
             runtime_init(&b->runtime);
         }
@@ -28,6 +30,7 @@ void inspect_report_init(struct inspect_report *r, size_t target_count, size_t m
 
 static void backend_end(struct inspect_backend *b)
 {
+    desired_fini(&b->named);
     plan_fini(&b->plan);
     plan_fini(&b->first);
     lane_choice_fini(&b->choice);

@@ -55,8 +55,10 @@ enum inspect_way {
 /* One backend in one HAProxy. */
 struct inspect_backend {
     const struct inspect_mapping *of; /* in the report */
-    bool seen;                        /* HAProxy was read: actual and runtime are set */
-    struct error unseen;              /* otherwise: why not */
+    const struct desired *wish;       /* by the names of this HAProxy: that of the mapping, or named */
+    struct desired named;
+    bool seen;           /* HAProxy was read: actual and runtime are set */
+    struct error unseen; /* otherwise: why not */
     struct backend actual;
     struct runtime runtime;
     struct inspect_reason *reasons;

@@ -112,7 +112,7 @@ static void gather_changes(const struct inspect_backend *b, struct rows *r)
 
 static void add_equal(const struct inspect_backend *b, const struct backend_server *s, struct rows *r)
 {
-    const struct desired_server *want = desired_find(&b->of->wish, s->name);
+    const struct desired_server *want = desired_find(b->wish, s->name);
     const struct lane_mark *by_hand = inspect_by_hand(b, s->name);
     bool draining = want != NULL && want->state == SERVER_DRAINING;
     cleanup(mem_free_ptr) char *set =

@@ -38,6 +38,13 @@ struct mapping_rules rules_for_mapping(const struct config *config, const struct
     };
 }
 
+static enum adopt adopt_of(enum config_adopt a)
+{
+    static const enum adopt as[] = {
+        [CONFIG_ADOPT_KEEP] = ADOPT_KEEP, [CONFIG_ADOPT_RENAME] = ADOPT_RENAME, [CONFIG_ADOPT_NO] = ADOPT_NO};
+    return as[a];
+}
+
 struct plan_rules rules_for_plan(const struct config *config)
 {
     return (struct plan_rules){
@@ -45,6 +52,8 @@ struct plan_rules rules_for_plan(const struct config *config)
                  .adv_check = config->adv_check,
                  .proxy_v2 = config->proxy_v2,
                  .keep_servers = config->keep_servers,
+                 .adopt = adopt_of(config->adopt),
+                 .server_name_format = config->server_name_format,
                  .keep_count = config->keep_server_count,
                  .allow_empty = config->allow_empty,
                  .create_backend = config->create_backend,

@@ -66,6 +66,9 @@ static void add_server(const struct slot *s, const struct status_haproxies *h, y
     const struct plan_held *held = plan_find_held(&s->plan, v->line->name);
     yyjson_mut_val *obj = json_add_object(doc, list);
     json_put_text(doc, obj, "name", v->line->name);
+    const char *node = desired_node(&s->wish, v->line->name);
+    if (node != NULL && !str_eq(node, v->line->name))
+        json_put_text(doc, obj, "node", node);
     json_put_text(doc, obj, "address", v->line->address);
     json_put_int_or_null(doc, obj, "port", v->line->port != 0 ? v->line->port : -1);
     json_put_int_or_null(doc, obj, "weight", v->line->weight);

@@ -145,6 +145,7 @@ static void slot_init(struct slot *s, struct target *t, const char *name, unsign
     s->target = t;
     s->name = name;
     desired_init(&s->wish);
+    desired_init(&s->by_node);
     backend_init(&s->actual);
     runtime_init(&s->runtime);
     buf_init(&s->taken_over, 0);
@@ -163,6 +164,8 @@ static void slot_fini(struct slot *s)
     plan_fini(&s->plan);
     brake_fini(&s->brake);
     desired_fini(&s->wish);
+    desired_fini(&s->by_node);
+    free(s->adopted);
     backend_fini(&s->actual);
     runtime_fini(&s->runtime);
     lane_memory_fini(&s->memory);
@@ -253,9 +256,12 @@ void target_wish(struct target *t, size_t backend, struct desired *wish, const c
         log_info(t->options.log,
                  wish->paused ? "paused by the Service's annotation: nothing is written" : "not paused any more",
                  log_str("backend", s->name), log_str("target", slot_target(s)), log_str("cause", cause));
-    desired_fini(&s->wish);
+    cleanup(desired_fini) struct desired before = s->wish;
+    desired_fini(&s->by_node);
     s->wish = *wish;
+    s->named = false;
     desired_init(wish);
+    slot_name_servers(s, &before);
     s->have_wish = true;
     s->wish_number++;
     free(s->cause);

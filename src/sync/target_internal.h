@@ -83,7 +83,10 @@ struct slot {
     struct target *target;
     const char *name;
 
-    struct desired wish;
+    struct desired wish;    /* by the names that its servers have here */
+    struct desired by_node; /* where these are others than those of the nodes (`named`): as Kubernetes gave it */
+    bool named;
+    char *adopted; /* under which names servers were found here, as logged last; NULL: none */
     bool have_wish;
     uint64_t wish_number;
     char *cause;              /* of the wish, until HAProxy has it; NULL: it had it, and something else moved since */
@@ -243,6 +246,8 @@ void slot_write_not_before(struct slot *s, uint64_t when_ms);
 
 /* After a look, or at the first wish after one. */
 void slot_remember(struct slot *s);
+/* The names in its wish anew, by what was read; before: the last names, s->wish or what was there instead of it. */
+void slot_name_servers(struct slot *s, const struct desired *before);
 /* The running HAProxy is read, and has what its file says. */
 bool target_is_confirmed(const struct target *t);
 /* What runs and is not what the file says, in the backends that can be read; NULL: nothing. Allocates. */

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "dataplane/client.h"
+#include "model/names.h"
 #include "sync/target_internal.h"
 #include "sync/telemetry.h"
 
@@ -254,6 +255,44 @@ static void take_one(struct slot *s, struct observed *found)
     s->unreadable = found->unreadable;
     s->looked = true;
     s->wrote_fast = false;
+    slot_name_servers(s, &s->wish);
+}
+
+static void tell_adopted(struct slot *s)
+{
+    const struct target *t = s->target;
+    char *now = s->named ? names_adopted(&s->wish, &t->options.rules.diff) : NULL;
+    if (now != NULL && !str_eq(now, s->adopted))
+        log_info(t->options.log, "servers are adopted under the names that they have in haproxy.cfg (ADOPT_SERVERS)",
+                 log_str("target", dataplane_client_url(t->options.client)), log_str("backend", s->name),
+                 log_str("servers", now));
+    free(s->adopted);
+    s->adopted = now;
+}
+
+void slot_name_servers(struct slot *s, const struct desired *before)
+{
+    struct desired named;
+    const struct names_input in = {.desired = s->named ? &s->by_node : &s->wish,
+                                   .before = before,
+                                   .actual = &s->actual,
+                                   .runtime = &s->runtime,
+                                   .rules = &s->target->options.rules.diff};
+    if (s->unreadable.kind != ERROR_NONE)
+        return;
+    bool differs = names_apply(&in, &named);
+    if (differs && !s->named)
+        s->by_node = s->wish;
+    else if (differs || s->named)
+        desired_fini(&s->wish);
+    if (differs) {
+        s->wish = named;
+    } else if (s->named) {
+        s->wish = s->by_node;
+        desired_init(&s->by_node);
+    }
+    s->named = differs;
+    tell_adopted(s);
 }
 
 /* It could be read a moment ago: a reload may be under way. */

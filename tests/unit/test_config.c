@@ -456,14 +456,14 @@ END_TEST
 /* What check-config prints, without the remarks, is an environment that gives the same settings. */
 START_TEST(the_printed_settings_parse_to_the_same)
 {
-    cleanup(parsed_fini) struct parsed p =
-        parse("HAPROXY_DATAPLANE_USERNAME=admin", "HAPROXY_DATAPLANE_PASSWORD=hunter2", "HAPROXY_BACKEND_PORT=30443",
-              "HAPROXY_SEND_PROXY_V2=true", "HAPROXY_BALANCE=keep", "HAPROXY_ADV_CHECK=keep",
-              "HAPROXY_KEEP_SERVERS=a b", "RESYNC_PERIOD=1h", "KUBECONFIG=/k", "LISTEN_ADDRESS=[::1]:9",
-              "LOG_FORMAT=json", "HAPROXY_DATAPLANE_URL=/run/x, http://a:1/,,HTTP://b:1", "INGRESS_SERVICE_PORT=https",
-              "NODE_MODE=all", "NODE_SELECTOR= a in (b,c),\t!d", "NODE_ADDRESS_TYPES=Hostname ExternalIP",
-              "IP_FAMILY=IPv6, IPv4", "SERVER_WEIGHTS=endpoints", "HAPROXY_HEALTH_CHECK=node-port", "DRAIN_TIMEOUT=90m",
-              "PARK_TTL=36h", "PARK_NODES=on", "MAX_LOSS_PERCENT=7", "DRY_RUN=yes");
+    cleanup(parsed_fini) struct parsed p = parse(
+        "HAPROXY_DATAPLANE_USERNAME=admin", "HAPROXY_DATAPLANE_PASSWORD=hunter2", "HAPROXY_BACKEND_PORT=30443",
+        "HAPROXY_SEND_PROXY_V2=true", "HAPROXY_BALANCE=keep", "HAPROXY_ADV_CHECK=keep", "HAPROXY_KEEP_SERVERS=a b",
+        "RESYNC_PERIOD=1h", "KUBECONFIG=/k", "LISTEN_ADDRESS=[::1]:9", "LOG_FORMAT=json",
+        "HAPROXY_DATAPLANE_URL=/run/x, http://a:1/,,HTTP://b:1", "INGRESS_SERVICE_PORT=https", "NODE_MODE=all",
+        "NODE_SELECTOR= a in (b,c),\t!d", "NODE_ADDRESS_TYPES=Hostname ExternalIP", "IP_FAMILY=IPv6, IPv4",
+        "SERVER_WEIGHTS=endpoints", "HAPROXY_HEALTH_CHECK=node-port", "DRAIN_TIMEOUT=90m", "ADOPT_SERVERS=no",
+        "SERVER_NAME_FORMAT={node}-{port}", "PARK_TTL=36h", "PARK_NODES=on", "MAX_LOSS_PERCENT=7", "DRY_RUN=yes");
     assert_silent(&p);
     cleanup(mem_free_ptr) char *text = printed(&p.config);
     ck_assert_ptr_null(strstr(text, "hunter2"));

@@ -59,6 +59,27 @@ static void expect(const struct lot *l, const char *server, enum parking_verdict
 }
 #define EXPECT(server, verdict) expect(&l, (server), (verdict), __LINE__)
 
+START_TEST(a_line_by_another_name_is_its_nodes)
+{
+    struct lot l = lot_new();
+    cleanup(backend_fini) struct backend b;
+    cleanup(desired_fini) struct desired d;
+    l.gone = " n2 b n3-80 ";
+    text_backend(&b, "web",
+                 "server a 10.0.0.2:80 disabled\nserver b 10.0.0.3:80 disabled\nserver n3-80 10.0.0.3:80 disabled");
+    text_wish(&d, "n1 10.0.0.1:80");
+    d.alias_count = 2;
+    d.aliases = mem_array(2, sizeof(d.aliases[0]));
+    d.aliases[0] = (struct desired_alias){mem_strdup("a"), mem_strdup("n2")};
+    d.aliases[1] = (struct desired_alias){mem_strdup("n3-80"), mem_strdup("n3")};
+    parking_look(l.parking, &b, &d, &l.rules, node_exists, &l, 5);
+    EXPECT("a", PARKING_LAZY);
+    EXPECT("b", PARKING_LAZY);
+    EXPECT("n3-80", PARKING_STAY);
+    lot_fini(&l);
+}
+END_TEST
+
 /* ---- which lines ---- */
 
 #define N(n) "server n" #n " 10.0.0." #n ":80 check weight 100"
@@ -284,6 +305,7 @@ int main(void)
     Suite *s = suite_create("parking");
     TCase *t = tcase_create("parking");
     tcase_add_loop_test(t, every_line, 0, (int)array_len(rows));
+    tcase_add_test(t, a_line_by_another_name_is_its_nodes);
     tcase_add_test(t, a_new_one_knows_nobody);
     tcase_add_test(t, its_time);
     tcase_add_test(t, its_time_begins_anew_when_it_was_back);

@@ -236,8 +236,8 @@ START_TEST(the_config_map_names_settings)
         if (colon == NULL || strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") != (size_t)(colon - name))
             continue;
         const char *value = str_eq(colon, ": >-") ? "ns/web" : colon + 2;
-        cleanup(mem_free_ptr) char *bare =
-            mem_strndup(value + (*value == '"'), strcspn(value + 1, "\"") + (*value != '"'));
+        cleanup(mem_free_ptr) char *bare = mem_strndup(value + (*value == '"' || *value == '\''),
+                                                       strcspn(value + 1, "\"'") + (*value != '"' && *value != '\''));
         cleanup(mem_free_ptr) char *entry = mem_printf("%.*s=%s", (int)(colon - name), name, bare);
         bool of_lease = strncmp(entry, "LEASE_", strlen("LEASE_")) == 0;
         const char *const env[] = {LOGIN_USER, LOGIN_PASSWORD, entry, of_lease ? "LEADER_ELECT=true" : NULL, NULL};

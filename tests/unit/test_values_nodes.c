@@ -41,6 +41,12 @@ static const struct {
     {"SERVER_WEIGHTS=keep", NULL},
     {"SERVER_WEIGHTS=equal", NULL},
     {"SERVER_WEIGHTS=endpoints", NULL},
+    {"ADOPT_SERVERS=keep", NULL},
+    {"ADOPT_SERVERS=rename", NULL},
+    {"ADOPT_SERVERS=no", NULL},
+    {"SERVER_NAME_FORMAT={node}", NULL},
+    {"SERVER_NAME_FORMAT={address}", NULL},
+    {"SERVER_NAME_FORMAT={port}.{node}_{address}:k8s-1", NULL},
     {"HAPROXY_HEALTH_CHECK=backend", NULL},
     {"HAPROXY_HEALTH_CHECK=node-port", NULL},
     {"DRAIN_TIMEOUT=0", "DRAIN_TIMEOUT=0s"},
@@ -72,7 +78,8 @@ START_TEST(values_reach_their_fields)
     cleanup(parsed_fini) struct parsed p =
         parse(LOGIN, "INGRESS_SERVICE_PORT=https", "NODE_MODE=all", "NODE_SELECTOR=a=b",
               "NODE_ADDRESS_TYPES=Hostname,InternalIP", "IP_FAMILY=IPv6,IPv4", "SERVER_WEIGHTS=equal",
-              "HAPROXY_HEALTH_CHECK=node-port", "DRAIN_TIMEOUT=2m", "MAX_LOSS_PERCENT=25", "DRY_RUN=true");
+              "ADOPT_SERVERS=rename", "SERVER_NAME_FORMAT=x{address}", "HAPROXY_HEALTH_CHECK=node-port",
+              "DRAIN_TIMEOUT=2m", "MAX_LOSS_PERCENT=25", "DRY_RUN=true");
     assert_silent(&p);
     const struct config *c = &p.config;
     ck_assert_str_eq(c->ingress_port, "https");
@@ -84,6 +91,8 @@ START_TEST(values_reach_their_fields)
     ck_assert_int_eq(c->address_types[1], CONFIG_INTERNAL_IP);
     ck_assert_int_eq(c->ip_family, CONFIG_IP_IPV6_FIRST);
     ck_assert_int_eq(c->weights, CONFIG_WEIGHTS_EQUAL);
+    ck_assert_int_eq(c->adopt, CONFIG_ADOPT_RENAME);
+    ck_assert_str_eq(c->server_name_format, "x{address}");
     ck_assert_int_eq(c->health_check, CONFIG_HEALTH_CHECK_NODE_PORT);
     ck_assert_uint_eq(c->drain_timeout_ms, 120000);
     ck_assert_uint_eq(c->max_loss_percent, 25);
@@ -130,6 +139,11 @@ END_TEST
     "expected InternalIP, ExternalIP or Hostname, or several of them in order of preference, separated by commas or " \
     "spaces"
 #define FAMILY "expected dual, IPv4, IPv6, or both in order of preference: IPv4,IPv6 or IPv6,IPv4"
+#define ADOPT "expected keep, rename or no"
+#define FORMAT                                                                                                      \
+    "expected letters, digits, '_', '.', ':', '-' and the placeholders {node}, {address} and {port}, each at most " \
+    "once, with "                                                                                                   \
+    "{node} or {address} among them, at most 64 characters"
 #define WEIGHTS "expected keep, equal or endpoints"
 #define CHECK "expected backend or node-port"
 #define DRAIN "expected a duration from 0 to 24h, such as 30s or 2m"
@@ -175,6 +189,17 @@ static const struct {
     {"IP_FAMILY= IPv4", FAMILY "; there is white space around the value"},
     {"SERVER_WEIGHTS=Equal", WEIGHTS "; did you mean equal?"},
     {"SERVER_WEIGHTS=100", WEIGHTS},
+    {"ADOPT_SERVERS=yes", ADOPT},
+    {"ADOPT_SERVERS=Keep", ADOPT "; did you mean keep?"},
+    {"SERVER_NAME_FORMAT={port}", FORMAT "; without {node} or {address} all servers had one name"},
+    {"SERVER_NAME_FORMAT=server", FORMAT "; without {node} or {address} all servers had one name"},
+    {"SERVER_NAME_FORMAT={node}{node}", FORMAT "; a placeholder stands there twice"},
+    {"SERVER_NAME_FORMAT={node}/{port}", FORMAT},
+    {"SERVER_NAME_FORMAT={node} {port}", FORMAT},
+    {"SERVER_NAME_FORMAT={nodes}", FORMAT},
+    {"SERVER_NAME_FORMAT={node", FORMAT},
+    {"SERVER_NAME_FORMAT={node}}", FORMAT},
+    {"SERVER_NAME_FORMAT={node}" A60, FORMAT},
     {"HAPROXY_HEALTH_CHECK=nodeport", CHECK "; did you mean node-port?"},
     {"HAPROXY_HEALTH_CHECK=node_port", CHECK "; did you mean node-port?"},
     {"HAPROXY_HEALTH_CHECK=tcp-check", CHECK},

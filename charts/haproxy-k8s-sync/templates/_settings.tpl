@@ -13,6 +13,8 @@ deployment.yaml names those files.
   "NODE_ADDRESS_TYPES" $env.nodeAddressTypes
   "IP_FAMILY" $env.ipFamily
   "SERVER_WEIGHTS" $env.serverWeights
+  "ADOPT_SERVERS" (ternary "no" $env.adoptServers (eq (toString $env.adoptServers) "false"))
+  "SERVER_NAME_FORMAT" $env.serverNameFormat
   "DRAIN_TIMEOUT" $env.drainTimeout
   "PARK_TTL" $env.parkTTL
   "PARK_NODES" $env.parkNodes

@@ -1,0 +1,57 @@
+"""Under which names servers stand in one HAProxy (model/names)."""
+
+from .mutant import Mutant, Room
+
+NAMES = "model/names.c"
+DESIRED = "model/desired.c"
+PARKING = "model/parking.c"
+
+ADOPTION = (
+    Mutant("nothing is adopted", NAMES, "if (w->in->rules->adopt == ADOPT_KEEP) {", "if (false) {"),
+    Mutant("strangers are adopted though nobody wishes it", NAMES, "if (w->in->rules->adopt == ADOPT_KEEP) {", "if (true) {"),
+    Mutant("backup servers and what is kept are adopted", NAMES, "return !diff_server_is_foreign(line, w->in->rules) && ", "return "),
+    Mutant("backup servers by default are adopted", NAMES, "&& !implied_backup &&", "&&"),
+    Mutant("a desired name is adopted for another", NAMES, "           !has_name(w, line->name) && ", "           "),
+    Mutant("what a server-template makes is adopted", NAMES,
+           " && backend_find_template(w->in->actual, line->name) == NULL;", ";"),
+    Mutant("one of equal names is adopted", NAMES, "if (!doubled && is_free(w, lines[i]))", "if (is_free(w, lines[i]))"),
+    Mutant("two servers adopt one line", NAMES, "found->taken = w->differs = true;\n    call_it", "w->differs = true;\n    call_it"),
+    Mutant("the own line does not win", NAMES, "        if (own[i] == NULL)\n", ""),
+    Mutant("another port is the same place", NAMES, "order != 0 ? order : (int)s->line->port - (int)port;", "order;"),
+    Mutant("one in maintenance goes before a live one", NAMES,
+           "order = (int)x->line->maintenance - (int)y->line->maintenance;", "order = (int)y->line->maintenance - (int)x->line->maintenance;"),
+    Mutant("of two the last by name is adopted", NAMES, "order : strcmp(x->line->name, y->line->name);", "order : strcmp(y->line->name, x->line->name);"),
+    Mutant("the line of a node that is out is adopted", NAMES,
+           "if (!w->spots[*i]->taken && !is_out(w->in->desired, w->spots[*i]->line->name))", "if (!w->spots[*i]->taken)"),
+    Mutant("spares adopt nothing", NAMES, "        adopt_list(w, spares, d->spares, d->spare_count);\n", ""),
+    Mutant("servers are not in the order of their new names", NAMES, "    sort(d->servers, d->server_count);\n    sort(d->spares", "    sort(d->spares"),
+    Mutant("an IPv6 address in another spelling is another", NAMES,
+           "address_canonical(line->address, s->canonical) == 0 ? s->canonical : line->address;", "line->address;"),
+)
+
+RENAMING = (
+    Mutant("the old one goes before the new one is there", NAMES,
+           "if (own != NULL && (s->state != SERVER_LIVE || serves(w->in, own)))", "if (true)"),
+    Mutant("the old one stays for ever", NAMES,
+           "if (own != NULL && (s->state != SERVER_LIVE || serves(w->in, own)))", "if (false)"),
+    Mutant("a new one in maintenance serves", NAMES, "    if (own->maintenance)\n        return false;\n", ""),
+    Mutant("what runs is not asked", NAMES, "(is != NULL && is->admin == RUNTIME_READY);", "true;"),
+    Mutant("what goes for its successor counts as lost", NAMES, "found->line->name, true);", "found->line->name, false);"),
+    Mutant("what was in maintenance is brought back for a while", NAMES, "else if (!found->line->maintenance)", "else"),
+)
+
+KNOWING = (
+    Mutant("the names before are forgotten", NAMES, "const char *node = before != NULL ? desired_node(before, server) : NULL;", "const char *node = NULL; (void)before;"),
+    Mutant("NODE-PORT tells nothing", NAMES, 'return by_format != NULL ? by_format : node_in_name("{node}-{port}", line);', "return by_format;"),
+    Mutant("the format tells nothing", NAMES, "char *by_format = is_plain(in->rules->server_name_format) ? NULL", "char *by_format = true ? NULL"),
+    Mutant("why a node is out does not hold for its line", NAMES, "        if (str_eq(d->skips[i].server, node)) {", "        if (false) {"),
+    Mutant("two servers have one name", NAMES, "            if (str_eq(list[i].name, list[i - 1].name)) {", "            if (false) {"),
+    Mutant("a spare has a server's name", NAMES, "        if (desired_find(d, d->spares[i].name) != NULL)\n", "        if (false)\n"),
+    Mutant("an alias is not found", DESIRED, "            return d->aliases[i].node;", "            return NULL;"),
+)
+
+ROOMS = (
+    Room("names", ("test_names",), ADOPTION + RENAMING + KNOWING),
+    Room("parked by another name", ("test_parking",),
+         (Mutant("a parked line is looked up by its own name", PARKING, "node != NULL ? node : e->name", "e->name"),)),
+)
