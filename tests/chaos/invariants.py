@@ -11,6 +11,7 @@ foreign       The file outside our server lines keeps its bytes; so does the adm
               not ours. The baseline is taken before the daemon starts, after a commit of our own, as the Data Plane API sorts sections with that.
 no leak       Once all is in step again: no transaction of ours is open (but those whose begin was never answered, which the next commit
               ends: that is tried), files, threads and children are as at first, memory is bounded, the daemon's end is clean.
+reported      Once all is in step, the metrics count what the file has: desired, draining, actual and parked servers, and nobody is held.
 traffic       A connection through HAProxy is answered by one of the places behind the backend, not by nobody and not by the
               backup. Not looked at while HAProxy itself is struck.
 """
@@ -23,6 +24,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from tests.harness.haproxy import admin_state
 from tests.harness.lines import is_parked, server_lines
+from tests.harness.metrics import Metrics
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,6 +133,18 @@ def out_of_step(wished: Mapping[str, str], running: Running, text: str, ours: Ou
     if lines != wished:
         return f"the file has {lines}, wished is {dict(wished)}"
     return ""
+
+
+def misreported(metrics: Metrics, wished: Mapping[str, str], text: str, ours: Ours) -> str:
+    """"" where the gauges count what a file has that is in step with the wish."""
+    lines = [rest for name, rest in server_lines(text, ours.backend).items() if ours.line_is_ours(name, rest)]
+    draining = metrics.sum("servers_draining", backend=ours.backend)
+    counts = {"servers_desired": len(wished), "servers_actual": len(wished) + draining, "servers_held": 0, "changes_withheld": 0}
+    if not draining:
+        counts["servers_parked"] = sum(is_parked(rest) for rest in lines)
+    wrong = [f"{name} is {said:g} instead of {count:g}" for name, count in counts.items()
+             if (said := metrics.sum(name, backend=ours.backend)) != count]
+    return ", ".join(wrong)
 
 
 def _difference(before: str, after: str) -> str:

@@ -282,19 +282,22 @@ class World:
             return f"{self.stream.unwritten} changes could not be written yet: {self.stream.trouble}"
         wished = self.stream.wished()
         try:
-            wrong = invariants.out_of_step(wished, read_running(self.haproxy.socket), self.haproxy.config.read_text(), OURS)
+            text = self.haproxy.config.read_text()
+            wrong = invariants.out_of_step(wished, read_running(self.haproxy.socket), text, OURS)
         except (Unreadable, OSError) as e:
             return f"HAProxy cannot be read: {e}"
         if wrong:
             return wrong
         try:
-            status, text = self.daemon.get("/readyz", timeout=2)
+            status, ready = self.daemon.get("/readyz", timeout=2)
             if status != 200:
-                return f"/readyz {status}: {text.strip()}"
-            in_sync = self.daemon.metrics().sum("in_sync")
+                return f"/readyz {status}: {ready.strip()}"
+            metrics = self.daemon.metrics()
         except (OSError, AssertionError) as e:
             return f"the daemon's pages: {e}"
-        return "" if in_sync == 1 else f"in_sync is {in_sync:g}: {text.strip()}"
+        if (in_sync := metrics.sum("in_sync")) != 1:
+            return f"in_sync is {in_sync:g}: {ready.strip()}"
+        return invariants.misreported(metrics, wished, text, OURS)
 
     def wait_in_step(self, timeout: float) -> None:
         def in_step() -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import pathlib
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from tests.chaos.invariants import Ours, Server
 from tests.chaos.proxy import Mode, Proxy
 from tests.chaos.stream import Stream
 from tests.chaos.timeline import Timeline
+from tests.harness.metrics import Metrics
 
 OURS = Ours("be", frozenset({"keep-1", "sorry"}))
 READY, MAINT, DRAIN = (Server(state, "127.0.0.2:80", 100, True) for state in ("ready", "maint", "drain"))
@@ -115,6 +117,33 @@ def test_in_step_compares_both_with_the_wish() -> None:
     assert "HAProxy runs" in invariants.out_of_step({"n2": "127.0.0.2:80"}, rows, FILE, OURS)
     assert "HAProxy runs" in invariants.out_of_step({"n1": "127.0.0.2:81"}, rows, FILE, OURS)
     assert "the file has" in invariants.out_of_step({"n1": "127.0.0.2:80"}, rows, FILE.replace("server n1", "server n3"), OURS)
+
+
+METRICS = """\
+haproxy_k8s_sync_servers_desired{backend="be",target="a"} 1
+haproxy_k8s_sync_servers_draining{backend="be",target="a"} 0
+haproxy_k8s_sync_servers_actual{backend="be",target="a"} 1
+haproxy_k8s_sync_servers_parked{backend="be",target="a"} 1
+haproxy_k8s_sync_servers_held{backend="be",target="a"} 0
+haproxy_k8s_sync_servers_held{backend="another",target="a"} 3
+haproxy_k8s_sync_changes_withheld{backend="be",target="a"} 0
+"""
+
+
+def test_metrics_are_compared_with_the_file() -> None:
+    assert invariants.misreported(Metrics(METRICS), {"n1": "127.0.0.2:80"}, FILE, OURS) == ""
+
+
+@pytest.mark.parametrize("name", ["servers_desired", "servers_draining", "servers_actual", "servers_parked", "servers_held",
+                                  "changes_withheld"])
+def test_a_metric_that_counts_something_else_is_seen(name: str) -> None:
+    text = re.sub(name + r'{backend="be",target="a"} \d', name + '{backend="be",target="a"} 7', METRICS)
+    assert invariants.misreported(Metrics(text), {"n1": "127.0.0.2:80"}, FILE, OURS)
+
+
+def test_a_line_that_is_not_ours_is_not_counted() -> None:
+    assert "servers_parked" in invariants.misreported(Metrics(METRICS), {"n1": "127.0.0.2:80"}, FILE,
+                                                      Ours("be", frozenset({"sorry"})))
 
 
 def test_a_violation_is_told_once_a_case(tmp_path: pathlib.Path) -> None:

@@ -7,11 +7,9 @@ LOOK = "sync/target_look.c"
 HANDOVER = "sync/target_handover.c"
 DECIDE = "sync/target_decide.c"
 BRAKE = "sync/brake.c"
-LANE = "model/lane.c"
 WRITE = "dataplane/codec_write.c"
 TELL = "sync/target_tell.c"
 OBSERVE = "sync/observe.c"
-RELOAD = "sync/target_reload.c"
 
 STREAMS = (
     Mutant("the maint of a line that somebody brought back is an operator's", MEMORY,
@@ -27,12 +25,9 @@ STREAMS = (
 FOUND = (
     Mutant("a loss is forgotten as soon as it is over", BRAKE, "return !l->held && counts(l, r->now_ms) && !r->returned(r->arg, l->server);", "return false;"),
     Mutant("no loss is held", BRAKE, "bool held = (uint64_t)lost * 100 > (uint64_t)base * r->max_percent;", "bool held = false;"),
-    Mutant("who is wanted again stays away", LANE, "now != RUNTIME_READY && by_us ? WHY_BACK : NULL;", "false ? WHY_BACK : NULL;"),
     Mutant("who drains is told again and again", TELL, "    t->calls.failures = 0;\n    lane_memory_called(&c->slot->memory, c->name, c->state);\n", "    t->calls.failures = 0;\n"),
     Mutant("a line is made anew instead of changed", WRITE, "start_from(change->op == DIFF_CHANGE ? s->json : NULL, what, err);", "start_from(NULL, what, err);"),
     Mutant("a file that is behind is not seen", OBSERVE, "f->backend.split = is_split(&f->backend, a);", "f->backend.split = false;"),
-    Mutant("a reload that failed is done", RELOAD, "if (r->state == RELOAD_BROKEN && r->error.kind == ERROR_INVALID) {", "if (false) {"),
-    Mutant("nothing is compared after a write", "sync/target_fast.c", "s->wrote_fast = t->unverified = true;", "s->wrote_fast = true;"),
 )
 
 ROOMS = (Room("sequences", ("test_sequences",), (*STREAMS, *FOUND)),)

@@ -22,6 +22,7 @@
 #define VERDICT_BYTES 4096
 #define TRIES_MAX 1500
 #define FIXED_SEEDS 45
+#define QUICK_SEEDS 15 /* for one that only asks whether any fails */
 #define FIXED_EVENTS 150
 #define CASES "tests/sequences/cases"
 
@@ -309,6 +310,8 @@ int main(int argc, char **argv)
         else
             return usage();
     }
+    if (argc == 1 && !a.shrinks)
+        a.count = QUICK_SEEDS;
     if (a.play != NULL)
         return play_case(a.play, a.chatty) ? 0 : 1;
     if (argc == 1)
