@@ -280,6 +280,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
                     "stranger that goes like any other that is not wanted, and the loss limit counts it. Backup "
                     "servers and HAPROXY_KEEP_SERVERS are never adopted.",
             .example = "rename",
+            .safety = true,
             .parse = value_adopt_servers,
         },
     [CONFIG_SERVER_NAME_FORMAT] =

@@ -293,6 +293,7 @@ void slot_name_servers(struct slot *s, const struct desired *before)
     }
     s->named = differs;
     tell_adopted(s);
+    slot_measure_up(s); /* the names may be others now */
 }
 
 /* It could be read a moment ago: a reload may be under way. */
