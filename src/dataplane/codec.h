@@ -77,6 +77,14 @@ struct codec_worker {
 };
 int codec_read_worker(const char *json, size_t len, struct codec_worker *ret, struct error *err) must_check;
 
+#define CODEC_MAX_REFUSAL_BYTES 4096
+/* What the API says of a request that it refuses, whole but for its end beyond the cap: for a machine to read. NULL: that is no
+ * answer of the API's. */
+char *codec_refusal(const char *body, size_t len) must_check;
+
+/* Whether an agent may set the server's weight at any moment. server_json: as the API has it, or NULL. */
+bool codec_has_agent(const char *server_json);
+
 /* {"code","message"}: the message, or the start of whatever it is, made safe for a log line. */
 void codec_error_message(const char *body, size_t len, char *ret, size_t max);
 

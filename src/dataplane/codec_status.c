@@ -174,6 +174,21 @@ static void excerpt_of(const char *body, size_t len, char *ret, size_t max)
     excerpt_end(&e);
 }
 
+char *codec_refusal(const char *body, size_t len)
+{
+    cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(body, len, "the answer", NULL);
+    const char *message = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(doc), "message"));
+    return str_empty(message) ? NULL : mem_strndup(message, strnlen(message, CODEC_MAX_REFUSAL_BYTES));
+}
+
+bool codec_has_agent(const char *server_json)
+{
+    cleanup(codec_doc_free_ptr) yyjson_doc *doc =
+        codec_parse(server_json, server_json != NULL ? strlen(server_json) : 0, "the server", NULL);
+    bool enabled = false;
+    return codec_get_switch(yyjson_doc_get_root(doc), "agent-check", "the server", &enabled, NULL) == 0 && enabled;
+}
+
 void codec_error_message(const char *body, size_t len, char *ret, size_t max)
 {
     const char *message = "";

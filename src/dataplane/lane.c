@@ -30,6 +30,7 @@ void lane_fini(struct lane *l)
     free(l->body);
     free(l->read_path);
     free(l->reload_id);
+    free(l->refusal);
     backend_server_fini(&l->wanted);
     lane_init(l);
 }
@@ -103,6 +104,8 @@ static struct txn_action fail(struct lane *l, const struct dataplane_answer *a)
 {
     cleanup(mem_free_ptr) char *doing = mem_printf("change server %s without a reload", l->wanted.name);
     txn_explain(&l->error, a, doing, txn_wrong_answer(a));
+    if (a->error == NULL && a->status == 500)
+        l->refusal = codec_refusal(a->body, a->body_len);
     return done(l, result_of(a));
 }
 
@@ -151,12 +154,6 @@ static struct txn_action written(struct lane *l, const struct dataplane_answer *
 
 /* ---- what HAProxy runs ---- */
 
-/* An agent may set another weight at any moment. */
-static bool has_agent(const char *json)
-{
-    return json != NULL && strstr(json, "\"agent-check\":\"enabled\"") != NULL;
-}
-
 /* What a row says against what was written. The model cannot know what was: to it, a line that is live may be in maint or
  * at another weight by somebody's wish. A drain may have overtaken the reading. NULL: nothing. */
 static char *problem_of(const struct lane *l, const struct runtime_server *is)
@@ -166,7 +163,7 @@ static char *problem_of(const struct lane *l, const struct runtime_server *is)
     if ((l->fields & DIFF_MAINTENANCE) && !l->wanted.maintenance && is->admin == RUNTIME_MAINT)
         return mem_strdup("HAProxy has it in maint still");
     if ((l->fields & DIFF_WEIGHT) && l->wanted.weight >= 0 && is->weight >= 0 && is->weight != l->wanted.weight &&
-        !has_agent(l->wanted.json))
+        !codec_has_agent(l->wanted.json))
         return mem_printf("HAProxy runs it with weight %d", is->weight);
     return runtime_server_problem(&l->wanted, is);
 }

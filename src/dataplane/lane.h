@@ -41,6 +41,7 @@ struct lane {
     char *reload_id;              /* with RELOADS */
     enum lane_result result;
     struct error error;     /* why; kind NONE with WRITTEN */
+    char *refusal;          /* what the API said to the write, with a 500; NULL: nothing */
     int64_t retry_after_ms; /* -1 */
     uint64_t write_us, read_us;
     unsigned reads;

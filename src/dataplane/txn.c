@@ -12,7 +12,6 @@
 /* A clean-up deletes at most so many; what is left waits for the next one. */
 #define DEAD_MAX 256
 #define HELD_MAX 32
-#define REFUSAL_MAX 4096
 #define NOTED_MAX 65536
 #define ID_TELLING 8 /* a shorter one could be a part of anything; the API's are UUIDs */
 
@@ -208,8 +207,8 @@ static struct txn_action begun(struct txn *t, const struct dataplane_answer *a)
     if (t->abort_wanted)
         return stop(t);
     struct txn_action next = fail(t, a, txn_is_success(a) ? why.message : NULL);
-    if (a->status == 500 && a->body_len > 0)
-        t->refusal = mem_strndup(a->body, a->body_len < REFUSAL_MAX ? a->body_len : REFUSAL_MAX);
+    if (a->error == NULL && a->status == 500)
+        t->refusal = codec_refusal(a->body, a->body_len);
     return (t->result == TXN_LIMIT && !t->cleaned) || t->refusal != NULL ? list(t) : next;
 }
 
@@ -283,13 +282,26 @@ static void describe_strangers(struct txn *t, const struct codec_transaction *al
     t->error.http_status = before.http_status;
 }
 
+/* The file of a transaction is haproxy.cfg.ID; it is written to another first, of that name with digits behind it. */
+static bool names_file_of(const char *message, const char *id)
+{
+    size_t len = strlen(id);
+    for (const char *at = message; (at = strstr(at, id)) != NULL; at += len) {
+        const char *end = at + len + strspn(at + len, "0123456789");
+        if (at > message && at[-1] == '.' && (*end == ':' || *end == '\n' || *end == '\0'))
+            return true;
+    }
+    return false;
+}
+
 /* A write whose file cannot be written (a full disk) is refused with 500, and yet leaves a transaction in progress that no commit
- * of anybody ends; after 20 of them none can be begun any more. The API names that file, and the id is a part of its name. */
+ * of anybody ends; after 20 of them none can be begun any more. No field of the answer has the id, and the list of transactions
+ * does not tell whose they are; but the message names the file. */
 static void hold_named(struct txn *t, const char *refusal, const struct codec_transaction *all, size_t count)
 {
     for (size_t i = 0; refusal != NULL && i < count; i++)
         if (str_eq(all[i].status, "in_progress") && strlen(all[i].id) >= ID_TELLING &&
-            strstr(refusal, all[i].id) != NULL)
+            names_file_of(refusal, all[i].id))
             add_id(&t->held, &t->held_count, HELD_MAX, mem_strdup(all[i].id));
 }
 
@@ -430,7 +442,7 @@ struct txn_action txn_start_cleanup(struct txn *t)
 
 void txn_note_refusal(struct txn *t, const char *message)
 {
-    char *both = mem_printf("%s\n%.*s", t->noted != NULL ? t->noted : "", REFUSAL_MAX, message);
+    char *both = mem_printf("%s\n%.*s", t->noted != NULL ? t->noted : "", CODEC_MAX_REFUSAL_BYTES, message);
     free(t->noted);
     t->noted = strlen(both) <= NOTED_MAX ? both : NULL;
     if (t->noted == NULL)

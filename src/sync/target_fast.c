@@ -172,8 +172,8 @@ static void failed(struct target *t)
     t->seen = false;
     if (t->lane.result == LANE_REJECTED)
         t->dead_deleted = false; /* the API keeps a failed transaction for each refused write */
-    if (t->lane.error.http_status == 500) {
-        txn_note_refusal(&t->txn, t->lane.error.message);
+    if (t->lane.refusal != NULL) {
+        txn_note_refusal(&t->txn, t->lane.refusal);
         t->dead_deleted = false;
     }
     target_write_failed(t, &f);

@@ -76,4 +76,18 @@ ANSWERS = (
            "if (t->failed_in == TXN_CHANGE && t->result == TXN_REJECTED", "if (false"),
 )
 
-ROOMS = (Room("transaction", ("test_txn", "test_txn_steps", "test_txn_random"), MACHINE + ORDER + ANSWERS),)
+NAMED = (
+    Mutant("a transaction is looked for in prose", TXN, "if (at > message && at[-1] == '.' && (*end == ':' || *end == '\\n' || *end == '\\0'))", "if (true)"),
+    Mutant("a transaction is looked for in any word", TXN, "at > message && at[-1] == '.' && (", "("),
+    Mutant("a part of an id is a transaction", TXN, " && (*end == ':' || *end == '\\n' || *end == '\\0'))", ")"),
+    Mutant("the file that it is written to first is unknown", TXN, 'at + len + strspn(at + len, "0123456789")', "at + len"),
+    Mutant("only the first word that looks like it is looked at", TXN, "        if (at > message && at[-1] == '.'", "        if (at > message && at[-1] != '.')\n            return false;\n        if (at > message && at[-1] == '.'"),
+    Mutant("what the API says of a begin is not looked at", TXN, "        t->refusal = codec_refusal(a->body, a->body_len);\n", "        ;\n"),
+)
+CODEC = (
+    Mutant("an empty message is a refusal", "dataplane/codec_status.c", "return str_empty(message) ? NULL :", "return message == NULL ? NULL :"),
+    Mutant("an agent that is off sets weights", "dataplane/codec_status.c", "&enabled, NULL) == 0 && enabled;", "&enabled, NULL) == 0;"),
+)
+
+ROOMS = (Room("codec", ("test_codec_status",), CODEC),
+         Room("transaction", ("test_txn", "test_txn_steps", "test_txn_random"), MACHINE + ORDER + ANSWERS + NAMED))

@@ -739,7 +739,10 @@ static void answer(void)
         a.retry_after_ms = f.after_ms != 0 ? (int64_t)f.after_ms : -1;
         if (!f.applied || f.status >= 400) {
             buf_clear(&body);
-            buf_add(&body, "{}");
+            if (f.status >= 400)
+                buf_printf(&body, "{\"code\":%d,\"message\":\"message of %d\"}", f.status, f.status);
+            else
+                buf_add(&body, "{}");
         }
         reload_id[0] = '\0';
     }

@@ -112,6 +112,9 @@ static void try_line(yyjson_val *line, struct tally *n)
         const char *message = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(line, "response"), "message"));
         codec_error_message(body, strlen(body), text, sizeof(text));
         ck_assert(text[0] != '\0' && strncmp(text, message, 10) == 0 && strchr(text, '\n') == NULL);
+        cleanup(mem_free_ptr) char *refusal = codec_refusal(body, strlen(body));
+        ck_assert_ptr_nonnull(refusal);
+        ck_assert_int_eq(strncmp(refusal, message, CODEC_MAX_REFUSAL_BYTES), 0);
         n->errors++;
     }
     free(body);

@@ -128,6 +128,46 @@ START_TEST(a_message_fits_any_room)
 }
 END_TEST
 
+START_TEST(a_refusal_is_what_the_api_says)
+{
+    static const struct {
+        const char *body, *says;
+    } answers[] = {
+        {"{\"code\":500,\"message\":\"write /x/haproxy.cfg.a-b:\\n no space\"}",
+         "write /x/haproxy.cfg.a-b:\n no space"},
+        {" { \"message\" : \"m\" } ", "m"},
+        {"{\"code\":500,\"message\":\"\"}", NULL},
+        {"{\"code\":500}", NULL},
+        {"{\"message\":5}", NULL},
+        {"{\"error\":{\"message\":\"of another\"}}", NULL},
+        {"[{\"message\":\"m\"}]", NULL},
+        {"\"message\"", NULL},
+        {"<html>{\"message\":\"m\"}</html>", NULL},
+        {"", NULL},
+    };
+    for (size_t i = 0; i < array_len(answers); i++) {
+        cleanup(mem_free_ptr) char *says = codec_refusal(answers[i].body, strlen(answers[i].body));
+        ck_assert_msg(str_eq(says, answers[i].says), "%s: %s", answers[i].body, says);
+    }
+    cleanup(mem_free_ptr) char *longer = mem_alloc(2 * CODEC_MAX_REFUSAL_BYTES);
+    size_t len = (size_t)sprintf(longer, "{\"message\":\"%0*d\"}", CODEC_MAX_REFUSAL_BYTES + 5, 7);
+    cleanup(mem_free_ptr) char *says = codec_refusal(longer, len);
+    ck_assert_uint_eq(strlen(says), CODEC_MAX_REFUSAL_BYTES);
+}
+END_TEST
+
+START_TEST(an_agent_is_a_field_not_a_text)
+{
+    ck_assert(codec_has_agent("{\"name\":\"n\",\"agent-check\":\"enabled\",\"agent-port\":81}"));
+    ck_assert(codec_has_agent("{ \"name\" : \"n\", \"agent-check\" : \"enabled\" }"));
+    ck_assert(!codec_has_agent("{\"agent-check\":\"disabled\"}"));
+    ck_assert(!codec_has_agent("{\"agent-check\":true}"));
+    ck_assert(!codec_has_agent("{\"metadata\":{\"agent-check\":\"enabled\"}}"));
+    ck_assert(!codec_has_agent("{\"cookie\":\"x\"}"));
+    ck_assert(!codec_has_agent(NULL) && !codec_has_agent(""));
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("codec_status");
@@ -136,6 +176,8 @@ int main(void)
     tcase_add_test(t, reloads);
     tcase_add_loop_test(t, a_message_is_short_and_safe, 0, array_len(messages));
     tcase_add_test(t, a_message_fits_any_room);
+    tcase_add_test(t, a_refusal_is_what_the_api_says);
+    tcase_add_test(t, an_agent_is_a_field_not_a_text);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);

@@ -190,6 +190,7 @@ static const struct row rows[] = {
     {"nocred", "W", MOVES, LANE_UNAUTHORIZED, ERROR_AUTH, "nocred"},
     {"429r3", "W", MOVES, LANE_UNAVAILABLE, ERROR_RETRY, "HTTP 429"},
     {"500", "W", MOVES, LANE_UNAVAILABLE, ERROR_RETRY, "HTTP 500"},
+    {"full", "W", MOVES, LANE_UNAVAILABLE, ERROR_RETRY, "HTTP 500: no space left on device"},
     {"503r3", "W", MOVES, LANE_UNAVAILABLE, ERROR_RETRY, "HTTP 503"},
     {"refused", "W", MOVES, LANE_UNAVAILABLE, ERROR_RETRY, "change server n/1 without a reload: refused"},
 };
@@ -206,6 +207,7 @@ static void check_end(const struct lane *l, const struct row *row, const char *t
     ck_assert_int_eq(l->version, in_file ? 8 : 7);
     ck_assert_str_eq(l->wanted.json, l->body);
     ck_assert(str_eq(l->reload_id, row->result == LANE_RELOADS ? "2026-11-21-4" : NULL));
+    ck_assert(str_eq(l->refusal, str_eq(row->script, "full") ? FULL_MESSAGE : NULL));
     ck_assert_int_eq(l->retry_after_ms, strstr(row->script, "r3") != NULL ? 3000 : -1);
     ck_assert_uint_eq(l->write_us, 10);
     ck_assert_uint_eq(l->read_us, 10 * (strlen(trace) - 1));

@@ -252,6 +252,50 @@ START_TEST(what_a_refused_begin_leaves_is_deleted)
 }
 END_TEST
 
+/* What the message of a refusal says of transaction aaaa-bbbb: only its file was not written. */
+static const struct {
+    const char *message;
+    bool names_it;
+} messages[] = {
+    {"open /tmp/haproxy/haproxy.cfg.aaaa-bbbb: no space left on device", true},
+    {"write /a place/haproxy.cfg.aaaa-bbbb3141: no space left on device", true},
+    {"aaaa-bbbb: write /tmp/haproxy/haproxy.cfg.aaaa-bbbb3141: no space left on device", true},
+    {"cannot write haproxy.cfg.aaaa-bbbb", true},
+    {"transaction aaaa-bbbb of somebody else is in the way", false},
+    {"aaaa-bbbb: no space left on device", false},
+    {"open /tmp/haproxy/haproxy.cfg.aaaa-bbbbcc: no space left on device", false},
+    {"open /tmp/haproxy.aaaa-bbbb/haproxy.cfg: no space left on device", false},
+    {"open /tmp/haproxy/haproxy.cfg-aaaa-bbbb: no space left on device", false},
+    {"", false},
+};
+
+START_TEST(a_transaction_is_named_by_its_file)
+{
+    char trace[LONGEST] = "";
+    struct txn t;
+    txn_init(&t);
+    txn_note_refusal(&t, messages[_i].message);
+    play(&t, txn_start_cleanup(&t), messages[_i].names_it ? "200 204 204" : "200 204", with_it, trace);
+    ck_assert_str_eq(trace, messages[_i].names_it ? "LXX" : "LX"); /* the failed one, too */
+    txn_fini(&t);
+}
+END_TEST
+
+START_TEST(what_a_proxy_says_of_a_begin_names_nothing)
+{
+    struct txn t;
+    txn_init(&t);
+    struct txn_action x = txn_start(&t, 7, make_steps(1), 1);
+    ck_assert_int_eq(x.type, TXN_SEND);
+    struct dataplane_answer a = {.status = 500, .version = -1, .progress = HTTP_ANSWERED, .retry_after_ms = -1};
+    a.body = "<html>write /tmp/haproxy/haproxy.cfg.aaaa-bbbb: no space left on device</html>";
+    a.body_len = strlen(a.body);
+    ck_assert_int_eq(txn_answer(&t, &a).type, TXN_FINISHED);
+    ck_assert_ptr_null(t.refusal);
+    txn_fini(&t);
+}
+END_TEST
+
 START_TEST(what_a_refused_write_leaves_is_deleted_by_the_next_clean_up)
 {
     char trace[LONGEST] = "";
@@ -546,6 +590,8 @@ int main(void)
     tcase_add_test(t, strangers_are_named_and_left_alone);
     tcase_add_loop_test(t, strangers_that_no_commit_can_end_make_room, 0, (int)array_len(outlived));
     tcase_add_loop_test(t, what_a_refused_begin_leaves_is_deleted, 0, array_len(refusals));
+    tcase_add_loop_test(t, a_transaction_is_named_by_its_file, 0, array_len(messages));
+    tcase_add_test(t, what_a_proxy_says_of_a_begin_names_nothing);
     tcase_add_test(t, what_a_refused_write_leaves_is_deleted_by_the_next_clean_up);
     tcase_add_loop_test(t, a_stop_while_that_is_looked_for, 0, 3);
     tcase_add_test(t, ours_that_stayed_behind_are_deleted_at_the_next_429);

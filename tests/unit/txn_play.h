@@ -56,6 +56,8 @@ static inline void fill_body(struct reply *r, char request, const char *list)
         r->a.body = list;
 }
 
+#define FULL_MESSAGE "write /tmp/haproxy/haproxy.cfg.aaaa-bbbb3141: no space left on device"
+
 /* "202", "409", "400v0" (version 0), "429r3" (Retry-After 3 s), "lost", "refused", "nocred", "html" (a 200 of something
  * else), "full" (a 500 that names a file of transaction aaaa-bbbb); "!" in front: the abort comes while it is awaited. */
 static inline void make_reply(struct reply *r, const char *word, char request, const char *list)
@@ -73,8 +75,7 @@ static inline void make_reply(struct reply *r, const char *word, char request, c
     }
     if (str_eq(word, "full")) {
         r->a.status = 500;
-        r->a.body =
-            "{\"code\":500,\"message\":\"write /tmp/haproxy/haproxy.cfg.aaaa-bbbb3141: no space left on device\"}";
+        r->a.body = "{\"code\":500,\"message\":\"" FULL_MESSAGE "\"}";
         snprintf(r->a.excerpt, sizeof(r->a.excerpt), "no space left on device");
     } else if (str_eq(word, "html")) {
         r->a.status = 200;
