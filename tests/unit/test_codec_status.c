@@ -150,7 +150,8 @@ START_TEST(a_refusal_is_what_the_api_says)
         ck_assert_msg(str_eq(says, answers[i].says), "%s: %s", answers[i].body, says);
     }
     cleanup(mem_free_ptr) char *longer = mem_alloc(2 * CODEC_MAX_REFUSAL_BYTES);
-    size_t len = (size_t)sprintf(longer, "{\"message\":\"%0*d\"}", CODEC_MAX_REFUSAL_BYTES + 5, 7);
+    size_t len =
+        (size_t)snprintf(longer, 2 * CODEC_MAX_REFUSAL_BYTES, "{\"message\":\"%0*d\"}", CODEC_MAX_REFUSAL_BYTES + 5, 7);
     cleanup(mem_free_ptr) char *says = codec_refusal(longer, len);
     ck_assert_uint_eq(strlen(says), CODEC_MAX_REFUSAL_BYTES);
 }
