@@ -134,7 +134,7 @@ replay: $(FUZZ:%=$B/replay/%)
 
 test: deps-test
 	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/san/haproxy-k8s-sync $B/sequences $(UNIT) $(FUZZ:%=$B/replay/%)
-	@tests/run $(MAKE) --no-print-directory
+	@tests/run $(MAKE_COMMAND) --no-print-directory
 
 pytest:
 	@$(PYTHON) -m pytest -q -rfE -n $(JOBS) -p no:cacheprovider tests/conformance tests/functional

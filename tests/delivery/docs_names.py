@@ -19,10 +19,11 @@ CHART = ROOT / "charts" / "haproxy-k8s-sync"
 NO_SETTINGS = {"SIGHUP", "SIGTERM", "SIGKILL", "MAINT", "PROXY", "DOWN", "READY", "HTTPS_PROXY", "NO_PROXY", "CHANGELOG", "PATH", "SECURITY",
                "CONTRIBUTING", "HELP", "TYPE"}
 # Variables of make targets; each has to be in Makefile or in what it includes or runs.
-MAKE_VARIABLES = {"KEEP", "TIME", "ONLY", "OTHER", "ROUNDS", "KIND", "SEED", "UNIT_ONLY", "CK_FORK", "DATAPLANEAPI", "K", "T", "V", "B",
-                  "RENEW_SETTINGS_PAGES", "RENEW_CHART", "RENEW_SCREENSHOTS", "SOURCE_DATE_EPOCH", "HAPROXY_K8S_SYNC"}
+MAKE_VARIABLES = {"KEEP", "TIME", "EVENTS", "ONLY", "OTHER", "ROUNDS", "KIND", "SEED", "UNIT_ONLY", "CK_FORK", "DATAPLANEAPI", "K", "T", "V",
+                  "B", "RENEW_SETTINGS_PAGES", "RENEW_CHART", "RENEW_SCREENSHOTS", "SOURCE_DATE_EPOCH", "HAPROXY_K8S_SYNC"}
 # Words with an underscore that are HAProxy's, the Data Plane API's, Kubernetes' or a program's.
-OTHERS_WORDS = {"reload_delay", "reload_cmd", "tls_ca", "adv_check", "no_proxy", "http_proxy", "https_proxy", "url_param"}
+OTHERS_WORDS = {"reload_delay", "reload_cmd", "master_worker_mode", "master_runtime", "tls_ca", "adv_check", "no_proxy", "http_proxy",
+                "https_proxy", "url_param"}
 # What the kernel and OpenSSL say, which the daemon hands on.
 OTHERS_MESSAGES = {"Permission denied", "local issuer", "subject name"}
 
