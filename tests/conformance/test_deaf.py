@@ -12,7 +12,7 @@ from tests.harness.haproxy import DataPlane, DoubleDataPlane, HAProxy, RealDataP
     real_dataplane_binary
 
 from .conftest import CONFIG, RELOAD_DELAY
-from .say import backend_lines, error, release, reload_id, server
+from .say import backend_lines, before_3_2, error, reload_id, server
 
 SERVERS = "/configuration/backends/be/servers"
 RUNNING = "/runtime/backends/be/servers"
@@ -43,7 +43,7 @@ def test_the_process_is_known(deaf: DataPlane) -> None:
 
 def test_its_servers_are_not(deaf: DataPlane) -> None:
     assert deaf.haproxy is not None
-    odd = 500 if release(deaf) == (3, 0) else 404
+    odd = 500 if before_3_2(deaf) else 404
     error(deaf.get(RUNNING), odd)
     error(deaf.get(f"{RUNNING}/old"), 404)
     for state in ("drain", "maint", "ready"):

@@ -144,7 +144,7 @@ def test_split_brain_by_a_strangers_failed_reload(world: World) -> None:
         world.daemon.wait_log("haproxy.cfg is older than what the Data Plane API answers: a reload failed")
         world.daemon.wait_metric("reloads_total", 1, timeout=40, result="failed")
         assert world.haproxy.worker() == worker
-        assert f":{port}" not in dataplane.file()
+        wait_until(lambda: f":{port}" not in dataplane.file(), 20, "the file from before, between two tries")
         world.put_slice("node-a", terminating=["node-b"])
         wait_states(world, node_a="ready", node_b="drain")
         world.expect_traffic("node-a")

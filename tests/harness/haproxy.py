@@ -109,11 +109,18 @@ class HAProxy:
         return "Pid:" in self.runtime("show info") and bool(self.pid_file.read_text().strip())
 
     def runtime(self, command: str) -> str:
-        """A command to the stats socket."""
+        """A command to the stats socket; through the master where it is dead, as 3.4 leaves it after a reload that found a port taken."""
+        try:
+            return self._ask(self.socket, command)
+        except ConnectionRefusedError:
+            return self._ask(self.master_socket, f"@1 {command}")
+
+    @staticmethod
+    def _ask(path: pathlib.Path, command: str) -> str:
         answer = b""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
             s.settimeout(10)
-            s.connect(str(self.socket))
+            s.connect(str(path))
             s.sendall(command.encode() + b"\n")
             while chunk := s.recv(65536):
                 answer += chunk
