@@ -93,6 +93,8 @@ static enum lane_result result_of(const struct dataplane_answer *a)
         return LANE_UNAVAILABLE;
     case TXN_COMMITTED:
     case TXN_CLEANED:
+    case TXN_PREVIEWED:
+    case TXN_HARMFUL:
     case TXN_UNKNOWN:
     case TXN_ABORTED:
         break;

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "dataplane/cfgfile.h"
 #include "dataplane/codec_json.h"
 #include "dataplane/rawcfg_inherit.h"
 #include "dataplane/rawcfg_server.h"
@@ -13,13 +14,6 @@
 
 #define MAX_ALIENS 64
 #define MAX_ALIEN_TEXT 200
-
-/* Any of these as the first word begins a section, wherever it stands. */
-static const char *const sections[] = {
-    "acme",           "backend",     "cache",       "crt-store", "defaults",    "fcgi-app",    "frontend",
-    "global",         "healthcheck", "http-errors", "listen",    "log-forward", "log-profile", "mailers",
-    "namespace_list", "peers",       "program",     "resolvers", "ring",        "traces",      "userlist",
-};
 
 /* A server of the API, to be found by name and ticked off. */
 struct shown {
@@ -34,45 +28,12 @@ struct walk {
     unsigned number; /* of the line in hand */
     const char *line;
     size_t len;
-    unsigned depth;  /* of .if */
-    bool inside;     /* of our backend */
-    unsigned header; /* its line; 0: not seen */
-    bool any_section;
+    bool inside;        /* of our backend */
+    unsigned header;    /* the backend's line; 0: not seen */
     size_t alien_count; /* all; only MAX_ALIENS are kept */
     yyjson_doc *backend_doc;
     struct rawcfg_inherit inherit;
 };
-
-/* ---- lines ---- */
-
-/* The next line without its end; false behind the last. */
-static bool next_line(const char **at, const char *end, const char **ret, size_t *ret_len)
-{
-    if (*at == end)
-        return false;
-    const char *newline = memchr(*at, '\n', (size_t)(end - *at));
-    const char *stop = newline != NULL ? newline : end;
-    *ret = *at;
-    *ret_len = (size_t)(stop - *at);
-    *at = newline != NULL ? newline + 1 : end;
-    return true;
-}
-
-int64_t rawcfg_version(const char *text, size_t len)
-{
-    static const char mark[] = "# _version=";
-    const char *at = text, *end = text + len, *line;
-    size_t n;
-    while (next_line(&at, end, &line, &n)) {
-        if (n <= sizeof(mark) - 1 || memcmp(line, mark, sizeof(mark) - 1) != 0)
-            continue;
-        cleanup(mem_free_ptr) char *digits = mem_strndup(line + sizeof(mark) - 1, n - (sizeof(mark) - 1));
-        uint64_t version;
-        digits[strcspn(digits, " \t\r")] = '\0';
-        return str_parse_uint(digits, INT64_MAX, &version) == 0 ? (int64_t)version : -1;
-    }
-    return -1;
-}
 
 /* ---- aliens ---- */
 
@@ -112,8 +73,6 @@ static void add_this(struct walk *w, char *reason)
 }
 
 /* ---- one server line ---- */
-
-static const char conditional[] = "it stands inside .if, and a write would take it out of its condition";
 
 static int order_of_shown(const void *a, const void *b)
 {
@@ -174,8 +133,6 @@ static char *server_reason(struct walk *w)
     cleanup(mem_free_ptr) char *name = mem_strndup(l->words[1].raw, l->words[1].raw_len);
     struct shown *s = find_shown(w, name);
     unsigned before = s != NULL ? tick_off(w, s) : 0;
-    if (w->depth > 0)
-        return mem_strdup(conditional);
     if (!l->words[1].plain)
         return mem_strdup("its name is quoted or escaped, which the Data Plane API takes literally");
     if (before != 0)
@@ -189,8 +146,6 @@ static char *template_reason(struct walk *w)
     const struct rawcfg_line *l = &w->words;
     if (l->broken || l->count < 4)
         return mem_strdup("a server-template line needs a prefix, a range and an address");
-    if (w->depth > 0)
-        return mem_strdup(conditional);
     char *why = rawcfg_keywords_problem(l, 4, NULL, false);
     for (size_t i = 0; i < w->b->template_count; i++)
         if (str_eq(w->b->templates[i].prefix, l->words[1].text))
@@ -204,8 +159,6 @@ static char *default_reason(struct walk *w)
     yyjson_val *obj = yyjson_obj_get(yyjson_doc_get_root(w->backend_doc), "default_server");
     if (w->words.broken)
         return mem_strdup("a quote does not end, or there are too many words");
-    if (w->depth > 0)
-        return mem_strdup(conditional);
     if (w->backend_doc != NULL && !yyjson_is_obj(obj) && w->words.count > 1)
         return not_shown("default-server", "", rawcfg_keywords_problem(&w->words, 1, NULL, false));
     return rawcfg_keywords_problem(&w->words, 1, obj, false);
@@ -213,47 +166,47 @@ static char *default_reason(struct walk *w)
 
 /* ---- the file ---- */
 
-static bool begins_section(const char *word)
-{
-    for (size_t i = 0; i < array_len(sections); i++)
-        if (str_eq(word, sections[i]))
-            return true;
-    return false;
-}
-
-static void enter_section(struct walk *w)
-{
-    const char *kind = rawcfg_word(&w->words, 0), *name = rawcfg_word(&w->words, 1);
-    w->any_section = true;
-    rawcfg_inherit_section(&w->inherit, &w->words, w->b->name);
-    w->inside = str_eq(kind, "backend") && str_eq(name, w->b->name);
-    if (!w->inside)
-        return;
-    if (w->header != 0)
-        add_this(w, mem_printf("line %u begins a backend of that name already", w->header));
-    else
-        w->header = w->number;
-}
-
 static void look_at_line(struct walk *w)
 {
     const char *first = rawcfg_word(&w->words, 0);
-    if (str_eq(first, ".if"))
-        w->depth++;
-    else if (str_eq(first, ".endif"))
-        w->depth -= w->depth > 0;
-    else if (begins_section(first))
-        enter_section(w);
     if (str_eq(first, "default-server"))
         rawcfg_inherit_line(&w->inherit, &w->words, w->number);
     if (!w->inside)
         return;
-    else if (str_eq(first, "server"))
+    if (str_eq(first, "server"))
         add_this(w, server_reason(w));
     else if (str_eq(first, "server-template"))
         add_this(w, template_reason(w));
     else if (str_eq(first, "default-server"))
         add_this(w, default_reason(w));
+}
+
+static void take_line(struct walk *w, const struct cfgfile_line *line)
+{
+    w->line = line->text;
+    w->len = line->len;
+    w->number = line->number;
+    rawcfg_line_split(&w->words, w->line, w->len);
+}
+
+static void enter_section(struct walk *w, const struct cfgfile_section *s)
+{
+    take_line(w, s->line);
+    rawcfg_inherit_section(&w->inherit, &w->words, w->b->name);
+    w->inside = str_eq(s->kind, "backend") && str_eq(s->name, w->b->name);
+    if (w->inside && w->header != 0)
+        add_this(w, mem_printf("line %u begins a backend of that name already", w->header));
+    else if (w->inside)
+        w->header = w->number;
+}
+
+static void look_at_section(struct walk *w, const struct cfgfile_section *s)
+{
+    enter_section(w, s);
+    for (size_t i = 0; i < s->line_count && (w->inside || str_eq(s->kind, "defaults")); i++) {
+        take_line(w, &s->lines[i]);
+        look_at_line(w);
+    }
 }
 
 static void look_for_missing(struct walk *w)
@@ -300,29 +253,18 @@ static void walk_fini(struct walk *w)
     yyjson_doc_free(w->backend_doc);
 }
 
-int rawcfg_find_aliens(const char *text, size_t len, struct backend *b, struct error *err)
+int rawcfg_find_aliens(const struct cfgfile *f, struct backend *b, struct error *err)
 {
-    const char *at = text, *end = text + len;
-    int64_t version = rawcfg_version(text, len);
-    if (len > 0 && memchr(text, '\0', len) != NULL)
-        return error_set(err, ERROR_INVALID, "haproxy.cfg holds a NUL character: that is no configuration");
     forget_aliens(b);
     cleanup(walk_fini) struct walk w;
     walk_init(&w, b);
-    while (next_line(&at, end, &w.line, &w.len)) {
-        w.number++;
-        rawcfg_line_split(&w.words, w.line, w.len);
-        look_at_line(&w);
-    }
+    for (size_t i = 0; i < f->section_count; i++)
+        look_at_section(&w, &f->sections[i]);
     rawcfg_inherit_apply(&w.inherit, b);
-    if (version >= 0 && b->version >= 0 && version != b->version) {
+    if (f->version >= 0 && b->version >= 0 && f->version != b->version) {
         forget_aliens(b); /* after a failed reload the file is the last good one, and the API's view is another */
         return 0;
     }
-    if (!w.any_section)
-        return error_set(err, ERROR_INVALID,
-                         "haproxy.cfg as the Data Plane API gives it has no section at all: \"%.*s\"",
-                         (int)(len < 80 ? len : 80), text);
     if (w.header == 0)
         return error_set(err, ERROR_INVALID, "the Data Plane API shows backend %s, haproxy.cfg has none of that name",
                          b->name);

@@ -6,22 +6,18 @@
 #ifndef DATAPLANE_RAWCFG_H
 #define DATAPLANE_RAWCFG_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/error.h"
 #include "model/backend.h"
 
-/* `# _version=N`; -1 where absent. */
-int64_t rawcfg_version(const char *text, size_t len);
+struct cfgfile;
 
 /* Compares the lines of backend b->name with what the API shows (b->servers, b->templates, b->json) and fills
  * b->aliens (the first 64): a server line that the API does not show, a server that it shows but the file lacks, a
  * keyword that its object does not account for (3.0.x drops it with any write, even with one to another server) or
- * shows as another value, a line inside .if, a second line of the same name. Where the file carries another version
+ * shows as another value, a second line of the same name. Where the file carries another version
  * than b->version (the API keeps a configuration whose reload failed, the file went back) nothing can be compared and
  * nothing is found. What default-server lines say of its servers' state, those of its `defaults` section too, which the API
- * does not show with it, goes into b and its servers in any case. ERROR_INVALID: the text is no configuration at all, or has no such backend. */
-int rawcfg_find_aliens(const char *text, size_t len, struct backend *b, struct error *err) must_check;
+ * does not show with it, goes into b and its servers in any case. ERROR_INVALID: the file has no such backend. */
+int rawcfg_find_aliens(const struct cfgfile *f, struct backend *b, struct error *err) must_check;
 
 #endif

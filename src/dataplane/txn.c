@@ -118,9 +118,19 @@ static struct txn_action list(struct txn *t)
     return send(t, TXN_LIST, "GET", NULL);
 }
 
+static struct txn_action preview(struct txn *t)
+{
+    cleanup(mem_free_ptr) char *encoded = str_url_encode(t->id);
+    buf_clear(&t->path);
+    buf_printf(&t->path, "/configuration/raw?transaction_id=%s", encoded);
+    return send(t, TXN_PREVIEW, "GET", NULL);
+}
+
 /* The next change, or the commit where none is left. */
 static struct txn_action advance(struct txn *t)
 {
+    if (t->preview_only)
+        return preview(t);
     if (t->next_step == t->step_count) {
         path_of_transaction(t, t->id);
         return send(t, TXN_COMMIT, "PUT", NULL);
@@ -149,6 +159,8 @@ static char *doing_what(const struct txn *t)
         return mem_printf("begin a transaction at version %" PRId64, t->version);
     case TXN_CHANGE:
         return mem_strdup(t->steps[t->next_step].what != NULL ? t->steps[t->next_step].what : "change");
+    case TXN_PREVIEW:
+        return mem_printf("look at what transaction %s would write", t->id);
     case TXN_COMMIT:
         return mem_printf("commit transaction %s", t->id);
     case TXN_DELETE:
@@ -221,6 +233,36 @@ static struct txn_action changed(struct txn *t, const struct dataplane_answer *a
         return fail(t, a, txn_wrong_answer(a));
     t->next_step++;
     return advance(t);
+}
+
+/* An API that cannot show it is one to be lived with. A transaction that is dead by now has another version, or none. */
+static bool knows_no_preview(const struct txn *t, const struct dataplane_answer *a)
+{
+    return a->error == NULL && a->version == t->version &&
+           (a->status == 400 || a->status == 404 || a->status == 405 || a->status == 422);
+}
+
+static struct txn_action previewed(struct txn *t, const struct dataplane_answer *a)
+{
+    if (t->abort_wanted) {
+        struct txn_action next = stop(t);
+        return a->error != NULL ? done(t) : next; /* the end does not wait for an API that hangs to delete what is empty */
+    }
+    if (txn_is_success(a) && a->version >= 0)
+        return (struct txn_action){.type = TXN_JUDGE};
+    struct txn_action next = fail(t, a, txn_wrong_answer(a));
+    if (knows_no_preview(t, a))
+        t->result = TXN_PREVIEWED;
+    return next;
+}
+
+struct txn_action txn_judged(struct txn *t, const char *problem)
+{
+    t->failed_in = t->state;
+    t->result = problem != NULL ? TXN_HARMFUL : TXN_PREVIEWED;
+    if (problem != NULL)
+        (void)error_set(&t->error, ERROR_INVALID, "%s", problem);
+    return give_up(t);
 }
 
 static struct txn_action committed(struct txn *t, const struct dataplane_answer *a)
@@ -433,6 +475,14 @@ struct txn_action txn_start(struct txn *t, int64_t version, struct txn_step *ste
     return begin(t);
 }
 
+struct txn_action txn_start_preview(struct txn *t, int64_t version)
+{
+    reset(t);
+    t->version = version;
+    t->preview_only = true;
+    return begin(t);
+}
+
 struct txn_action txn_start_cleanup(struct txn *t)
 {
     reset(t);
@@ -456,6 +506,8 @@ struct txn_action txn_answer(struct txn *t, const struct dataplane_answer *a)
         return begun(t, a);
     case TXN_CHANGE:
         return changed(t, a);
+    case TXN_PREVIEW:
+        return previewed(t, a);
     case TXN_COMMIT:
         return committed(t, a);
     case TXN_DELETE:

@@ -33,6 +33,7 @@ enum txn_state {
     TXN_IDLE,
     TXN_BEGIN,
     TXN_CHANGE,
+    TXN_PREVIEW, /* reading what a commit would write */
     TXN_COMMIT,
     TXN_DELETE, /* giving ours up */
     TXN_LIST, /* after a 429, or at start: looking for failed and outdated ones; after a refused begin: for that one */
@@ -44,6 +45,8 @@ enum txn_state {
 enum txn_result {
     TXN_COMMITTED,    /* reload_id and version are set */
     TXN_CLEANED,      /* txn_start_cleanup only: nothing was to be written */
+    TXN_PREVIEWED,    /* txn_start_preview only: seen and found harmless, or (http_status of error) it cannot be seen */
+    TXN_HARMFUL,      /* what it would write changes the meaning of what is not ours: an operator has to act */
     TXN_CONFLICT,     /* 409/406/404, or ours is dead: read again, then again at once */
     TXN_LIMIT,        /* 429, and cleaning did not help: back off */
     TXN_REJECTED,     /* 400/422 on a change, validation error at commit: the same again will fail: long backoff */
@@ -53,7 +56,11 @@ enum txn_result {
     TXN_ABORTED,      /* txn_abort */
 };
 
-enum txn_action_type { TXN_SEND, TXN_FINISHED };
+enum txn_action_type {
+    TXN_SEND,
+    TXN_JUDGE, /* the answer in hand is the file as a commit would leave it: txn_judged is next */
+    TXN_FINISHED,
+};
 
 struct txn_action {
     enum txn_action_type type;
@@ -85,6 +92,7 @@ struct txn {
     bool cleaned;             /* the 429 clean-up was done once */
     bool abort_wanted;
     bool cleanup_only;
+    bool preview_only;
     enum txn_result result;
     struct error error;                      /* why, with what was being done; kind NONE where committed */
     int64_t retry_after_ms;                  /* of the answer that ended it; -1 */
@@ -100,6 +108,11 @@ void txn_fini(struct txn *t);
 struct txn_action txn_start(struct txn *t, int64_t version, struct txn_step *steps, size_t count);
 /* Deletes what earlier runs left failed or outdated; unknown ones in progress may be somebody's. */
 struct txn_action txn_start_cleanup(struct txn *t);
+/* Begins one at that version, reads what the API would write for it as it is, empty, and deletes it: every write of the API writes
+ * the whole file anew, as its parser understood it. */
+struct txn_action txn_start_preview(struct txn *t, int64_t version);
+/* After TXN_JUDGE: problem says what of the file it would damage; NULL: nothing. */
+struct txn_action txn_judged(struct txn *t, const char *problem);
 /* What the API said to a write without a transaction that it answered with 500: the next clean-up deletes the one in progress
  * that this names, as a begin that is refused so does by itself, where it can: what it cannot is noted, too. */
 void txn_note_refusal(struct txn *t, const char *message);

@@ -8,7 +8,8 @@ const char *txn_result_name(enum txn_result r)
                                         [TXN_CONFLICT] = "conflict",       [TXN_LIMIT] = "limit",
                                         [TXN_REJECTED] = "rejected",       [TXN_UNAUTHORIZED] = "unauthorized",
                                         [TXN_UNAVAILABLE] = "unavailable", [TXN_UNKNOWN] = "unknown",
-                                        [TXN_ABORTED] = "aborted"};
+                                        [TXN_ABORTED] = "aborted",         [TXN_PREVIEWED] = "previewed",
+                                        [TXN_HARMFUL] = "harmful"};
     return (size_t)r < array_len(names) ? names[r] : "invalid";
 }
 
@@ -75,7 +76,7 @@ enum txn_result txn_result_of(enum txn_state state, const struct dataplane_answe
     if (a->status == 429)
         return TXN_LIMIT;
     /* A change inside a dead transaction: 400, and the only answer that carries version 0. */
-    if (state == TXN_CHANGE && a->status == 400 && a->version == 0)
+    if ((state == TXN_CHANGE || state == TXN_PREVIEW) && a->status == 400 && a->version == 0)
         return TXN_CONFLICT;
     /* A gateway lost the answer; whether the API behind it committed is open. */
     if (state == TXN_COMMIT && (a->status == 502 || a->status == 504))
@@ -88,7 +89,7 @@ enum txn_result txn_result_of(enum txn_state state, const struct dataplane_answe
     case ERROR_CONFLICT:
         return TXN_CONFLICT;
     case ERROR_GONE: /* at begin it is the path that is not there: no Data Plane API v3 */
-        return state == TXN_CHANGE || state == TXN_COMMIT ? TXN_CONFLICT : TXN_REJECTED;
+        return state == TXN_CHANGE || state == TXN_PREVIEW || state == TXN_COMMIT ? TXN_CONFLICT : TXN_REJECTED;
     case ERROR_AUTH:
         return TXN_UNAUTHORIZED;
     case ERROR_INVALID:

@@ -54,10 +54,15 @@ static void report_mode(const struct inspect_backend *b, struct doctor_section *
                        : ": bytes are passed on as they are, TLS ends at the ingress controller");
 }
 
-static void report_lines(const struct inspect_backend *b, struct doctor_section *s)
+static void report_lines(const struct doctor_haproxy_input *in, const struct inspect_backend *b,
+                         struct doctor_section *s)
 {
     static const char id[] = "backend.lines", label[] = "lines";
     const struct diff *d = &b->plan.diff;
+    if (in->target != NULL && in->target->file_problem != NULL) {
+        doctor_skip(s, id, label, "needs a file that may be written, see HAProxy's haproxy.cfg");
+        return;
+    }
     if (inspect_verdict(b) == INSPECT_REFUSED) {
         cleanup(mem_free_ptr) char *why = inspect_why(b);
         struct doctor_check *c =
@@ -153,7 +158,7 @@ void doctor_backend_report(const struct doctor_haproxy_input *in, const struct i
         return;
     }
     report_mode(b, s);
-    report_lines(b, s);
+    report_lines(in, b, s);
     report_plan(b, s);
     report_health(b, s);
 }

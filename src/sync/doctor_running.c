@@ -107,11 +107,27 @@ static void report_reloads(const struct doctor_haproxy_input *in, struct doctor_
     doctor_why(c, "somebody changed one and not the other; the daemon would load the file again");
 }
 
+/* Nothing to say of a file that every write leaves as it is. */
+static void report_file(const struct doctor_haproxy_input *in, struct doctor_section *s)
+{
+    static const char id[] = "haproxy.file", label[] = "haproxy.cfg";
+    const struct inspect_target *t = in->target;
+    if (t == NULL || (t->file_problem == NULL && t->file_doubt == NULL))
+        return;
+    bool sure = t->file_problem != NULL;
+    struct doctor_check *c =
+        sure ? doctor_fail(s, id, label, "%s", t->file_problem) : doctor_warn(s, id, label, "%s", t->file_doubt);
+    doctor_why(c,
+               "the Data Plane API writes the whole file anew with each change, and its meaning would be another; %s",
+               sure ? "nothing is written before that is changed" : "the daemon looks at what would be written first");
+}
+
 void doctor_running_report(const struct doctor_haproxy_input *in, struct doctor_section *s)
 {
     report_process(in->asked, s);
     report_runtime(in, s);
     report_reloads(in, s);
+    report_file(in, s);
 }
 
 /* ---- master and worker ---- */

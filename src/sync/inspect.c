@@ -209,6 +209,8 @@ static void fill_target(struct inspect *i, struct inspect_haproxy *h, struct ins
     t->dirty = h->dirty;
     t->drift = mem_strdup(h->drift);
     t->warning = mem_strdup(h->warning);
+    t->file_problem = mem_strdup(h->observe.file_problem);
+    t->file_doubt = mem_strdup(h->observe.defaults_problem);
     for (size_t k = 0; k < i->mappings.count; k++)
         fill_backend(i, &i->mappings.list[k], &h->found[k], &t->backends[k]);
     inspect_decide(t, i->mappings.count, &rules);

@@ -19,6 +19,7 @@ static void make_plan(const struct inspect_target *t, const struct inspect_backe
     struct brake brake = {0};
     struct plan_rules of_plan = *rules->plan;
     of_plan.diff.parking = b->parking;
+    of_plan.file_problem = t->file_problem;
     of_plan.diff.runtime = runtime && b->runtime.readable;
     plan_make(actual, b->wish, &of_plan, t->dirty, &brake, rules->now_ms, ret);
     brake_fini(&brake);

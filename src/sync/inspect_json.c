@@ -218,6 +218,7 @@ static void put_problems(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct
             if (is_news(target, i))
                 add_problem(doc, list, r, target, target->backends[i].unseen.message);
         add_problem(doc, list, r, target, target->warning);
+        add_problem(doc, list, r, target, target->file_doubt);
         cleanup(mem_free_ptr) char *drift = inspect_drift(target);
         add_problem(doc, list, r, target, drift);
     }

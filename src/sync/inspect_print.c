@@ -324,6 +324,7 @@ void inspect_print_problems(const struct inspect_report *r, struct page *p)
         const struct inspect_target *target = &r->targets[t];
         cleanup(mem_free_ptr) char *drift = inspect_drift(target);
         print_note(r, target, target->warning, p);
+        print_note(r, target, target->file_doubt, p);
         print_note(r, target, drift, p);
     }
 }

@@ -54,6 +54,8 @@ void inspect_report_fini(struct inspect_report *r)
             backend_end(&target->backends[m]);
         free(target->backends);
         free(target->drift);
+        free(target->file_problem);
+        free(target->file_doubt);
         free(target->warning);
     }
     for (size_t m = 0; m < r->mapping_count; m++) {

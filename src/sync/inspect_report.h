@@ -80,9 +80,11 @@ struct inspect_backend {
 struct inspect_target {
     const char *url;                  /* of its Data Plane API; borrowed */
     struct inspect_backend *backends; /* as the mappings of the report */
-    bool dirty;    /* it may run something else than its file says: nothing comes to it without a reload */
-    char *drift;   /* what it runs that its file does not say; NULL: nothing, or a reload is to come or has failed */
-    char *warning; /* what the plan could not take into account; NULL: nothing */
+    bool dirty;  /* it may run something else than its file says: nothing comes to it without a reload */
+    char *drift; /* what it runs that its file does not say; NULL: nothing, or a reload is to come or has failed */
+    char *file_problem; /* why nothing can be written without changing what its file means; NULL: no reason */
+    char *file_doubt;   /* the same, where only the daemon's look at what would be written can tell; NULL: nothing */
+    char *warning;      /* what the plan could not take into account; NULL: nothing */
 };
 
 struct inspect_report {

@@ -1,10 +1,11 @@
 #include "sync/observe.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "dataplane/cfgfile.h"
 #include "dataplane/client.h"
 #include "dataplane/codec.h"
 #include "dataplane/rawcfg.h"
@@ -19,6 +20,7 @@ void observe_init(struct observe *o, struct dataplane_client *client, const char
     *o = (struct observe){.client = client, .names = names, .count = count, .done = done, .arg = arg};
     o->found = mem_array(count, sizeof(o->found[0]));
     o->worker_pid = -1;
+    buf_init_secret(&o->file, 0); /* the answer had a cap */
     for (size_t i = 0; i < count; i++) {
         backend_init(&o->found[i].backend);
         runtime_init(&o->found[i].runtime);
@@ -27,6 +29,10 @@ void observe_init(struct observe *o, struct dataplane_client *client, const char
 
 static void forget(struct observe *o)
 {
+    buf_fini(&o->file);
+    free(o->file_problem);
+    free(o->defaults_problem);
+    o->file_problem = o->defaults_problem = NULL;
     for (size_t i = 0; i < o->count; i++) {
         backend_fini(&o->found[i].backend);
         runtime_fini(&o->found[i].runtime);
@@ -115,15 +121,11 @@ static int check_status(struct observe *o, const struct dataplane_answer *a, str
         return 0;
     if (a->status == 404 && o->step == OBSERVE_BACKEND)
         return 0;
-    return error_set_http(err, a->status, "HTTP %d: %s", a->status,
-                          a->excerpt[0] != '\0' ? a->excerpt : "(no message)");
-}
-
-/* After a failed reload the API puts the last good file back, but goes on answering with what failed. */
-static bool is_split(const struct backend *b, const struct dataplane_answer *a)
-{
-    int64_t file = rawcfg_version(a->body, a->body_len);
-    return file >= 0 && file != b->version;
+    (void)error_set_http(err, a->status, "HTTP %d: %s", a->status, a->excerpt[0] != '\0' ? a->excerpt : "(no message)");
+    if (o->step == OBSERVE_RAW && strstr(a->excerpt, "token too long") != NULL)
+        return error_prefix(err, "a line is longer than 64 KiB, at which the Data Plane API stops, and a write would "
+                                 "lose the rest of the file: break it up, or put what it lists into a file");
+    return -1;
 }
 
 /* One backend that cannot be understood keeps no other one up. */
@@ -133,17 +135,31 @@ static void note_unreadable(const struct observe *o, struct observed *f, struct 
     f->unreadable = *err;
 }
 
+/* After a failed reload the API puts the last good file back, but goes on answering with what failed: split. */
+static void take_backend_of_file(struct observe *o, struct observed *f, const struct cfgfile *file,
+                                 const struct error *broken)
+{
+    struct error err = *broken;
+    if (!f->backend.exists || f->unreadable.kind != ERROR_NONE)
+        return;
+    f->backend.split = file->version >= 0 && file->version != f->backend.version;
+    if (broken->kind != ERROR_NONE || rawcfg_find_aliens(file, &f->backend, &err) != 0)
+        note_unreadable(o, f, &err);
+}
+
 static void take_raw(struct observe *o, const struct dataplane_answer *a)
 {
-    for (size_t i = 0; i < o->count; i++) {
-        struct observed *f = &o->found[i];
-        struct error err = {0};
-        if (!f->backend.exists || f->unreadable.kind != ERROR_NONE)
-            continue;
-        f->backend.split = is_split(&f->backend, a);
-        if (rawcfg_find_aliens(a->body, a->body_len, &f->backend, &err) != 0)
-            note_unreadable(o, f, &err);
+    cleanup(cfgfile_fini) struct cfgfile file;
+    struct error broken = {0};
+    if (cfgfile_init(&file, a->body, a->body_len, &broken) == 0) {
+        buf_addn(&o->file, a->body, a->body_len);
+        o->file_problem = cfgfile_problem(&file);
+        o->defaults_problem = cfgfile_defaults_problem(&file);
+    } else {
+        o->file_problem = mem_strdup(broken.message);
     }
+    for (size_t i = 0; i < o->count; i++)
+        take_backend_of_file(o, &o->found[i], &file, &broken);
 }
 
 static void take(struct observe *o, const struct dataplane_answer *a)
@@ -228,14 +244,6 @@ static bool version_moved(struct observe *o, int64_t version)
     return version != o->found[0].backend.version;
 }
 
-static bool any_exists(const struct observe *o)
-{
-    for (size_t i = 0; i < o->count; i++)
-        if (o->found[i].backend.exists)
-            return true;
-    return false;
-}
-
 /* The next backend from `at` on that there is. */
 static void ask_runtime(struct observe *o)
 {
@@ -265,10 +273,8 @@ static void advance(struct observe *o)
         ask(o, o->step + 1);
     else if (++o->at < o->count)
         ask(o, OBSERVE_BACKEND);
-    else if (any_exists(o))
-        ask(o, OBSERVE_RAW);
     else
-        finish(o, NULL);
+        ask(o, OBSERVE_RAW);
 }
 
 static void on_answer(void *arg, const struct dataplane_answer *a)

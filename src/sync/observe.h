@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "model/backend.h"
 #include "model/runtime.h"
@@ -45,6 +46,10 @@ struct observe {
     int64_t worker_uptime_s;
     unsigned restarts;      /* the version moved while we read */
     struct observed *found; /* `count` of them */
+    /* The file as it was read, for whoever compares it with what a write would make of it; and what of it a write would change in
+     * meaning: for sure, or perhaps (dataplane/cfgfile). NULL: nothing. Until the next start. */
+    struct buf file;
+    char *file_problem, *defaults_problem;
     /* err NULL: found is complete, and each may be moved out. Otherwise its kind says how to go on. */
     void (*done)(void *arg, struct observed *found, const struct error *err);
     void *arg;

@@ -206,8 +206,13 @@ void plan_make(const struct backend *actual, const struct desired *wish, const s
     diff_compute(actual, wish, &rules->diff, &ret->diff);
     ret->verdict = verdict_of(ret->diff.verdict, actual, dirty);
     ret->why = ret->diff.why;
-    limit_losses(ret, wish, rules, dirty, brake, now_ms);
+    limit_losses(ret, wish, rules, dirty, brake, now_ms); /* also of what HAProxy is only told */
     withhold(ret, wish, rules);
+    if (rules->file_problem != NULL && ret->diff.verdict != DIFF_REFUSE) {
+        free(ret->text);
+        ret->why = ret->text = mem_printf("it would change what haproxy.cfg means: %s", rules->file_problem);
+        ret->verdict = PLAN_REFUSE;
+    }
 }
 
 void plan_fini(struct plan *p)

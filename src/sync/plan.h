@@ -30,6 +30,7 @@ struct plan_rules {
     unsigned max_loss_percent; /* 100: no loss limit */
     uint64_t brake_ms;         /* its window, and how long a loss is held back */
     bool dry_run;
+    const char *file_problem; /* why a write would damage the file that it is in; NULL: it would not. Borrowed */
 };
 
 struct plan_held {

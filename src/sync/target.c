@@ -116,6 +116,8 @@ void target_step(struct target *t)
         target_ask_history(t);
     else if (!waiting && !t->dead_deleted && may_ever_write(t))
         target_delete_dead(t);
+    else if (!waiting && may_ever_write(t) && target_guard_wants(t))
+        target_preview(t);
     else if (!waiting)
         target_decide(t);
     if (t->phase == TARGET_IDLE)
@@ -126,7 +128,10 @@ void target_step(struct target *t)
 
 static void on_timer(void *arg)
 {
-    target_step(arg);
+    struct target *t = arg;
+    if (t->stopping && t->phase == TARGET_OBSERVING)
+        target_give_up_end_look(t);
+    target_step(t);
 }
 
 static void on_resync(void *arg)
@@ -198,6 +203,7 @@ struct target *target_new(struct event_base *base, const struct target_options *
     backoff_init(&t->reload_backoff, 2000, 60000, 1000, seed + 1);
     backoff_init(&t->drift_backoff, 2000, 600000, 2000, seed + 1);
     t->version = t->split_version = t->drift_version = t->worker_pid = -1;
+    t->guard.passed = t->guard.refused = t->guard.unsure = -1;
     t->problem_limit.period_ms = REPEAT_LOG_MS;
     t->trouble_limit.period_ms = REPEAT_TROUBLE_MS;
     t->slots = mem_array(options->backend_count, sizeof(t->slots[0]));
@@ -227,6 +233,7 @@ void target_free(struct target *t)
     free(t->ended.id);
     free(t->drift);
     free(t->drift_found);
+    free(t->guard.problem);
     free(t->calls.list);
     free(t);
 }
@@ -292,6 +299,7 @@ void target_compare(struct target *t)
     t->calls.not_before_ms = 0;
     t->trust_until_ms = 0;
     t->structural_not_before_ms = 0;
+    target_guard_forget(t);
     log_limit_reset(&t->problem_limit);
     for (size_t i = 0; i < t->options.backend_count; i++) {
         struct slot *s = &t->slots[i];

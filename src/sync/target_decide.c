@@ -217,6 +217,8 @@ static enum need want_write(struct slot *s)
     slot_set_in_step(s, false);
     if (s->plan.verdict == PLAN_WRITE && slot_is_drift(s))
         slot_note_drift(s); /* worth a word once it is mended */
+    if (!target_guard_lets_write(s->target))
+        return NEED_TIME;
     if (s->plan.verdict == PLAN_RELOAD_AGAIN)
         return may_write(s) && !target_waits_for_room(s->target) ? NEED_RELOAD : NEED_TIME;
     if (is_fought_over(s) || !may_write(s) || does_not_stick(s))
@@ -253,6 +255,7 @@ static void measure(struct slot *s)
 struct plan_rules slot_rules(const struct slot *s, bool runtime)
 {
     struct plan_rules rules = s->target->options.rules;
+    rules.file_problem = s->target->guard.problem;
     rules.diff.parking = s->parking;
     /* What is only shown is shown as a transaction would do it: telling HAProxy is no difference that can be seen. */
     rules.diff.runtime = runtime && !rules.dry_run && !s->wish.paused && slot_is_open(s);
@@ -267,6 +270,8 @@ static bool plan_may_write(const struct plan *p, const struct slot *s)
     /* Where the file is as wanted, nothing is fought over; what HAProxy was told before is taken back. */
     if (p->verdict != PLAN_IN_STEP && rivalry_pauses(&s->rivalry, clock_mono_ms()))
         return false;
+    if (p->verdict == PLAN_REFUSE)
+        return s->target->guard.problem != NULL; /* what HAProxy is told is in no file: drains go on */
     return p->verdict == PLAN_IN_STEP || p->verdict == PLAN_WRITE || p->verdict == PLAN_RELOAD_AGAIN ||
            p->verdict == PLAN_BRAKE;
 }
@@ -350,7 +355,9 @@ static enum need act_on_plan(struct slot *s)
         withhold(s);
         return NEED_NOTHING;
     case PLAN_REFUSE:
-        refuse(s);
+        if (s->target->guard.problem == NULL || s->plan.diff.verdict == DIFF_REFUSE)
+            refuse(s); /* by itself */
+        slot_set_in_step(s, false);
         return NEED_NOTHING;
     case PLAN_WRITE:
     case PLAN_RELOAD_AGAIN:
@@ -388,6 +395,12 @@ static enum need decide(struct slot *s)
 /* Nobody has anything to write, or only what is wrong with one backend is in the way: what was in the way of all is over. */
 static void nothing_to_write(struct target *t)
 {
+    struct error err = {0};
+    if (t->guard.problem != NULL) {
+        error_set(&err, ERROR_INVALID, "%s", t->guard.problem);
+        target_problem(t, "nothing is written: it would change what haproxy.cfg means", &err);
+        return;
+    }
     t->conflicts = 0;
     t->write_failing = false;
     if (t->reload.state == RELOAD_PENDING || !t->history_known)

@@ -99,6 +99,7 @@ static void take_written(struct slot *s)
 
 static void take_version(struct target *t)
 {
+    target_guard_wrote(t, t->lane.version);
     t->seen = t->lane.version == t->version + 1; /* else somebody else wrote just before us, and the API let us */
     for (size_t i = 0; i < t->options.backend_count; i++) {
         struct slot *s = &t->slots[i];
@@ -201,6 +202,7 @@ static void unproven(struct target *t)
 static void written_by_reload(struct slot *s)
 {
     cleanup(mem_free_ptr) char *what = decision_sentence_of(&s->plan.diff.changes[s->target->fast.change]);
+    target_guard_wrote(s->target, s->target->lane.version);
     slot_note_written(s, what, s->write_event_us);
     for (size_t i = 0; i < s->target->options.backend_count; i++)
         if (&s->target->slots[i] != s)

@@ -10,6 +10,8 @@
 #include "dataplane/client.h"
 #include "sync/target_internal.h"
 
+#define END_LOOK_MS 10000 /* of the 30 s that a pod has to end */
+
 static void on_answer(void *arg, const struct dataplane_answer *a);
 
 /* What was read last is what is there, as far as anybody knows, and it may be written to. */
@@ -72,6 +74,7 @@ static void take_written(struct target *t)
                                         .server = t->lane.wanted.name,
                                         .text = "left in maintenance for whoever comes next: it drains",
                                         .took_us = t->lane.write_us});
+    target_guard_wrote(t, t->lane.version);
     t->version = t->lane.version;
     for (size_t i = 0; i < t->options.backend_count; i++)
         t->slots[i].actual.version = t->version;
@@ -113,15 +116,31 @@ static bool any_drained(const struct target *t)
     return false;
 }
 
+void target_give_up_end_look(struct target *t)
+{
+    dataplane_cancel(t->options.client);
+    t->phase = TARGET_IDLE;
+    t->handed_over = true;
+    log_warn(t->options.log,
+             "a Data Plane API that is slow is not waited for at the end; what drains is not left in its file",
+             log_str("target", dataplane_client_url(t->options.client)));
+}
+
 bool target_hand_over(struct target *t)
 {
     /* Our own last write may have carried the drains, and in any case has moved the version. */
     if (!t->seen && !t->looked_at_end && any_drained(t)) {
         t->looked_at_end = true;
         target_look(t);
+        timer_set(&t->timer, END_LOOK_MS);
         return true;
     }
-    for (size_t i = 0; !t->handed_over && i < t->options.backend_count; i++)
+    if (t->looked_at_end && !t->previewed_at_end && target_guard_wants(t) && any_drained(t)) { /* somebody else's */
+        t->previewed_at_end = true;
+        target_preview(t);
+        return true;
+    }
+    for (size_t i = 0; !t->handed_over && target_guard_passed(t) && i < t->options.backend_count; i++)
         if (send_first(&t->slots[i]))
             return true;
     t->handed_over = true;

@@ -1,7 +1,7 @@
 /*
  * The state of a target, shared by target.c (what to do next), target_look.c (what was read, and what a reload's end is
  * worth), target_decide.c (what each backend needs), target_write.c (a transaction, and what a failed write means),
- * target_fast.c (a write without a reload), target_tell.c (telling the running HAProxy alone), target_handover.c (the last
+ * target_guard.c (whether a write is harmless), target_fast.c (a write without a reload), target_tell.c (telling the running HAProxy alone), target_handover.c (the last
  * writes before the end), target_reload.c (following a reload), target_report.c (log, /readyz, gauges) and target_journal.c
  * (the journal).
  */
@@ -58,6 +58,14 @@ struct calls {
     bool busy;
     uint64_t not_before_ms; /* after one that failed */
     unsigned failures;      /* in a row, each after a look that went well */
+};
+
+/* Whether a write would change the meaning of the file that it is in. */
+struct guard {
+    int64_t passed, refused; /* versions of the file: one that a write leaves as it is, one that it would not; -1 */
+    int64_t unsure; /* the version that a write of ours, whose answer was lost, has made of one that passed; -1 */
+    bool blind;     /* the API does not show what it would write: the file is judged by its lines alone */
+    char *problem;  /* why nothing is written; NULL */
 };
 
 /* What the journal knows of a backend, so that it is told each thing once. */
@@ -199,6 +207,8 @@ struct target {
     } ended;
     unsigned unconfirmed; /* reloads in a row that the API called done, and HAProxy's process stayed the same */
 
+    struct guard guard;
+
     bool dirty;      /* HAProxy may run something else than the file says */
     bool left_dirty; /* and we may do nothing about it: a dry run, a pause, a refusal */
 
@@ -213,7 +223,7 @@ struct target {
     struct error problem; /* of all backends together; kind NONE: none; for /readyz */
     struct log_limit problem_limit, trouble_limit; /* in the log; in the journal */
 
-    bool stopping, looked_at_end, handed_over;
+    bool stopping, looked_at_end, previewed_at_end, handed_over;
     void (*stopped)(void *arg);
     void *stopped_arg;
 };
@@ -275,10 +285,24 @@ bool slot_is_open(const struct slot *s);
 void target_doubt(struct target *t, const struct error *why);
 void target_set_trust(struct target *t, enum trust trust);
 
+/* target_guard.c */
+
+void target_guard_look(struct target *t);   /* after a look */
+void target_guard_forget(struct target *t); /* what was found counts no more */
+bool target_guard_passed(const struct target *t);
+bool target_guard_lets_write(const struct target *t);
+/* We wrote what is that version now, the one after t->version. */
+void target_guard_wrote(struct target *t, int64_t version);
+/* An empty transaction is to be begun, looked at and deleted (target_write.c), before anything is written. */
+bool target_guard_wants(const struct target *t);
+char *target_guard_judge(struct target *t, const struct dataplane_answer *a) must_check;
+void target_guard_previewed(struct target *t);
+
 /* target_handover.c */
 
 /* When stopping, and idle. True while a write is under way: target_step goes on with it. */
 bool target_hand_over(struct target *t);
+void target_give_up_end_look(struct target *t);
 
 /* target_decide.c */
 
@@ -365,5 +389,6 @@ void slot_passed_by(struct slot *s, int64_t version);
 /* The plans of the slots that are `writing`, in one transaction; none of them: an empty commit. */
 void target_write(struct target *t);
 void target_delete_dead(struct target *t);
+void target_preview(struct target *t);
 
 #endif

@@ -378,6 +378,7 @@ static void take_found(struct target *t, struct observed *found)
     t->seen = true;
     t->unverified = false;
     see_split(t, split);
+    target_guard_look(t);
     if (!t->write_failing && !unreadable)
         backoff_reset(&t->backoff);
     t->look_again_ms = unreadable ? clock_mono_ms() + backoff_next_ms(&t->backoff) : 0;

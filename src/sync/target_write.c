@@ -15,7 +15,12 @@ static void perform(struct target *t, struct txn_action action);
 static void on_answer(void *arg, const struct dataplane_answer *a)
 {
     struct target *t = arg;
-    perform(t, txn_answer(&t->txn, a));
+    struct txn_action action = txn_answer(&t->txn, a);
+    if (action.type == TXN_JUDGE) {
+        cleanup(mem_free_ptr) char *problem = target_guard_judge(t, a);
+        action = txn_judged(&t->txn, problem);
+    }
+    perform(t, action);
 }
 
 static size_t count_writing(const struct target *t)
@@ -69,6 +74,7 @@ void slot_passed_by(struct slot *s, int64_t version)
 
 static void committed(struct target *t)
 {
+    target_guard_wrote(t, t->txn.version);
     uint64_t now_us = clock_mono_us();
     for (size_t i = 0; i < t->options.backend_count; i++) {
         struct slot *s = &t->slots[i];
@@ -189,6 +195,7 @@ void target_write_failed(struct target *t, const struct write_failure *f)
             wait_after(t, f, TARGET_REFUSED);
         break;
     case TXN_UNKNOWN:
+        t->guard.unsure = target_guard_passed(t) ? t->version + 1 : -1;
         t->dirty = true; /* the file will tell what was committed, nobody tells whether it was loaded */
         wait_after(t, f, "the answer to a commit was lost; reading the configuration again");
         break;
@@ -199,6 +206,8 @@ void target_write_failed(struct target *t, const struct write_failure *f)
     case TXN_UNAVAILABLE:
     case TXN_COMMITTED:
     case TXN_CLEANED:
+    case TXN_PREVIEWED:
+    case TXN_HARMFUL:
         wait_after(t, f,
                    f->error->http_status != 0 ? "the Data Plane API fails" : "the Data Plane API is not available");
         break;
@@ -239,6 +248,8 @@ static void finished(struct target *t)
         t->dead_deleted = true;
         if (t->txn.result == TXN_UNAUTHORIZED || t->txn.result == TXN_UNAVAILABLE)
             failed(t);
+    } else if (t->txn.preview_only) {
+        target_guard_previewed(t);
     } else {
         metric_add(t->options.telemetry->transactions, 1, result, dataplane_client_url(t->options.client), NULL);
         metric_observe(t->options.telemetry->transaction_duration,
@@ -266,6 +277,12 @@ void target_delete_dead(struct target *t)
 {
     t->phase = TARGET_WRITING;
     perform(t, txn_start_cleanup(&t->txn));
+}
+
+void target_preview(struct target *t)
+{
+    t->phase = TARGET_WRITING;
+    perform(t, txn_start_preview(&t->txn, t->version));
 }
 
 /* What goes into a transaction says everything in the file: its reload forgets what the running HAProxy alone was told. */

@@ -125,8 +125,22 @@ class Pair:
         return list(self.dataplane.get("/transactions").json() or [])
 
     def writes(self) -> list[tuple[str, str, int]]:
-        """(method, path, status) of everything but GETs that the Data Plane API saw."""
-        return [(r["method"], r["path"], r["status"]) for r in self.dataplane.requests() if r["method"] != "GET"]
+        """(method, path, status) of everything but GETs that the Data Plane API saw, without the empty transactions that were only
+        looked at."""
+        out: list[tuple[str, str, int]] = []
+        looks: set[str] = set()
+        for r in self.dataplane.requests():
+            look = re.search(r"/configuration/raw\?transaction_id=(.*)", r["path"])
+            if look and look[1] not in looks:
+                looks.add(look[1])
+                del out[max(i for i, w in enumerate(out) if w[:1] == ("POST",) and "/transactions?" in w[1])]
+            elif r["method"] != "GET" and r["path"].rpartition("/")[2] not in looks:
+                out.append((r["method"], r["path"], r["status"]))
+        return out
+
+    def looks(self) -> int:
+        """How often it was looked at what a write would make of the file."""
+        return len([r for r in self.dataplane.requests() if "/configuration/raw?transaction_id=" in r["path"]])
 
     def commits(self) -> int:
         """How many transactions the Data Plane API took over (200, 202)."""

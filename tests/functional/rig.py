@@ -234,3 +234,6 @@ class Rig:
 
     def writes(self) -> list[tuple[str, str, int]]:
         return self.pairs[0].writes()
+
+    def looks(self) -> int:
+        return self.pairs[0].looks()

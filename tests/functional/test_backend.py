@@ -192,6 +192,7 @@ def test_port_that_cannot_be_known_is_said_and_nothing_written(rig: Rig) -> None
     rig.start(HAPROXY_BACKEND_PORT="")
     body = rig.daemon.wait_not_ready("mapping")
     assert "8443" in body and "HAPROXY_BACKEND_PORT" in body
+    wait_until(lambda: rig.looks() == 1, 20, "a look at what a write would do")
     assert not rig.writes()
 
 

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "dataplane/cfgfile.h"
 #include "dataplane/codec.h"
 #include "dataplane/rawcfg.h"
 
@@ -43,8 +44,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *file = mem_alloc(size - skip); /* of its own, so that the sanitizer sees its end */
     if (size > skip)
         memcpy(file, input + skip, size - skip);
-    check(rawcfg_version(file, size - skip) >= -1);
-    if (rawcfg_find_aliens(file, size - skip, &b, &err) == 0) {
+    struct cfgfile f;
+    if (cfgfile_init(&f, file, size - skip, &err) == 0 && rawcfg_find_aliens(&f, &b, &err) == 0) {
         size_t lines = count_lines(file, size - skip);
         check(b.alien_count <= 64);
         for (size_t i = 0; i < b.alien_count; i++)
@@ -53,6 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else {
         check(err.kind == ERROR_INVALID && err.message[0] != '\0' && b.alien_count == 0);
     }
+    check(f.version >= -1);
+    cfgfile_fini(&f);
     free(file);
     backend_fini(&b);
     return 0;

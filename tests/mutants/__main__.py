@@ -15,10 +15,10 @@ import subprocess
 import sys
 import tempfile
 
-from . import connections, events, inherit, lane, leader, log, names, operator, plan, sequences, target, txn, watch
+from . import connections, events, guard, inherit, lane, leader, log, names, operator, plan, sequences, target, txn, watch
 from .mutant import ROOT, Mutant, Room, Unfit
 
-ROOMS = (*plan.ROOMS, *watch.ROOMS, *txn.ROOMS, *lane.ROOMS, *leader.ROOMS, *log.ROOMS, *events.ROOMS, *inherit.ROOMS,
+ROOMS = (*guard.ROOMS, *plan.ROOMS, *watch.ROOMS, *txn.ROOMS, *lane.ROOMS, *leader.ROOMS, *log.ROOMS, *events.ROOMS, *inherit.ROOMS,
          *operator.ROOMS, *names.ROOMS, *sequences.ROOMS, *connections.ROOMS, *target.ROOMS)
 # A mutant that loops forever is noticed by this; the slowest of the tests takes some seconds.
 TEST_TIMEOUT_S = 60

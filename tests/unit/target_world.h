@@ -10,6 +10,9 @@
  * With lanes (world_make_lanes): F write of one server to file and running HAProxy (its read-back and other reads of
  * what runs are left out)   d m y the running HAProxy alone is told: drain, maint, ready
  *
+ * The look at what a write would make of the file is left out, unless world.shows_looks: ( an empty transaction, | what it would
+ * write, ) its end.
+ *
  * Sets of servers are words, "n1 n2"; n<i> has the address 10.0.0.<i>; "n2*" is in
  * maintenance (in a wish: draining), "n2!" in drain (running alone). The backends are "be" and, where a test asks for it,
  * "two".
@@ -31,7 +34,7 @@
 #include "dataplane/client.h"
 #include "net/timer.h"
 #include "sync/journal.h"
-#include "sync/target.h"
+#include "sync/target_internal.h"
 #include "sync/telemetry.h"
 
 #define SET_BYTES 64
@@ -106,8 +109,11 @@ static struct world {
     unsigned transaction;      /* the one that is open; 0: none */
     unsigned transactions;     /* begun ever */
     unsigned commits;
-    bool stubborn;   /* takes changes and forgets them */
-    bool alien;      /* the file has a line that no write may touch */
+    bool stubborn;         /* takes changes and forgets them */
+    bool alien;            /* the file has a line that no write may touch */
+    const char *file_more; /* more lines of the file; NULL: none */
+    const char *rewritten; /* what a write makes of them; NULL: they stay */
+    bool shows_looks;
     bool stale_file; /* the file keeps its version whatever is committed */
     unsigned reload; /* the one that is pending; 0: none */
     uint64_t reload_due_ms;
@@ -312,6 +318,9 @@ static size_t backend_of(void)
 static char step_of(void)
 {
     bool transaction = str_has_prefix(w.path, "/transactions");
+    if (w.target->phase == TARGET_WRITING && w.target->txn.preview_only && strcmp(w.path, "/transactions") != 0 &&
+        w.target->txn.state != TXN_DELETE_DEAD)
+        return strcmp(w.method, "POST") == 0 ? '(' : strcmp(w.method, "DELETE") == 0 ? ')' : '|';
     if (str_has_prefix(w.path, "/runtime/"))
         return str_has_suffix(w.path, "/info") ? 'i' : str_has_suffix(w.path, "/servers") ? 'v' : 'b';
     if (strcmp(w.method, "GET") == 0)
@@ -632,7 +641,17 @@ static int carry_out(char step, struct buf *b, char *reload_id)
         return 200;
     case 'w':
         put_file(b);
+        buf_add(b, w.file_more != NULL ? w.file_more : "");
         return 200;
+    case '|':
+        put_file(b);
+        buf_add(b, w.rewritten != NULL ? w.rewritten : w.file_more != NULL ? w.file_more : "");
+        return 200;
+    case '(': {
+        int status = begin(b);
+        w.transactions -= status == 201; /* nothing is written in it */
+        return status;
+    }
     case 'H':
         if (w.history != NULL)
             buf_add(b, w.history);
@@ -658,6 +677,7 @@ static int carry_out(char step, struct buf *b, char *reload_id)
     case 'C':
         return commit(b, reload_id);
     case 'D':
+    case ')':
         if (w.transaction == 0)
             return 404;
         w.transaction = 0;
@@ -701,7 +721,7 @@ static bool take_fault(char step, struct fault *ret)
 
 static void trace(char step)
 {
-    if (strchr("stwivb", step) != NULL)
+    if (strchr("stwivb", step) != NULL || (strchr("(|)", step) != NULL && !w.shows_looks))
         return;
     size_t len = w.trace.len;
     if (step == 'P' && len > 0 && w.trace.data[len - 1] == 'P')

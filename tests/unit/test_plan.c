@@ -76,6 +76,29 @@ START_TEST(verdicts)
 }
 END_TEST
 
+/* Whatever there is to be written, paused or not, dirty or not; what is waited for is waited for. */
+START_TEST(a_file_that_a_write_would_damage)
+{
+    struct plan_rules rules = make_rules();
+    cleanup(brake_fini) struct brake brake = {0};
+    struct backend actual;
+    struct desired wish;
+    struct plan plan;
+    rules.file_problem = "line 3";
+    rules.dry_run = _i % 2 == 1;
+    make_backend(&actual, rows[_i].backend);
+    make_wish(&wish, rows[_i].wish);
+    plan_make(&actual, &wish, &rules, rows[_i].dirty, &brake, 1000, &plan);
+    bool waits = rows[_i].verdict == PLAN_WAIT;
+    ck_assert_msg(plan.verdict == (waits ? PLAN_WAIT : PLAN_REFUSE), "%s: %d", rows[_i].what, plan.verdict);
+    if (!waits && plan.diff.verdict != DIFF_REFUSE)
+        ck_assert_str_eq(plan.why, "it would change what haproxy.cfg means: line 3");
+    plan_fini(&plan);
+    backend_fini(&actual);
+    desired_fini(&wish);
+}
+END_TEST
+
 /* What the file lacks, or has more than the API shows, and what that means for a write. */
 static const struct {
     const char *text;
@@ -437,6 +460,7 @@ int main(void)
     Suite *suite = suite_create("plan");
     TCase *t = tcase_create("plan");
     tcase_add_loop_test(t, verdicts, 0, (int)array_len(rows));
+    tcase_add_loop_test(t, a_file_that_a_write_would_damage, 0, (int)array_len(rows));
     tcase_add_loop_test(t, strange_lines, 0, (int)array_len(strange));
     tcase_add_test(t, lines_of_a_backend_that_is_not_there);
     tcase_add_loop_test(t, brakes_and_pauses, 0, (int)array_len(brakes));

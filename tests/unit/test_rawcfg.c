@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "dataplane/cfgfile.h"
 #include "dataplane/codec.h"
 #include "dataplane/rawcfg.h"
 
@@ -41,15 +42,8 @@ static const struct {
     {"backend be\n server \"a\" 10.0.0.1:80\n", "a", "", "2: name is quoted|1: shows server a"},
     {"backend be\n server a\\ b 10.0.0.1:80\n", "", "", "2: name is quoted"},
     {"backend be\n server a 10.0.0.1:80 cookie 'x\n", "a", "", "2: a quote does not end|1: shows server a"},
-    {"backend be\n.if defined(X)\n server a 10.0.0.1:80\n.else\n server b 1\n.endif\n server c 10.0.0.1:80\n", "a c",
-     "", "3: inside .if|5: inside .if"},
-    {"backend be\n.if x\n server b 10.0.0.1:80\n.else\n server b 10.0.0.1:80\n.endif\n server c 10.0.0.1:80\n", "b c b",
-     "", "3: inside .if|5: inside .if"},
     {"backend be\n server a 10.0.0.1:80\n server a 10.0.0.1:80\n server a 10.0.0.1:80\n", "a b a a", "",
      "3: line 2 has|4: line 2 has|1: shows server b"},
-    {".if defined(X)\nbackend be\n server a 10.0.0.1:80\n.endif\n", "a", "", "3: inside .if"},
-    {".if a\n.if b\n.endif\nbackend be\n server a 10.0.0.1:80\n.endif\n.endif\n.endif\nbackend c\n", "a", "",
-     "5: inside .if"},
     {".endif\nbackend be\n server a 10.0.0.1:80\n", "a", "", ""},
     {"backend be\n server a 10.0.0.1:80\nfrontend f\nbackend be\n server b 10.0.0.1:80\n", "a b", "",
      "4: line 1 begins a backend of that name"},
@@ -62,7 +56,6 @@ static const struct {
     {"backend be\n server-template slot 3 10.0.0.1:80 shiny\n", "", "",
      "2: server-template slot is not shown by the Data Plane API: \"shiny\" is not known"},
     {"backend be\n server-template slot 3\n", "", "slot", "2: needs a prefix, a range and an address"},
-    {"backend be\n.if x\n server-template slot 3 10.0.0.1\n.endif\n", "", "slot", "3: inside .if"},
     {"backend be\n server slot1 10.0.0.1:80\n server-template slot 3 10.0.0.1\n", "slot1", "slot", ""},
     /* default-server: the backend's object below has inter and rise */
     {"backend be\n default-server inter 5s rise 2\n", "", "", ""},
@@ -71,7 +64,6 @@ static const struct {
     {"backend be\n default-server fall 2\n", "", "", "2: does not show \"fall 2\""},
     {"backend be\n default-server error-limit 0\n", "", "", ""},
     {"backend be\n default-server inter \"5s\n", "", "", "2: a quote does not end"},
-    {"backend be\n.if x\n default-server inter 5s\n.endif\n", "", "", "3: inside .if"},
     /* no configuration */
     {"", "", "", "!has no section at all"},
     {"<html><body>502 Bad Gateway</body></html>", "", "", "!has no section at all: \"<html>"},
@@ -127,6 +119,12 @@ static void check_found(const struct backend *b, const char *file, const char *f
     free(copy);
 }
 
+static int find_aliens(const char *text, size_t len, struct backend *b, struct error *err)
+{
+    cleanup(cfgfile_fini) struct cfgfile f;
+    return cfgfile_init(&f, text, len, err) == 0 ? rawcfg_find_aliens(&f, b, err) : -1;
+}
+
 START_TEST(aliens_of_a_file)
 {
     struct backend b;
@@ -136,7 +134,7 @@ START_TEST(aliens_of_a_file)
     char *exact = mem_alloc(len);
     memcpy(exact, file, len);
     make_backend(&b, files[_i].servers, files[_i].templates);
-    int status = rawcfg_find_aliens(exact, len, &b, &err);
+    int status = find_aliens(exact, len, &b, &err);
     if (found[0] == '!') {
         ck_assert_int_eq(status, -1);
         ck_assert_int_eq(err.kind, ERROR_INVALID);
@@ -144,7 +142,7 @@ START_TEST(aliens_of_a_file)
     } else {
         ck_assert_msg(status == 0, "%s", err.message);
         check_found(&b, file, found);
-        ck_assert_int_eq(rawcfg_find_aliens(exact, len, &b, &err), 0); /* again: not added to the old ones */
+        ck_assert_int_eq(find_aliens(exact, len, &b, &err), 0); /* again: not added to the old ones */
         check_found(&b, file, found);
     }
     free(exact);
@@ -198,7 +196,7 @@ START_TEST(what_a_server_inherits)
         mem_printf("%s%s", file[0] == '!' ? "" : "backend be\n", file + (file[0] == '!'));
     make_backend(&b, "a b c", "");
     b.servers[1].enabled = b.servers[2].no_backup = true;
-    ck_assert_msg(rawcfg_find_aliens(text, strlen(text), &b, &err) == 0, "%s", err.message);
+    ck_assert_msg(find_aliens(text, strlen(text), &b, &err) == 0, "%s", err.message);
     ck_assert_msg(b.disabled_line == inherits[_i].disabled && b.backup_line == inherits[_i].backup, "%s: %u, %u", text,
                   b.disabled_line, b.backup_line);
     for (size_t i = 0; i < b.server_count; i++) {
@@ -215,7 +213,7 @@ START_TEST(a_nul_is_no_configuration)
     struct backend b;
     struct error err = {0};
     make_backend(&b, "", "");
-    ck_assert_int_eq(rawcfg_find_aliens("backend be\n\0", 12, &b, &err), -1);
+    ck_assert_int_eq(find_aliens("backend be\n\0", 12, &b, &err), -1);
     ck_assert_ptr_nonnull(strstr(err.message, "NUL"));
     backend_fini(&b);
 }
@@ -229,11 +227,11 @@ START_TEST(without_an_object_of_the_backend_default_servers_are_only_read)
     make_backend(&b, "", "");
     free(b.json);
     b.json = NULL;
-    ck_assert_int_eq(rawcfg_find_aliens(file, strlen(file), &b, &err), 0);
+    ck_assert_int_eq(find_aliens(file, strlen(file), &b, &err), 0);
     check_found(&b, file, "3: \"shiny\" is not known to the Data Plane API");
     free(b.json);
     b.json = mem_strdup("{\"name\":\"be\"}"); /* 3.4 leaves out a line that it cannot read, good keywords and all */
-    ck_assert_int_eq(rawcfg_find_aliens(file, strlen(file), &b, &err), 0);
+    ck_assert_int_eq(find_aliens(file, strlen(file), &b, &err), 0);
     check_found(&b, file,
                 "2: default-server is not shown|3: default-server is not shown by the Data Plane API: \"shiny\" is not "
                 "known to the Data Plane API");
@@ -251,7 +249,7 @@ START_TEST(what_only_the_api_has_is_told_from_a_line)
     b.version = 3;
     b.servers = mem_array(1, sizeof(*b.servers));
     b.servers[b.server_count++] = (struct backend_server){.name = mem_strdup("ghost"), .weight = -1};
-    ck_assert_int_eq(rawcfg_find_aliens(file, strlen(file), &b, &err), 0);
+    ck_assert_int_eq(find_aliens(file, strlen(file), &b, &err), 0);
     ck_assert_uint_eq(b.alien_count, 2);
     ck_assert(!b.aliens[0].only_shown && strstr(b.aliens[0].text, "hidden") != NULL);
     ck_assert(b.aliens[1].only_shown && strstr(b.aliens[1].reason, "ghost") != NULL);
@@ -272,34 +270,12 @@ START_TEST(many_aliens_and_long_lines_are_capped)
             buf_add(&file, "\xc3\xa4xxxxxxxx");
         buf_add(&file, "  \n");
     }
-    ck_assert_int_eq(rawcfg_find_aliens(file.data, file.len, &b, &err), 0);
+    ck_assert_int_eq(find_aliens(file.data, file.len, &b, &err), 0);
     ck_assert_uint_eq(b.alien_count, 64);
     ck_assert_uint_eq(strlen(b.aliens[0].text), 203);
     ck_assert(str_has_prefix(b.aliens[0].text, "server n0 1  [31m cookie") && str_has_suffix(b.aliens[0].text, "..."));
     backend_fini(&b);
     buf_fini(&file);
-}
-END_TEST
-
-START_TEST(version_of_a_file)
-{
-    static const struct {
-        const char *text;
-        int64_t version;
-    } rows[] = {{"", -1},
-                {"global\n", -1},
-                {"# _version=1\n", 1},
-                {"# _md5hash=ab\n# _version=42\r\nglobal\n# _version=7\n", 42},
-                {"# _version=0", 0},
-                {"# _version=", -1},
-                {"# _version=x\n", -1},
-                {"# _version=-1\n", -1},
-                {"# _version=99999999999999999999\n", -1},
-                {"# _version=9223372036854775807\n", INT64_MAX},
-                {" # _version=1\n", -1},
-                {"# _version=5 \n", 5}};
-    for (size_t i = 0; i < array_len(rows); i++)
-        ck_assert_msg(rawcfg_version(rows[i].text, strlen(rows[i].text)) == rows[i].version, "%s", rows[i].text);
 }
 END_TEST
 
@@ -337,7 +313,7 @@ static void compare_recording(yyjson_doc **docs, size_t count)
     char *backend = answer_of(line_with(docs, count, "transactions", "merged backend"));
     ck_assert_int_eq(codec_read_backend(backend, strlen(backend), &b, &err), 0);
     ck_assert_int_eq(codec_read_servers(list, strlen(list), &b, &err), 0);
-    ck_assert_msg(rawcfg_find_aliens(file, strlen(file), &b, &err) == 0, "%s", err.message);
+    ck_assert_msg(find_aliens(file, strlen(file), &b, &err) == 0, "%s", err.message);
     check_found(&b, file, "28: shows the address 127.0.9.2:30444 as something else|22: shows server old");
     free(list);
     free(backend);
@@ -359,9 +335,8 @@ static void compare_recording(yyjson_doc **docs, size_t count)
     ck_assert_int_eq(codec_read_backend(list, strlen(list), &b, &err), 0);
     ck_assert_int_eq(codec_read_servers(array.data, array.len, &b, &err), 0);
     ck_assert_uint_eq(b.server_count, 2);
-    ck_assert_int_eq(rawcfg_find_aliens(file, strlen(file), &b, &err), 0);
+    ck_assert_int_eq(find_aliens(file, strlen(file), &b, &err), 0);
     check_found(&b, file, "");
-    ck_assert_int_eq(rawcfg_version(file, strlen(file)), 2);
     yyjson_doc_free(full);
     buf_fini(&array);
     free(list);
@@ -404,7 +379,6 @@ int main(void)
     tcase_add_test(t, without_an_object_of_the_backend_default_servers_are_only_read);
     tcase_add_test(t, many_aliens_and_long_lines_are_capped);
     tcase_add_test(t, what_only_the_api_has_is_told_from_a_line);
-    tcase_add_test(t, version_of_a_file);
     tcase_add_loop_test(t, recorded_files, 0, 3);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);

@@ -548,6 +548,64 @@ START_TEST(the_cleanup_at_start)
 }
 END_TEST
 
+/* begin, look, delete: P is the look. */
+static const struct {
+    int begin, look, remove; /* 0: not asked */
+    int64_t version;         /* of the answer to the look */
+    const char *problem;
+    enum txn_result result;
+    const char *text;
+} previews[] = {
+    {201, 200, 204, 7, NULL, TXN_PREVIEWED, NULL},
+    {201, 200, 204, 7, "line 3", TXN_HARMFUL, "line 3"},
+    {201, 200, 500, 7, "line 3", TXN_HARMFUL, "line 3; it stays behind"},
+    {201, 404, 204, 7, NULL, TXN_PREVIEWED, "look at what transaction T1 would write: HTTP 404"},
+    {201, 400, 204, 7, NULL, TXN_PREVIEWED, "HTTP 400"},
+    {201, 400, 404, 0, NULL, TXN_CONFLICT, "HTTP 400"}, /* gone meanwhile */
+    {201, 404, 404, 8, NULL, TXN_CONFLICT, "HTTP 404"},
+    {201, 500, 204, 7, NULL, TXN_UNAVAILABLE, "HTTP 500"},
+    {201, 401, 204, 7, NULL, TXN_UNAUTHORIZED, "HTTP 401"},
+    {201, 200, 204, -1, NULL, TXN_UNAVAILABLE, "that is no answer of a Data Plane API"},
+    {409, 0, 0, 7, NULL, TXN_CONFLICT, "HTTP 409"},
+};
+
+START_TEST(what_it_would_write_is_looked_at_and_never_committed)
+{
+    struct txn t;
+    struct reply r;
+    char word[16];
+    txn_init(&t);
+    struct txn_action action = txn_start_preview(&t, 7);
+    ck_assert_str_eq(action.path, "/transactions?version=7");
+    snprintf(word, sizeof(word), "%d", previews[_i].begin);
+    make_reply(&r, word, 'B', default_list);
+    action = txn_answer(&t, &r.a);
+    if (previews[_i].look != 0) {
+        ck_assert_str_eq(action.method, "GET");
+        ck_assert_str_eq(action.path, "/configuration/raw?transaction_id=T1");
+        snprintf(word, sizeof(word), "%d", previews[_i].look);
+        make_reply(&r, word, 'P', default_list);
+        r.a.version = previews[_i].version;
+        action = txn_answer(&t, &r.a);
+        ck_assert_int_eq(action.type == TXN_JUDGE, previews[_i].look == 200 && previews[_i].version >= 0);
+        if (action.type == TXN_JUDGE)
+            action = txn_judged(&t, previews[_i].problem);
+        ck_assert_str_eq(action.method, "DELETE");
+        ck_assert_str_eq(action.path, "/transactions/T1");
+        snprintf(word, sizeof(word), "%d", previews[_i].remove);
+        make_reply(&r, word, 'D', default_list);
+        action = txn_answer(&t, &r.a);
+    }
+    ck_assert_int_eq(action.type, TXN_FINISHED);
+    ck_assert_msg(t.result == previews[_i].result, "%s: %s", txn_result_name(t.result), t.error.message);
+    if (previews[_i].text == NULL)
+        ck_assert_int_eq(t.error.kind, ERROR_NONE);
+    else
+        ck_assert_msg(strstr(t.error.message, previews[_i].text) != NULL, "%s", t.error.message);
+    txn_fini(&t);
+}
+END_TEST
+
 START_TEST(ids_are_encoded)
 {
     struct txn t;
@@ -601,6 +659,7 @@ int main(void)
     tcase_add_test(t, what_stays_behind_is_bounded);
     tcase_add_test(t, a_flood_of_dead_ones_is_bounded);
     tcase_add_loop_test(t, the_cleanup_at_start, 0, array_len(cleanups));
+    tcase_add_loop_test(t, what_it_would_write_is_looked_at_and_never_committed, 0, (int)array_len(previews));
     tcase_add_test(t, ids_are_encoded);
     tcase_add_test(t, results_have_names);
     suite_add_tcase(s, t);

@@ -1,0 +1,122 @@
+/*
+ * Whether the file may be written to at all. Each write of a Data Plane API writes the whole file anew, as its parser understood
+ * it, and some files mean something else then. So nothing is written before the file was examined, and an empty transaction showed
+ * what would come of it; not again while nobody but us writes.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "dataplane/cfgfile.h"
+#include "dataplane/client.h"
+#include "sync/target_internal.h"
+
+static void set_problem(struct guard *g, const char *problem)
+{
+    free(g->problem);
+    g->problem = mem_strdup(problem);
+}
+
+void target_guard_look(struct target *t)
+{
+    struct guard *g = &t->guard;
+    const struct observe *o = &t->observe;
+    const char *problem = o->file_problem == NULL && g->blind ? o->defaults_problem : o->file_problem;
+    if (problem != NULL)
+        g->passed = g->refused = -1;
+    else if (g->blind || g->unsure == t->version)
+        g->passed = t->version;
+    g->unsure = -1;
+    if (problem != NULL || g->refused != t->version)
+        set_problem(g, problem);
+    if (target_guard_passed(t))
+        buf_fini(&t->observe.file);
+}
+
+void target_guard_forget(struct target *t)
+{
+    t->guard.passed = t->guard.refused = t->guard.unsure = -1;
+    set_problem(&t->guard, NULL);
+}
+
+bool target_guard_passed(const struct target *t)
+{
+    return t->guard.problem == NULL && t->guard.passed == t->version;
+}
+
+/* After a failed reload, the file is another one than what the API would write anew: there is nothing to compare. */
+static bool is_split(const struct target *t)
+{
+    return t->split_version == t->version;
+}
+
+bool target_guard_lets_write(const struct target *t)
+{
+    return target_guard_passed(t) || is_split(t);
+}
+
+void target_guard_wrote(struct target *t, int64_t version)
+{
+    if (target_guard_passed(t) && version == t->version + 1)
+        t->guard.passed = version;
+}
+
+/* ---- the look at what a write would make of it ---- */
+
+bool target_guard_wants(const struct target *t)
+{
+    return t->guard.problem == NULL && !target_guard_passed(t) && !is_split(t) && t->observe.file.len > 0 &&
+           clock_mono_ms() >= t->write_wait_until_ms;
+}
+
+char *target_guard_judge(struct target *t, const struct dataplane_answer *a)
+{
+    cleanup(cfgfile_fini) struct cfgfile before = {0};
+    cleanup(cfgfile_fini) struct cfgfile after = {0};
+    struct error err = {0};
+    if (cfgfile_init(&before, t->observe.file.data, t->observe.file.len, &err) != 0 ||
+        cfgfile_init(&after, a->body, a->body_len, &err) != 0)
+        return mem_strdup(err.message);
+    t->guard.blind = before.version < 0 && after.version < 0; /* what it would write has a version */
+    cleanup(mem_free_ptr) char *found = cfgfile_compare(&before, &after, NULL);
+    return found == NULL ? NULL : mem_printf("%s; write them as the API keeps them, see docs/haproxy-side.md", found);
+}
+
+static void failed(struct target *t)
+{
+    const struct write_failure f = {
+        .result = t->txn.result, .error = &t->txn.error, .retry_after_ms = t->txn.retry_after_ms};
+    if (f.result == TXN_CONFLICT)
+        t->seen = false;
+    if (f.result ==
+        TXN_ABORTED) /* at the end nothing can be left in a file that has not passed: that needs no more looks */
+        t->handed_over = t->looked_at_end = true;
+    if (f.result != TXN_LIMIT && f.result != TXN_REJECTED) {
+        target_write_failed(t, &f);
+        return;
+    }
+    /* What needs no write goes on. */
+    target_write_not_before(t, clock_mono_ms() + backoff_next_ms(&t->backoff));
+    t->write_failing = true;
+    target_problem(t, "cannot look at what a write would do to HAProxy's configuration", f.error);
+}
+
+void target_guard_previewed(struct target *t)
+{
+    struct guard *g = &t->guard;
+    if (t->txn.result == TXN_HARMFUL) {
+        g->refused = t->version;
+        set_problem(g, t->txn.error.message);
+    } else if (t->txn.result != TXN_PREVIEWED) {
+        failed(t);
+    } else if (t->txn.error.kind == ERROR_NONE && !g->blind) {
+        g->passed = t->version;
+        buf_fini(&t->observe.file);
+    } else {
+        g->blind = true;
+        log_warn(t->options.log,
+                 "this Data Plane API does not show what it would write; haproxy.cfg is judged by its lines alone",
+                 log_str("target", dataplane_client_url(t->options.client)), log_str("error", t->txn.error.message));
+        target_guard_look(t);
+    }
+}

@@ -1,0 +1,59 @@
+/* The reader of a whole haproxy.cfg, and its comparison with itself and with another: two files, a line "====" between them. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "dataplane/cfgfile.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+/* Of its own, so that the sanitizer sees its end. */
+static char *exactly(const char *text, size_t len)
+{
+    char *copy = mem_alloc(len);
+    if (len > 0)
+        memcpy(copy, text, len);
+    return copy;
+}
+
+static void look_at(const struct cfgfile *f)
+{
+    size_t lines = 0;
+    for (size_t i = 0; i < f->section_count; i++)
+        lines += 1 + f->sections[i].line_count;
+    check(lines <= f->line_count && f->version >= -1);
+    free(cfgfile_problem(f));
+    free(cfgfile_defaults_problem(f));
+    check(cfgfile_compare(f, f, NULL) == NULL);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char mark[] = "\n====\n";
+    const char *input = (const char *)data;
+    const char *split = size > 0 ? memmem(input, size, mark, strlen(mark)) : NULL;
+    size_t first = split != NULL ? (size_t)(split - input) + 1 : size;
+    size_t skip = split != NULL ? first - 1 + strlen(mark) : size;
+    char *before = exactly(input, first), *after = exactly(input + skip, size - skip);
+    struct error err = {0};
+    struct cfgfile a, b;
+    bool both = cfgfile_init(&a, before, first, &err) == 0;
+    both = cfgfile_init(&b, after, size - skip, &err) == 0 && both;
+    check(both || err.kind == ERROR_INVALID);
+    if (a.section_count > 0)
+        look_at(&a);
+    if (both)
+        free(cfgfile_compare(&a, &b, NULL));
+    cfgfile_fini(&a);
+    cfgfile_fini(&b);
+    free(before);
+    free(after);
+    return 0;
+}

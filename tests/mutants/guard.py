@@ -1,0 +1,70 @@
+"""Which files are written to (dataplane/cfgfile, cfgfile_compare, sync/target_guard and what asks it)."""
+
+from .mutant import Mutant, Room
+
+FILE = "dataplane/cfgfile.c"
+COMPARE = "dataplane/cfgfile_compare.c"
+GUARD = "sync/target_guard.c"
+DECIDE = "sync/target_decide.c"
+PLAN = "sync/plan.c"
+
+READING = (
+    Mutant("a branch of a conditional is none", FILE, '{".if", ".elif", ".else", ".endif"}', '{".if", ".elif", ".else"}'),
+    Mutant("a line of 64 KiB is not too long", FILE, "line.len >= CFGFILE_LINE_MAX_BYTES", "line.len > CFGFILE_LINE_MAX_BYTES"),
+    Mutant("a default-server before all servers is late", FILE, "if (servers && str_eq(first", "if (str_eq(first"),
+    Mutant("servers of the section before count", FILE, "    bool servers = false;\n", "    static bool servers = false;\n"),
+    Mutant("templates are no servers", FILE, 'str_eq(word, "server-template") || ', ""),
+    Mutant("proxies of the last defaults are in doubt", FILE, "for (size_t i = 0; i < last; i++)", "for (size_t i = 0; i < f->section_count; i++)"),
+    Mutant("a proxy with from is in doubt", FILE, " && f->sections[i].from[0] == '\\0')", ")"),
+    Mutant("the last version counts", FILE, "if (f->version >= 0 || ", "if ("),
+    Mutant("a NUL is a character", FILE, "if (len > 0 && memchr(text, '\\0', len) != NULL)", "if (false)"),
+)
+
+COMPARING = (
+    Mutant("an order is no matter", COMPARE, "    else if (i < before.count)\n", "    else if (false)\n"),
+    Mutant("what is gone is not seen", COMPARE, "if (i < before.count && !has(&after", "if (false && !has(&after"),
+    Mutant("what is new is not seen", COMPARE, "else if (i < after.count && !has(&before", "else if (false && !has(&before"),
+    Mutant("other defaults are the same", COMPARE, "if (strcmp(was, is) != 0)", "if (false)"),
+    Mutant("a section that is gone is not seen", COMPARE, "    if (after.count == 0) {", "    if (false) {"),
+    Mutant("unnamed defaults have no number", COMPARE, "number += str_eq(f->sections[i].kind", "number += false && str_eq(f->sections[i].kind"),
+    Mutant("servers behind a default-server are as before it", COMPARE, "server ? defaults : 0", "0"),
+    Mutant("checks have no order", COMPARE, "        return mem_strdup(\"check\");", "        return mem_strdup(second);"),
+    Mutant("log formats have no order", COMPARE, '{"option tcplog", "log format"},', ""),
+    Mutant("the first timeout counts", COMPARE, "&before.list[before.count - 1]", "&before.list[0]"),
+    Mutant("conditions have no order", COMPARE,
+           '!str_eq(l->words[end].text, "if") && !str_eq(l->words[end].text, "unless")', "true"),
+    Mutant("a variable is a text", COMPARE, "bool as_it_is = !w->plain && ", "bool as_it_is = false && "),
+    Mutant("secrets are said", COMPARE, "    if (second != NULL)\n", "    if (false)\n"),
+    Mutant("ours are compared", COMPARE, "        if (is_ours(ours, s, words))\n            continue;\n", ""),
+    Mutant("kinds are one", COMPARE, 'mem_printf("%s\\n%s%s", section, kind, peer)', 'mem_printf("%s\\n", section)'),
+)
+
+WRITING = (
+    Mutant("what was never looked at has passed", GUARD, "if (target_guard_passed(t) && version == t->version + 1)", "if (true)"),
+    Mutant("it is looked at after each write of ours", GUARD, "if (target_guard_passed(t) && version == t->version + 1)", "if (false)"),
+    Mutant("what was refused is tried again", GUARD, "g->refused = t->version;\n        set", "set"),
+    Mutant("a harmful file passes", GUARD, "    return found == NULL ?", "    return true ?"),
+    Mutant("several defaults stop it in any case", GUARD, "o->file_problem == NULL && g->blind ?", "o->file_problem == NULL ?"),
+    Mutant("several defaults never stop it", GUARD, "o->file_problem == NULL && g->blind ?", "false ?"),
+    Mutant("a reload that failed is for ever", GUARD, "return target_guard_passed(t) || is_split(t);", "return target_guard_passed(t);"),
+    Mutant("a refused begin stops all", GUARD, "if (f.result != TXN_LIMIT && ", "if ("),
+    Mutant("what was not looked at is written to", DECIDE, "if (!target_guard_lets_write(s->target))", "if (false)"),
+    Mutant("drains wait for the file", DECIDE, "return s->target->guard.problem != NULL; /*", "return false; /*"),
+    Mutant("a file that is refused is in step", DECIDE, "    if (t->guard.problem != NULL) {", "    if (false) {"),
+    Mutant("the plan knows nothing of the file", PLAN, "if (rules->file_problem != NULL && ", "if (false && "),
+)
+
+LOOKING = (
+    Mutant("a dead transaction is an API without a preview", "dataplane/txn.c", "a->version == t->version &&\n", "true &&\n"),
+    Mutant("an API without a preview stops it", "dataplane/txn.c", "        t->result = TXN_PREVIEWED;\n    return next;", "        ;\n    return next;"),
+    Mutant("a look is committed", "dataplane/txn.c", "    if (t->preview_only)\n        return preview(t);\n", ""),
+    Mutant("a problem is none", "dataplane/txn.c", "problem != NULL ? TXN_HARMFUL : TXN_PREVIEWED", "TXN_PREVIEWED"),
+    Mutant("anything is a preview", "dataplane/txn.c", "if (txn_is_success(a) && a->version >= 0)\n        return (struct txn_action){.type = TXN_JUDGE};",
+           "if (txn_is_success(a))\n        return (struct txn_action){.type = TXN_JUDGE};"),
+)
+
+ROOMS = (
+    Room("guard, the look", ("test_txn",), LOOKING),
+    Room("guard, the file", ("test_cfgfile",), READING + COMPARING),
+    Room("guard, what is written", ("test_target_guard", "test_plan"), WRITING),
+)
