@@ -246,7 +246,8 @@ static struct txn_action previewed(struct txn *t, const struct dataplane_answer 
 {
     if (t->abort_wanted) {
         struct txn_action next = stop(t);
-        return a->error != NULL ? done(t) : next; /* the end does not wait for an API that hangs to delete what is empty */
+        return a->error != NULL ? done(t)
+                                : next; /* the end does not wait for an API that hangs to delete what is empty */
     }
     if (txn_is_success(a) && a->version >= 0)
         return (struct txn_action){.type = TXN_JUDGE};
