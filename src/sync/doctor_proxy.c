@@ -113,7 +113,7 @@ static void report_backend(const struct inspect_report *seen, size_t mapping, co
     const struct inspect_mapping *m = &seen->mappings[mapping];
     struct doctor_section *s = doctor_section(r, "proxy", m->backend, NULL);
     struct doctor_expects e = doctor_proxy_expects(places->list, places->count);
-    struct inspect_backend unseen = {.of = m};
+    struct inspect_backend unseen = {.of = m, .wish = &m->wish};
     for (size_t t = 0; t == 0 || t < seen->target_count; t++) {
         const struct inspect_backend *b = t < seen->target_count ? &seen->targets[t].backends[mapping] : &unseen;
         enum doctor_sends sends = doctor_proxy_sends(b, config);
