@@ -17,10 +17,29 @@ static void set_problem(struct guard *g, const char *problem)
     g->problem = mem_strdup(problem);
 }
 
+/* FNV-1a; never 0. */
+static uint64_t sum_of(const struct buf *text)
+{
+    uint64_t sum = 14695981039346656037u;
+    for (size_t i = 0; i < text->len; i++)
+        sum = (sum ^ (unsigned char)text->data[i]) * 1099511628211u;
+    return sum | 1;
+}
+
+static void take_file(struct guard *g, const struct buf *text)
+{
+    uint64_t sum = sum_of(text);
+    if (g->file != 0 && g->file != sum)
+        g->passed = g->refused = -1;
+    g->file = sum;
+}
+
 void target_guard_look(struct target *t)
 {
     struct guard *g = &t->guard;
     const struct observe *o = &t->observe;
+    if (o->file.len > 0)
+        take_file(g, &o->file);
     const char *problem = o->file_problem == NULL && g->blind ? o->defaults_problem : o->file_problem;
     if (problem != NULL)
         g->passed = g->refused = -1;
@@ -59,6 +78,7 @@ void target_guard_wrote(struct target *t, int64_t version)
 {
     if (target_guard_passed(t) && version == t->version + 1)
         t->guard.passed = version;
+    t->guard.file = 0;
 }
 
 /* ---- the look at what a write would make of it ---- */

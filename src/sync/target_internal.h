@@ -64,8 +64,10 @@ struct calls {
 struct guard {
     int64_t passed, refused; /* versions of the file: one that a write leaves as it is, one that it would not; -1 */
     int64_t unsure; /* the version that a write of ours, whose answer was lost, has made of one that passed; -1 */
-    bool blind;     /* the API does not show what it would write: the file is judged by its lines alone */
-    char *problem;  /* why nothing is written; NULL */
+    uint64_t
+        file; /* a sum of its text when read last, as an edit while the API is down moves no version; 0: we wrote since */
+    bool blind;    /* the API does not show what it would write: the file is judged by its lines alone */
+    char *problem; /* why nothing is written; NULL */
 };
 
 /* What the journal knows of a backend, so that it is told each thing once. */

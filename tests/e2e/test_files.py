@@ -12,7 +12,7 @@ ASIDE = "backend aside\n  server a 127.0.0.1:9\n"
 BETWEEN = ASIDE + "  default-server inter 9s\n  server b 127.0.0.1:9\n"
 CONDITIONAL = ASIDE + ".if defined(NOT_THERE)\n  timeout server 1s\n.endif\n"
 # The API's parser does not know ignore-empty, and puts such a rule behind all others.
-RULES = ("frontend aside\n  mode http\n  bind 127.0.0.1:0\n  http-request redirect code 301 location /x ignore-empty if { path /a }\n"
+RULES = ("backend aside\n  mode http\n  http-request redirect code 301 location /x ignore-empty if { path /a }\n"
          "  http-request deny\n")
 
 

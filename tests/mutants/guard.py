@@ -46,6 +46,8 @@ WRITING = (
     Mutant("a harmful file passes", GUARD, "    return found == NULL ?", "    return true ?"),
     Mutant("several defaults stop it in any case", GUARD, "o->file_problem == NULL && g->blind ?", "o->file_problem == NULL ?"),
     Mutant("several defaults never stop it", GUARD, "o->file_problem == NULL && g->blind ?", "false ?"),
+    Mutant("an edit while the API is down is not seen", GUARD, "if (g->file != 0 && g->file != sum)", "if (false)"),
+    Mutant("what we wrote is an edit", GUARD, "    t->guard.file = 0;\n", ""),
     Mutant("a reload that failed is for ever", GUARD, "return target_guard_passed(t) || is_split(t);", "return target_guard_passed(t);"),
     Mutant("a refused begin stops all", GUARD, "if (f.result != TXN_LIMIT && ", "if ("),
     Mutant("what was not looked at is written to", DECIDE, "if (!target_guard_lets_write(s->target))", "if (false)"),

@@ -130,6 +130,28 @@ START_TEST(what_a_write_would_change_is_said_and_not_tried_again)
 }
 END_TEST
 
+/* While the API is down, which begins again with the version that it finds. */
+START_TEST(an_edit_that_moves_no_version_is_seen)
+{
+    w.file_more = TWO_RULES;
+    w.rewritten = TURNED;
+    start();
+    assert_ready(false, "line 11");
+    w.rewritten = NULL;
+    w.file_more = TURNED;
+    pass(60000);
+    assert_settled("n1 n2 n3");
+    ck_assert_uint_eq(count('('), 2);
+    w.file_more = TWO_RULES;
+    w.rewritten = TURNED;
+    pass(60000);
+    assert_ready(false, "line 11");
+    ck_assert_uint_eq(count('('), 3);
+    pass(60000);
+    ck_assert_uint_eq(count('('), 3);
+}
+END_TEST
+
 START_TEST(asked_to_compare_it_looks_again)
 {
     w.file_more = TWO_RULES;
@@ -313,6 +335,7 @@ int main(void)
     tcase_add_test(tc, a_harmless_file_is_looked_at_once);
     tcase_add_test(tc, a_file_with_a_conditional_is_not_written_to);
     tcase_add_test(tc, what_a_write_would_change_is_said_and_not_tried_again);
+    tcase_add_test(tc, an_edit_that_moves_no_version_is_seen);
     tcase_add_test(tc, asked_to_compare_it_looks_again);
     tcase_add_test(tc, who_drains_is_told_all_the_same);
     tcase_add_test(tc, an_empty_commit_is_a_write);
