@@ -352,6 +352,7 @@ static void collect_dead(struct txn *t, const struct codec_transaction *all, siz
 {
     free_ids(&t->dead, &t->dead_count);
     t->next_dead = t->freed = 0;
+    t->outlived = false;
     hold_named(t, t->refusal, all, count);
     hold_named(t, t->noted, all, count);
     for (size_t i = 0; i < t->held_count; i++)

@@ -40,6 +40,7 @@ MACHINE = (
     Mutant("a stranger's transaction of no known version is deleted", TXN, "all[i].version >= 0 && all[i].version < version)", "all[i].version < version)"),
     Mutant("strangers' transactions that nobody can commit fill the API for ever", TXN, "    t->outlived = t->dead_count > 0;\n", "    free_ids(&t->dead, &t->dead_count);\n"),
     Mutant("a stranger's transaction is deleted without need", TXN, "t->refusal == NULL && t->dead_count == 0 && !t->cleanup_only;", "true;"),
+    Mutant("what was deleted for room once makes strangers of ours", TXN, "    t->outlived = false;\n", ""),
     Mutant("a stranger's transaction is deleted without a word", TXN, "if (t->outlived && !txn_is_gone(a))", "if (false)"),
     Mutant("the same transaction is held twice", TXN, "        if (str_eq((*ids)[i], id)) {\n", "        if (false) {\n"),
     Mutant("there is no end of what is held", TXN, "    if (*count == max) {\n", "    if (false) {\n"),

@@ -351,6 +351,10 @@ static const struct {
     {"[{\"_version\":6,\"id\":\"b\",\"status\":\"in_progress\"},{\"_version\":5,\"id\":\"c\",\"status\":\"in_"
      "progress\"}]",
      "429 200 500 500", "BLXX", ""},
+    /* what our own next begin leaves behind is no stranger's */
+    {"[{\"_version\":6,\"id\":\"b\",\"status\":\"in_progress\"},{\"_version\":7,\"id\":\"aaaa-bbbb\",\"status\":\"in_"
+     "progress\"}]",
+     "429 200 204 full 200 204", "BLXBLX", "b"},
     /* what is dead anyway makes room first */
     {"[{\"_version\":6,\"id\":\"b\",\"status\":\"in_progress\"},{\"id\":\"f\",\"status\":\"failed\"}]",
      "429 200 204 201 202", "BLXBK", ""},
