@@ -235,7 +235,7 @@ bool lane_memory_correct(struct lane_memory *m, struct runtime *r, bool other_wo
         struct lane_mark *mark = find(m, r->servers[i].name);
         bool told = mark != NULL && mark->crossed && !other_worker && r->servers[i].admin != mark->told;
         if (told)
-            r->servers[i].admin = mark->told;
+            runtime_set_admin(&r->servers[i], mark->told);
         if (mark != NULL)
             mark->crossed = false;
         differs = differs || told;

@@ -293,7 +293,6 @@ void slot_name_servers(struct slot *s, const struct desired *before)
     }
     s->named = differs;
     tell_adopted(s);
-    slot_measure_up(s); /* the names may be others now */
 }
 
 /* It could be read a moment ago: a reload may be under way. */
@@ -355,7 +354,10 @@ static void take_runtime(struct target *t)
     for (size_t i = 0; i < t->options.backend_count; i++) {
         struct slot *s = &t->slots[i];
         tell_unreadable(s);
-        t->unverified |= lane_memory_correct(&s->memory, &s->runtime, other);
+        if (lane_memory_correct(&s->memory, &s->runtime, other)) {
+            t->unverified = true;
+            slot_measure_up(s);
+        }
     }
     if (t->ended.waits)
         judge_reload(t);

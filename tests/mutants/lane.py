@@ -95,7 +95,9 @@ WRITE = (
 LOOK = "sync/target_look.c"
 CROSSED = (
     Mutant("a call that crosses a look is made twice", "sync/target_tell.c", "if (t->phase == TARGET_OBSERVING)", "if (false)"),
-    Mutant("what a crossed look could not show is not looked at", LOOK, "t->unverified |= lane_memory_correct", "(void)lane_memory_correct"),
+    Mutant("what a crossed look could not show is not looked at", LOOK, "            t->unverified = true;\n", ""),
+    Mutant("who is back amid a look stays down", MEMORY,
+           "runtime_set_admin(&r->servers[i], mark->told);", "r->servers[i].admin = mark->told;"),
     Mutant("another process was told, too", MEMORY, "mark->crossed && !other_worker && ", "mark->crossed && "),
     Mutant("a call crosses the next look as well", MEMORY, "            mark->crossed = false;\n", "            ;\n"),
 )

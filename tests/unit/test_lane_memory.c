@@ -347,6 +347,21 @@ START_TEST(what_a_call_crossed_is_what_it_was_told)
 }
 END_TEST
 
+/* Who was read in maint is down because of that, and not by a check, once it is told to be ready. */
+START_TEST(who_is_back_amid_a_look_is_up)
+{
+    struct runtime_server row = {.name = (char[]){"n1"}, .admin = RUNTIME_MAINT, .down = true};
+    struct runtime r = {.readable = true, .servers = &row, .count = 1};
+    struct lane_memory m = {.count = 0};
+    lane_memory_called(&m, "n1", RUNTIME_READY);
+    lane_memory_crossed(&m, "n1");
+    ck_assert(lane_memory_correct(&m, &r, false));
+    ck_assert_int_eq(row.admin, RUNTIME_READY);
+    ck_assert(!runtime_fails_check(&row));
+    lane_memory_fini(&m);
+}
+END_TEST
+
 /* ---- what operators have set, in words ---- */
 
 static void expect_overrides(const char *memory, const char *text, size_t count)
@@ -384,6 +399,7 @@ int main(void)
     tcase_add_loop_test(t, every_story, 0, (int)array_len(stories));
     tcase_add_test(t, marks_are_found_by_name);
     tcase_add_test(t, what_a_call_crossed_is_what_it_was_told);
+    tcase_add_test(t, who_is_back_amid_a_look_is_up);
     tcase_add_test(t, overrides_in_words);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
