@@ -129,6 +129,55 @@ const struct desired_skip *desired_why_out(const struct desired *d, const char *
     return found;
 }
 
+static int out_order(const void *a, const void *b)
+{
+    const struct desired_skip *x = *(const struct desired_skip *const *)a, *y = *(const struct desired_skip *const *)b;
+    int order = strcmp(x->server, y->server);
+    if (order == 0)
+        order = (int)x->ordinary - (int)y->ordinary;
+    return order != 0 ? order : (x > y) - (x < y);
+}
+
+void desired_outs_init(struct desired_outs *o, const struct desired *d)
+{
+    *o = (struct desired_outs){.list = mem_array(d->skip_count, sizeof(o->list[0]))};
+    for (size_t i = 0; i < d->skip_count; i++)
+        if (d->skips[i].server != NULL)
+            o->list[o->count++] = &d->skips[i];
+    if (o->count > 1)
+        qsort(o->list, o->count, sizeof(o->list[0]), out_order);
+}
+
+void desired_outs_fini(struct desired_outs *o)
+{
+    free(o->list);
+    *o = (struct desired_outs){.count = 0};
+}
+
+size_t desired_outs_place(const struct desired_outs *o, const char *server_name)
+{
+    size_t low = 0, high = o->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(o->list[middle]->server, server_name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct desired_skip *desired_outs_find(const struct desired_outs *o, const char *server_name)
+{
+    size_t at = desired_outs_place(o, server_name);
+    return at < o->count && str_eq(o->list[at]->server, server_name) ? o->list[at] : NULL;
+}
+
+static int compare_alias(const void *name, const void *alias)
+{
+    return strcmp(name, ((const struct desired_alias *)alias)->name);
+}
+
 const char *desired_node(const struct desired *d, const char *server_name)
 {
     const struct desired_server *s = desired_find(d, server_name);
@@ -136,10 +185,10 @@ const char *desired_node(const struct desired *d, const char *server_name)
         s = desired_find_spare(d, server_name);
     if (s != NULL)
         return s->node != NULL ? s->node : s->name;
-    for (size_t i = 0; i < d->alias_count; i++)
-        if (str_eq(d->aliases[i].name, server_name))
-            return d->aliases[i].node;
-    return NULL;
+    const struct desired_alias *a =
+        d->alias_count > 0 ? bsearch(server_name, d->aliases, d->alias_count, sizeof(d->aliases[0]), compare_alias)
+                           : NULL;
+    return a != NULL ? a->node : NULL;
 }
 
 static const char *name_among(const struct desired_server *list, size_t count, const char *node)

@@ -90,7 +90,7 @@ struct desired_skip {
     bool announced; /* it was said that it would go: no fault of a control plane */
 };
 
-/* A line that is not wished for, and its node by name. */
+/* A line that is not wished for, and its node. */
 struct desired_alias {
     char *name, *node;
 };
@@ -116,7 +116,7 @@ struct desired {
     size_t spare_count;
     struct desired_skip *skips;
     size_t skip_count;
-    struct desired_alias *aliases; /* by model/names */
+    struct desired_alias *aliases; /* by model/names, in the order of the lines' names */
     size_t alias_count;
     size_t endpoint_count; /* all endpoints seen, usable or not; one that is in two slices counts twice */
     uint16_t check_port;   /* check by HTTP at this port of each node (healthCheckNodePort); 0: as the settings say */
@@ -134,6 +134,17 @@ void desired_copy(struct desired *to, const struct desired *from);  /* deep; not
 void desired_clone(struct desired *to, const struct desired *from); /* the same with the skips */
 /* The same for HAProxy: all but skips, reasons, note and due_ms. */
 bool desired_eq(const struct desired *a, const struct desired *b);
+
+/* Of which servers it is told why they are not wished for, in the order of their names: to ask of thousands. Borrows. */
+struct desired_outs {
+    const struct desired_skip **list;
+    size_t count;
+};
+void desired_outs_init(struct desired_outs *o, const struct desired *d);
+void desired_outs_fini(struct desired_outs *o);
+/* The place of the first of that server, which is the one of desired_why_out; where there is none, that of another, or count. */
+size_t desired_outs_place(const struct desired_outs *o, const char *server_name);
+const struct desired_skip *desired_outs_find(const struct desired_outs *o, const char *server_name); /* NULL: none */
 
 /* Why the server of that name is not wished for; NULL: nothing is known of it, or it is. */
 const struct desired_skip *desired_why_out(const struct desired *d, const char *server_name);

@@ -164,6 +164,7 @@ struct merge {
     const struct backend *actual;
     const struct lines *lines;
     const struct desired *wish;
+    const struct desired_outs *outs; /* of wish */
     const struct diff_rules *rules;
     struct diff *d;
     size_t live;   /* wishes that can be had and are to serve */
@@ -222,7 +223,7 @@ static void leave_parked(struct merge *m, const struct line *line)
     enum parking_verdict verdict = parked_verdict(m, line);
     if (verdict == PARKING_STAY)
         return;
-    diff_remove_server(m->d, is, m->wish, parking_reason(m->rules->parking, is->name));
+    diff_remove_server(m->d, is, NULL, parking_reason(m->rules->parking, is->name));
     m->d->changes[m->d->change_count - 1].lazy = verdict == PARKING_LAZY;
 }
 
@@ -230,13 +231,14 @@ static void leave_parked(struct merge *m, const struct line *line)
 static void leave(struct merge *m, const struct line *line, const char *why)
 {
     const struct backend_server *is = line->server;
+    const struct desired_skip *out = desired_outs_find(m->outs, is->name);
     bool may_stay = why == NULL && can_be_parked(m, line);
     if (may_stay && is->maintenance)
         leave_parked(m, line);
     else if (may_stay && take_room(m, is->name))
-        diff_park_server(m->d, is, m->wish);
+        diff_park_server(m->d, is, out);
     else
-        diff_remove_server(m->d, is, m->wish, why);
+        diff_remove_server(m->d, is, out, why);
 }
 
 static void add_spares(struct merge *m)
@@ -395,6 +397,7 @@ void diff_compute(const struct backend *actual, const struct desired *desired, c
                   struct diff *ret)
 {
     cleanup(lines_fini) struct lines lines;
+    cleanup(desired_outs_fini) struct desired_outs outs = {.count = 0};
     *ret = (struct diff){.verdict = DIFF_NOTHING};
     lines_read(&lines, actual, rules);
     count_lines(&lines, actual, desired, ret);
@@ -403,7 +406,8 @@ void diff_compute(const struct backend *actual, const struct desired *desired, c
         ret->verdict = DIFF_REFUSE;
         return;
     }
-    struct merge m = {.actual = actual, .lines = &lines, .wish = desired, .rules = rules, .d = ret};
+    desired_outs_init(&outs, desired);
+    struct merge m = {.actual = actual, .lines = &lines, .wish = desired, .outs = &outs, .rules = rules, .d = ret};
     diff_servers(&m);
     if (m.live == 0 && !rules->allow_empty) {
         drop_changes(ret);

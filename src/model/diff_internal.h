@@ -14,11 +14,11 @@ void diff_add_server(struct diff *d, const struct backend *actual, const struct 
 /* No change at all where nothing of ours differs. */
 void diff_change_server(struct diff *d, const struct backend_server *is, const struct desired_server *want,
                         const struct desired *wish, const struct diff_rules *rules);
-/* reason NULL: what the wish says of it. */
-void diff_remove_server(struct diff *d, const struct backend_server *is, const struct desired *wish,
+/* out: what the wish says of it, NULL: nothing; it counts where reason is NULL. */
+void diff_remove_server(struct diff *d, const struct backend_server *is, const struct desired_skip *out,
                         const char *reason);
 /* A live line of ours that is not wished for: into maintenance. */
-void diff_park_server(struct diff *d, const struct backend_server *is, const struct desired *wish);
+void diff_park_server(struct diff *d, const struct backend_server *is, const struct desired_skip *out);
 
 /* Whether a line needs a transaction to become what c says. */
 bool diff_line_needs_transaction(const struct backend_server *is, const struct diff_change *c);

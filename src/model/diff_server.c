@@ -190,13 +190,12 @@ void diff_change_server(struct diff *d, const struct backend_server *is, const s
 
 /* ---- what is not wished for ---- */
 
-/* Counts what it costs, and says why; reason NULL: what the wish says of it. */
+/* Counts what it costs, and says why; reason NULL: what the wish says of it, if anything. */
 static void say_why_out(struct diff *d, struct diff_change *c, const struct backend_server *is,
-                        const struct desired *wish, const char *reason)
+                        const struct desired_skip *out, const char *reason)
 {
-    const struct desired_skip *out = reason == NULL ? desired_why_out(wish, is->name) : NULL;
     c->loss = !is->maintenance;
-    c->announced = out != NULL && out->announced;
+    c->announced = reason == NULL && out != NULL && out->announced;
     if (reason != NULL)
         c->reason = mem_strdup(reason);
     else if (out != NULL)
@@ -207,15 +206,16 @@ static void say_why_out(struct diff *d, struct diff_change *c, const struct back
         d->loss_count++;
 }
 
-void diff_remove_server(struct diff *d, const struct backend_server *is, const struct desired *wish, const char *reason)
+void diff_remove_server(struct diff *d, const struct backend_server *is, const struct desired_skip *out,
+                        const char *reason)
 {
     struct diff_change *c = add_change(d, DIFF_REMOVE);
     backend_server_copy(&c->server, is);
     c->detail = mem_strdup("");
-    say_why_out(d, c, is, wish, reason);
+    say_why_out(d, c, is, out, reason);
 }
 
-void diff_park_server(struct diff *d, const struct backend_server *is, const struct desired *wish)
+void diff_park_server(struct diff *d, const struct backend_server *is, const struct desired_skip *out)
 {
     cleanup(finding_fini) struct finding f;
     cleanup(backend_server_fini) struct backend_server to_be;
@@ -224,7 +224,7 @@ void diff_park_server(struct diff *d, const struct backend_server *is, const str
     own_maintenance(&to_be, true, "maintenance on (parked)", &f);
     struct diff_change *c = add_found(d, &to_be, &f);
     c->parks = true;
-    say_why_out(d, c, is, wish, NULL);
+    say_why_out(d, c, is, out, NULL);
 }
 
 /* ---- what the running HAProxy can be told ---- */

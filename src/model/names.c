@@ -84,6 +84,7 @@ struct work {
     size_t name_count;
     struct spot **spots; /* by address, port, live ones first, name */
     size_t spot_count;
+    struct desired_outs outs; /* of in->desired */
     bool differs;
 };
 
@@ -93,6 +94,7 @@ static void work_fini(struct work *w)
         free(w->spots[i]);
     free(w->spots);
     free(w->names);
+    desired_outs_fini(&w->outs);
 }
 
 static int text_order(const void *a, const void *b)
@@ -258,18 +260,15 @@ static void list_names(struct work *w, const struct desired *d)
 }
 
 /* By the line of a node that is out its return is to be recognised. */
-static bool is_out(const struct desired *d, const char *name)
+static bool is_out(const struct work *w, const char *name)
 {
-    for (size_t i = 0; i < d->skip_count; i++)
-        if (str_eq(d->skips[i].server, name))
-            return true;
-    return false;
+    return desired_outs_find(&w->outs, name) != NULL;
 }
 
 static struct spot *next_at(const struct work *w, size_t *i, const struct desired_server *s)
 {
     for (; *i < w->spot_count && place_order(w->spots[*i], s->address, s->port) == 0; (*i)++)
-        if (!w->spots[*i]->taken && !is_out(w->in->desired, w->spots[*i]->line->name))
+        if (!w->spots[*i]->taken && !is_out(w, w->spots[*i]->line->name))
             return w->spots[(*i)++];
     return NULL;
 }
@@ -361,18 +360,34 @@ static char *node_of_line(const struct names_input *in, const struct backend_ser
 static void add_alias(struct work *w, const struct backend_server *line)
 {
     struct desired *d = w->out;
-    char *node = node_of_line(w->in, line);
+    char *node = is_out(w, line->name) ? NULL : node_of_line(w->in, line); /* else it is that node's */
     if (node == NULL)
         return;
-    for (size_t i = 0, count = d->skip_count; i < count; i++)
-        if (str_eq(d->skips[i].server, node)) {
-            add_skip(d, mem_strdup(d->skips[i].subject), mem_strdup(d->skips[i].reason), line->name,
-                     d->skips[i].announced);
-            d->skips[d->skip_count - 1].ordinary = d->skips[i].ordinary;
-        }
+    for (size_t i = desired_outs_place(&w->outs, node); i < w->outs.count; i++) {
+        const struct desired_skip *s = w->outs.list[i];
+        if (!str_eq(s->server, node))
+            break;
+        add_skip(d, mem_strdup(s->subject), mem_strdup(s->reason), line->name, s->announced);
+        d->skips[d->skip_count - 1].ordinary = s->ordinary;
+    }
     d->aliases = mem_resize(d->aliases, d->alias_count + 1, sizeof(d->aliases[0]));
     d->aliases[d->alias_count++] = (struct desired_alias){mem_strdup(line->name), node};
     w->differs = true;
+}
+
+static int alias_order(const void *a, const void *b)
+{
+    return strcmp(((const struct desired_alias *)a)->name, ((const struct desired_alias *)b)->name);
+}
+
+static void add_aliases(struct work *w)
+{
+    struct desired *d = w->out;
+    for (size_t i = 0; i < w->spot_count; i++)
+        if (!w->spots[i]->taken)
+            add_alias(w, w->spots[i]->line);
+    if (d->alias_count > 1)
+        qsort(d->aliases, d->alias_count, sizeof(d->aliases[0]), alias_order);
 }
 
 /* ---- the whole ---- */
@@ -400,6 +415,7 @@ static void settle(struct work *w)
 {
     struct desired *d = w->out;
     size_t count = d->server_count; /* renaming adds to them */
+    desired_outs_init(&w->outs, w->in->desired);
     cleanup(mem_free_ptr) const struct backend_server **servers = own_lines(w, d->servers, count);
     cleanup(mem_free_ptr) const struct backend_server **spares = own_lines(w, d->spares, d->spare_count);
     if (w->in->rules->adopt == ADOPT_KEEP) {
@@ -409,9 +425,7 @@ static void settle(struct work *w)
         for (size_t i = 0; i < count; i++)
             rename_one(w, servers[i], i);
     }
-    for (size_t i = 0; i < w->spot_count; i++)
-        if (!w->spots[i]->taken)
-            add_alias(w, w->spots[i]->line);
+    add_aliases(w);
     sort(d->servers, d->server_count);
     sort(d->spares, d->spare_count);
 }

@@ -22,7 +22,7 @@ ADOPTION = (
            "order = (int)x->line->maintenance - (int)y->line->maintenance;", "order = (int)y->line->maintenance - (int)x->line->maintenance;"),
     Mutant("of two the last by name is adopted", NAMES, "order : strcmp(x->line->name, y->line->name);", "order : strcmp(y->line->name, x->line->name);"),
     Mutant("the line of a node that is out is adopted", NAMES,
-           "if (!w->spots[*i]->taken && !is_out(w->in->desired, w->spots[*i]->line->name))", "if (!w->spots[*i]->taken)"),
+           "if (!w->spots[*i]->taken && !is_out(w, w->spots[*i]->line->name))", "if (!w->spots[*i]->taken)"),
     Mutant("spares adopt nothing", NAMES, "        adopt_list(w, spares, d->spares, d->spare_count);\n", ""),
     Mutant("servers are not in the order of their new names", NAMES, "    sort(d->servers, d->server_count);\n    sort(d->spares", "    sort(d->spares"),
     Mutant("an IPv6 address in another spelling is another", NAMES,
@@ -44,14 +44,17 @@ KNOWING = (
     Mutant("the names before are forgotten", NAMES, "const char *node = before != NULL ? desired_node(before, server) : NULL;", "const char *node = NULL; (void)before;"),
     Mutant("NODE-PORT tells nothing", NAMES, 'return by_format != NULL ? by_format : node_in_name("{node}-{port}", line);', "return by_format;"),
     Mutant("the format tells nothing", NAMES, "is_plain(in->rules->server_name_format) ? NULL", "true ? NULL"),
-    Mutant("why a node is out does not hold for its line", NAMES, "        if (str_eq(d->skips[i].server, node)) {", "        if (false) {"),
+    Mutant("why a node is out does not hold for its line", NAMES, "        if (!str_eq(s->server, node))\n", "        if (true)\n"),
     Mutant("two servers have one name", NAMES, "            if (str_eq(list[i].name, list[i - 1].name)) {", "            if (false) {"),
     Mutant("a spare has a server's name", NAMES, "        if (desired_find(d, d->spares[i].name) != NULL)\n", "        if (false)\n"),
-    Mutant("an alias is not found", DESIRED, "            return d->aliases[i].node;", "            return NULL;"),
+    Mutant("an alias is not found", DESIRED, "return a != NULL ? a->node : NULL;", "return NULL;"),
+    Mutant("aliases are not in order", NAMES, "    if (d->alias_count > 1)\n", "    if (false)\n"),
+    Mutant("why it is out is told in any order", DESIRED, "        order = (int)x->ordinary - (int)y->ordinary;\n", "        ;\n"),
+    Mutant("a node's own line is taken for another's", NAMES, "is_out(w, line->name) ? NULL : node_of_line", "node_of_line"),
 )
 
 ROOMS = (
-    Room("names", ("test_names",), ADOPTION + RENAMING + KNOWING),
+    Room("names", ("test_names", "test_desired"), ADOPTION + RENAMING + KNOWING),
     Room("parked by another name", ("test_parking",),
          (Mutant("a parked line is looked up by its own name", PARKING, "node != NULL ? node : e->name", "e->name"),)),
 )

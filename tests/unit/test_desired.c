@@ -354,6 +354,14 @@ START_TEST(looking_up)
     ck_assert_str_eq(desired_why_out(&d, "n7")->reason, "its node n7 is not known");
     ck_assert_str_eq(desired_why_out(&d, "10.9.9.9")->reason, "it is not ready");
     ck_assert(desired_why_out(&d, "a_b")->announced); /* of the one name, what was announced was for both */
+    static const char *const names[] = {"", "10.9.9.9", "a_b", "n1", "n2", "n3", "n4", "n5", "n7", "n9"};
+    struct desired_outs outs;
+    desired_outs_init(&outs, &d);
+    for (size_t i = 0; i < array_len(names); i++)
+        ck_assert_ptr_eq(desired_outs_find(&outs, names[i]), desired_why_out(&d, names[i]));
+    for (size_t i = 1; i < outs.count; i++)
+        ck_assert_int_le(strcmp(outs.list[i - 1]->server, outs.list[i]->server), 0);
+    desired_outs_fini(&outs);
     desired_fini(&d);
     ck_assert_ptr_null(desired_find(&d, "n1"));
     ck_assert_ptr_null(desired_why_out(&d, "n1"));
