@@ -369,6 +369,27 @@ START_TEST(looking_up)
 }
 END_TEST
 
+/* Several places may have one server name: what is worth a warning is told. */
+START_TEST(of_several_reasons_the_one_to_warn_of)
+{
+    struct desired_skip skips[] = {{.server = (char[]){"n2"}, .ordinary = true},
+                                   {.server = NULL},
+                                   {.server = (char[]){"n1"}, .ordinary = true},
+                                   {.server = (char[]){"n1"}},
+                                   {.server = (char[]){"n1"}}};
+    const struct desired d = {.skips = skips, .skip_count = array_len(skips)};
+    struct desired_outs outs;
+    desired_outs_init(&outs, &d);
+    ck_assert_uint_eq(outs.count, 4);
+    ck_assert_ptr_eq(desired_why_out(&d, "n1"), &skips[3]);
+    ck_assert_ptr_eq(desired_outs_find(&outs, "n1"), &skips[3]);
+    ck_assert_ptr_eq(desired_outs_find(&outs, "n2"), &skips[0]);
+    ck_assert_ptr_null(desired_outs_find(&outs, "n0"));
+    ck_assert_ptr_null(desired_outs_find(&outs, "n3"));
+    desired_outs_fini(&outs);
+}
+END_TEST
+
 /* ---- many ---- */
 
 static void put_ready(struct mapping_text *m, const char *first, unsigned count)
@@ -464,6 +485,7 @@ int main(void)
     tcase_add_test(t, equality_and_copies);
     tcase_add_test(t, other_reasons_are_no_difference);
     tcase_add_test(t, looking_up);
+    tcase_add_test(t, of_several_reasons_the_one_to_warn_of);
     tcase_add_test(t, weights_have_haproxys_limit);
     tcase_add_test(t, many_endpoints);
     tcase_add_test(t, every_endpoint_a_place_of_its_own);
