@@ -9,6 +9,8 @@
 #include "dataplane/rawcfg_words.h"
 
 #define LINES_SHOWN 5
+/* 64 backends of 5,000 servers have a third of that. What is kept of a line is many times one of a single letter. */
+#define LINES_MAX 1000000
 
 /* Any of these as the first word begins a section, wherever it stands. */
 static const char *const kinds[] = {
@@ -76,13 +78,14 @@ static void take_line(struct cfgfile *f, size_t *room, struct rawcfg_line *words
         add_section(f, words);
 }
 
+/* Until there are too many. */
 static void split_lines(struct cfgfile *f, const char *text, size_t len)
 {
     cleanup(rawcfg_line_fini) struct rawcfg_line words;
     struct cfgfile_line line = {.text = text};
     size_t room = 0;
     rawcfg_line_init(&words);
-    for (const char *end = text + len; line.text < end; line.text += line.len + 1) {
+    for (const char *end = text + len; line.text < end && f->line_count <= LINES_MAX; line.text += line.len + 1) {
         const char *newline = memchr(line.text, '\n', (size_t)(end - line.text));
         line.len = (size_t)((newline != NULL ? newline : end) - line.text);
         line.number++;
@@ -110,9 +113,13 @@ int cfgfile_init(struct cfgfile *f, const char *text, size_t len, struct error *
         return error_set(err, ERROR_INVALID, "haproxy.cfg holds a NUL character: that is no configuration");
     split_lines(f, text, len);
     share_lines_out(f);
-    if (f->section_count > 0)
+    bool too_many = f->line_count > LINES_MAX;
+    if (f->section_count > 0 && !too_many)
         return 0;
     cfgfile_fini(f);
+    if (too_many)
+        return error_set(err, ERROR_INVALID, "haproxy.cfg as the Data Plane API gives it has more than %d lines",
+                         LINES_MAX);
     return error_set(err, ERROR_INVALID, "haproxy.cfg as the Data Plane API gives it has no section at all: \"%.*s\"",
                      (int)(len < 80 ? len : 80), text);
 }

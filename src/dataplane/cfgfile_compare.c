@@ -193,27 +193,26 @@ static char *name_of_defaults(const struct cfgfile *f, size_t section)
     return mem_printf("unnamed_defaults_%zu", number);
 }
 
-/* The name of the defaults section that it inherits from; "": none. Allocates. */
-static char *inherits(const struct cfgfile *f, size_t section)
+/* The name of the defaults section that it inherits from; "": none. last: the number of the last one before it, from 1; 0: none.
+ * Allocates. */
+static char *inherits(const struct cfgfile *f, const struct cfgfile_section *s, size_t last)
 {
-    const struct cfgfile_section *s = &f->sections[section];
-    size_t at = section;
     if (s->from[0] != '\0' || !cfgfile_is_proxy(s->kind))
         return mem_strdup(s->from);
-    while (at > 0 && !str_eq(f->sections[at - 1].kind, "defaults"))
-        at--;
-    return at > 0 ? name_of_defaults(f, at - 1) : mem_strdup("");
+    return last > 0 ? name_of_defaults(f, last - 1) : mem_strdup("");
 }
 
-static void add_section(struct bag *b, const struct cfgfile *f, size_t i, struct rawcfg_line *words,
-                        const struct cfgfile_ours *ours)
+static void add_section(struct bag *b, const struct cfgfile *f, size_t i, size_t last_defaults,
+                        struct rawcfg_line *words, const struct cfgfile_ours *ours)
 {
     const struct cfgfile_section *s = &f->sections[i];
     cleanup(mem_free_ptr) char *name = str_eq(s->kind, "defaults") ? name_of_defaults(f, i) : mem_strdup(s->name);
     cleanup(mem_free_ptr) char *section = mem_printf("%s %s", s->kind, name);
     if (!str_eq(s->kind, "global") && !is_ours(ours, s, NULL))
-        add(b, (struct entry){
-                   .key = mem_printf("%s\n", section), .text = inherits(f, i), .line = s->line->number, .in = s});
+        add(b, (struct entry){.key = mem_printf("%s\n", section),
+                              .text = inherits(f, s, last_defaults),
+                              .line = s->line->number,
+                              .in = s});
     add_lines(b, s, section, words, ours);
 }
 
@@ -227,10 +226,13 @@ static int order_of_entries(const void *a, const void *b)
 static void bag_init(struct bag *b, const struct cfgfile *f, const struct cfgfile_ours *ours)
 {
     cleanup(rawcfg_line_fini) struct rawcfg_line words;
+    size_t last_defaults = 0;
     *b = (struct bag){0};
     rawcfg_line_init(&words);
-    for (size_t i = 0; i < f->section_count; i++)
-        add_section(b, f, i, &words, ours);
+    for (size_t i = 0; i < f->section_count; i++) {
+        add_section(b, f, i, last_defaults, &words, ours);
+        last_defaults = str_eq(f->sections[i].kind, "defaults") ? i + 1 : last_defaults;
+    }
     if (b->count > 1)
         qsort(b->list, b->count, sizeof(b->list[0]), order_of_entries);
 }

@@ -17,6 +17,7 @@ READING = (
     Mutant("proxies of the last defaults are in doubt", FILE, "for (size_t i = 0; i < last; i++)", "for (size_t i = 0; i < f->section_count; i++)"),
     Mutant("a proxy with from is in doubt", FILE, " && f->sections[i].from[0] == '\\0')", ")"),
     Mutant("the last version counts", FILE, "if (f->version >= 0 || ", "if ("),
+    Mutant("a file has lines without end", FILE, "bool too_many = f->line_count > LINES_MAX;", "bool too_many = false;"),
     Mutant("a NUL is a character", FILE, "if (len > 0 && memchr(text, '\\0', len) != NULL)", "if (false)"),
 )
 

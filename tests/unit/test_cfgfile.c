@@ -101,6 +101,28 @@ START_TEST(what_is_no_configuration)
 }
 END_TEST
 
+/* An answer of two bytes a line would fill the memory with what is kept of each. */
+START_TEST(there_are_only_so_many_lines)
+{
+    static const size_t most = 1000000;
+    struct cfgfile f;
+    struct error err = {0};
+    struct buf text;
+    buf_init(&text, 0);
+    buf_add(&text, "global\n# a comment\n\n");
+    for (size_t i = 1; i < most; i++)
+        buf_add(&text, "a\n");
+    ck_assert_int_eq(cfgfile_init(&f, text.data, text.len, &err), 0);
+    ck_assert_uint_eq(f.line_count, most);
+    cfgfile_fini(&f);
+    buf_add(&text, "a\n");
+    ck_assert_int_eq(cfgfile_init(&f, text.data, text.len, &err), -1);
+    ck_assert_str_eq(err.message, "haproxy.cfg as the Data Plane API gives it has more than 1000000 lines");
+    ck_assert_uint_eq(f.line_count, 0);
+    buf_fini(&text);
+}
+END_TEST
+
 /* ---- the examination ---- */
 
 /* sure: what no write may touch; doubt: what the API's own look decides. "": nothing. */
@@ -399,6 +421,7 @@ int main(void)
     tcase_add_test(t, sections_and_their_lines);
     tcase_add_test(t, version_of_a_file);
     tcase_add_test(t, what_is_no_configuration);
+    tcase_add_test(t, there_are_only_so_many_lines);
     tcase_add_loop_test(t, what_no_write_may_touch, 0, (int)array_len(examined));
     tcase_add_test(t, a_line_is_too_long_from_64_kib_on);
     tcase_add_loop_test(t, meanings, 0, (int)array_len(compared));
