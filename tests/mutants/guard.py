@@ -51,7 +51,6 @@ WRITING = (
     Mutant("what we wrote is an edit", GUARD, "    t->guard.file = 0;\n", ""),
     Mutant("a reload that failed is for ever", GUARD, "return target_guard_passed(t) || is_split(t);", "return target_guard_passed(t);"),
     Mutant("a refused begin stops all", GUARD, "if (f.result != TXN_LIMIT && ", "if ("),
-    Mutant("what was not looked at is written to", DECIDE, "if (!target_guard_lets_write(s->target))", "if (false)"),
     Mutant("drains wait for the file", DECIDE, "return s->target->guard.problem != NULL; /*", "return false; /*"),
     Mutant("a file that is refused is in step", DECIDE, "    if (t->guard.problem != NULL) {", "    if (false) {"),
     Mutant("the plan knows nothing of the file", PLAN, "if (rules->file_problem != NULL && ", "if (false && "),
