@@ -13,7 +13,7 @@
 #include "sync/inspect_report.h"
 
 #define STAT_MAX_BYTES 4096
-#define SOCKET_LINES "global\n  stats socket /run/haproxy.sock mode 600 level admin expose-fd listeners"
+#define SOCKET_LINES "global\n  stats socket /run/haproxy/admin.sock mode 660 level admin expose-fd listeners"
 
 /* ---- it runs ---- */
 

@@ -210,6 +210,12 @@ static char *unchanged_text(const struct inspect_report *r, const struct inspect
     case INSPECT_LINE_CHANGED:
         break;
     }
+    if (!line->maintenance && !b->runtime.readable && b->runtime.why != NULL)
+        return mem_strdup("nothing: in the file it is as it should be");
+    const struct runtime_server *is = runtime_find(&b->runtime, line->name);
+    if (is != NULL && is->admin == RUNTIME_READY && runtime_fails_check(is))
+        return mem_strdup("nothing: in the file it is as it should be; haproxy-k8s-sync doctor says how to see what "
+                          "the check finds");
     return mem_strdup("nothing: it is as it should be");
 }
 
@@ -232,6 +238,10 @@ static void print_change(const struct inspect_backend *b, size_t which, struct p
                 b->ways[which] == INSPECT_BY_RELOAD ? "by a transaction and a reload" : "without a reload");
     if (b->plan.verdict == PLAN_WITHHELD)
         print_field(p, "", INK_YELLOW, b->plan.why);
+    if (b->plan.verdict == PLAN_REFUSE) {
+        cleanup(mem_free_ptr) char *refused = mem_printf("nothing is written: %s", b->plan.why);
+        print_field(p, "", INK_RED, refused);
+    }
 }
 
 static void print_next(const struct inspect_report *r, const struct inspect_backend *b,

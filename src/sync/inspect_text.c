@@ -221,6 +221,8 @@ static void add_in_step(struct buf *b, const struct inspect_backend *of)
     buf_printf(b, "%zu server%s", count, count == 1 ? "" : "s");
     if (draining > 0)
         buf_printf(b, ", %zu draining", draining);
+    if (!of->runtime.readable && of->runtime.why != NULL)
+        buf_printf(b, ", by its file alone: what HAProxy runs cannot be read: %s", of->runtime.why);
 }
 
 static void verdict_text(const struct inspect_target *t, const struct inspect_backend *b, struct buf *text)

@@ -150,9 +150,9 @@ static void hold_back(struct plan *p, const struct plan_rules *rules, const stru
     p->held_names = names_of_held(p, false, 0);
     p->text =
         mem_printf("%zu of %zu live servers lost within one RESYNC_PERIOD are more than MAX_LOSS_PERCENT=%u allows "
-                   "without an announcement; %s: each stays for one RESYNC_PERIOD from its own loss and goes then, "
-                   "unless it is wanted again",
-                   brake->over, brake->of, rules->max_loss_percent, p->held_names);
+                   "without an announcement; each beyond that stays for one RESYNC_PERIOD from its own loss and goes "
+                   "then, unless it is wanted again",
+                   brake->over, brake->of, rules->max_loss_percent);
     p->why = p->text;
     if (!diff_withhold_losses(&p->diff, is_held, p))
         p->verdict = dirty ? PLAN_RELOAD_AGAIN : PLAN_BRAKE;

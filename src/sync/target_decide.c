@@ -349,7 +349,7 @@ static enum need act_on_plan(struct slot *s)
         return NEED_NOTHING;
     case PLAN_BRAKE:
         stay_loudly(s, "brake", "holding servers back that would be lost");
-        s->event_us = 0; /* the time that they are held is no latency; what caused it is still worth a word later */
+        s->event_us = s->latest_event_us = 0; /* to be held is no latency; its cause is still worth a word later */
         return NEED_NOTHING;
     case PLAN_WITHHELD:
         withhold(s);

@@ -35,7 +35,7 @@ void target_reload_failed(struct target *t, const struct error *err, struct back
         t->slots[i].committed_version = t->slots[i].ours_version = -1;
     target_write_not_before(t, clock_mono_ms() + backoff_next_ms(backoff));
     target_reload_problem(
-        t, "HAProxy was not reloaded; it still runs what it ran before, an empty commit will try again", err);
+        t, "HAProxy was not reloaded; if it runs, then what it ran before; an empty commit will try again", err);
 }
 
 /* The API's word for how it ended. Where HAProxy can be asked itself, the next look decides. */

@@ -21,6 +21,19 @@ void slot_measure(const struct slot *s, struct metric *gauge, double value)
     metric_set(gauge, value, s->name, dataplane_client_url(s->target->options.client), NULL);
 }
 
+/* An operator's maint is told elsewhere. */
+static void add_down(const struct slot *s, struct buf *text)
+{
+    size_t down = 0, live = 0;
+    for (size_t i = 0; i < s->wish.server_count; i++) {
+        const struct runtime_server *is = runtime_find(&s->runtime, s->wish.servers[i].name);
+        live += s->wish.servers[i].state == SERVER_LIVE;
+        down += s->wish.servers[i].state == SERVER_LIVE && is != NULL && runtime_fails_check(is);
+    }
+    if (down > 0)
+        buf_printf(text, "; HAProxy's health checks call %zu of %zu desired servers DOWN", down, live);
+}
+
 void slot_measure_up(const struct slot *s)
 {
     struct metric *gauge = s->target->options.telemetry->servers_up;
@@ -147,6 +160,7 @@ static bool slot_ready(const struct target *t, const struct slot *s, struct buf 
                    t->options.rules.dry_run ? ", and a dry run" : "", s->overrides != NULL ? "; set by hand: " : "",
                    s->overrides != NULL ? s->overrides : "",
                    s->told_unreadable ? "; by its file alone, what it runs cannot be read" : "");
+        add_down(s, text);
         return true;
     }
     if (t->reload.state == RELOAD_PENDING && s->have_wish) {

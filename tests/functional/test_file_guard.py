@@ -97,6 +97,8 @@ def test_such_a_file_is_not_written_to(with_file: Make, template: str, line: str
     assert why in daemon.get("/status")[1]
     status, plan = says(rig, "plan")
     assert status == 1 and line + why in plan, plan
+    explain = says(rig, "explain", "n3")[1]
+    assert NOTHING + line + why in " ".join(explain.split()), explain
     status, doctor = says(rig, "doctor")
     assert status == 1 and line + why in doctor and "nothing is written before that is changed" in doctor, doctor
     rig.hand_edit(TEMPLATE.replace("{d}", str(rig.haproxy.dir)).replace("{fe}", str(rig.haproxy.port)))

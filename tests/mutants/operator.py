@@ -44,10 +44,25 @@ HEALTH = (
     Mutant("a server that is down is up on the page", STATUS, 'runtime_fails_check(v->running) ? "down" : "up";', '"up";'),
     Mutant("who is parked counts as down", STATUS, "v->running == NULL || v->running->admin == RUNTIME_MAINT", "v->running == NULL"),
     Mutant("no server is counted as down", STATUS, "            down += is_down(&v);\n", "            ;\n"),
+    Mutant("readiness says nothing of who is DOWN", REPORT, "    if (down > 0)\n", "    if (false)\n"),
+    Mutant("readiness calls those DOWN that are up", REPORT, "is != NULL && runtime_fails_check(is);\n    }\n", "is != NULL;\n    }\n"),
     Mutant("what is read is not shown", LOOK, "        slot_measure_up(s);\n", "        ;\n"),
 )
 
+DECIDE = "sync/target_decide.c"
+EXPLAIN = "sync/inspect_explain.c"
+TEXT = "sync/inspect_text.c"
+SAID = (
+    Mutant("to be held is latency", DECIDE, "s->event_us = s->latest_event_us = 0; /* to be held", "s->event_us = 0; /* to be held"),
+    Mutant("explain promises what is refused", EXPLAIN, "if (b->plan.verdict == PLAN_REFUSE) {", "if (false) {"),
+    Mutant("explain is content with who is DOWN", EXPLAIN, "is->admin == RUNTIME_READY && runtime_fails_check(is))\n        return mem_strdup(\"nothing",
+           "false)\n        return mem_strdup(\"nothing"),
+    Mutant("explain is content with what it cannot read", EXPLAIN, "if (!line->maintenance && !b->runtime.readable && b->runtime.why != NULL)", "if (false)"),
+    Mutant("plan is content with what it cannot read", TEXT, "if (!of->runtime.readable && of->runtime.why != NULL)", "if (false)"),
+)
+
 ROOMS = (
+    Room("what is said", ("test_target_lanes", "test_inspect_explain", "test_inspect_text"), SAID),
     Room("settings", ("test_unknown", "test_config"), MISSPELT),
     Room("metrics", ("test_metrics",), SERIES),
     Room("health", ("test_codec_runtime", "test_runtime", "test_target_lanes", "test_status_haproxy"), HEALTH),

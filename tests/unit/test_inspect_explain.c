@@ -183,6 +183,43 @@ START_TEST(draining_where_it_was_told_and_where_not)
 }
 END_TEST
 
+START_TEST(what_runs_cannot_be_read)
+{
+    world_see_running(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "server n1 10.0.0.1:30443 check weight 100",
+                      "!HTTP 500");
+    expect(HEADING LIVE NOW "\n"
+                            "                  what HAProxy runs cannot be read: HTTP 500\n"
+                            "  next            nothing: in the file it is as it should be\n");
+}
+END_TEST
+
+START_TEST(down_by_its_health_check)
+{
+    struct inspect_backend *b = add("n1 10.0.0.1:30443", SERVER_LIVE);
+    world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100", "n1 ready");
+    b->runtime.servers[0].down = true;
+    expect(HEADING LIVE NOW
+           "\n"
+           "                  DOWN: the running HAProxy has it in ready, but its health check fails, so it gets\n"
+           "                  no connections\n"
+           "  next            nothing: in the file it is as it should be; haproxy-k8s-sync doctor says how to\n"
+           "                  see what the check finds\n");
+}
+END_TEST
+
+START_TEST(a_change_that_is_refused)
+{
+    struct inspect_backend *b = add("n1 10.0.0.1:30443", SERVER_LIVE);
+    world_see(&w, b, "server n9 10.0.0.9:30443 backup");
+    b->plan.verdict = PLAN_REFUSE;
+    b->plan.why = "line 7: a conditional";
+    expect(HEADING LIVE "  now in HAProxy  no server n1\n"
+                        "  next            + server n1 10.0.0.1:30443 check weight 100\n"
+                        "                  by a transaction and a reload\n"
+                        "                  nothing is written: line 7: a conditional\n");
+}
+END_TEST
+
 START_TEST(set_by_hand)
 {
     world_see_running(&w, add("n1 10.0.0.1:30443; n2 10.0.0.2:30443", SERVER_LIVE),
@@ -320,6 +357,9 @@ int main(void)
     tcase_add_test(tc, haproxy_away);
     tcase_add_test(tc, live_and_running);
     tcase_add_test(tc, draining_where_it_was_told_and_where_not);
+    tcase_add_test(tc, what_runs_cannot_be_read);
+    tcase_add_test(tc, down_by_its_health_check);
+    tcase_add_test(tc, a_change_that_is_refused);
     tcase_add_test(tc, set_by_hand);
     tcase_add_test(tc, drained_and_held);
     tcase_add_test(tc, parked_and_to_be_parked);

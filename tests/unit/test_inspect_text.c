@@ -113,8 +113,9 @@ START_TEST(the_brake_alone)
            "  = n1  10.0.0.1:30443  weight 100        n1 is wanted\n"
            "\n"
            "  held by the loss limit: 1 of 2 live servers lost within one RESYNC_PERIOD are more than\n"
-           "                          MAX_LOSS_PERCENT=20 allows without an announcement; n2: each stays for one\n"
-           "                          RESYNC_PERIOD from its own loss and goes then, unless it is wanted again\n");
+           "                          MAX_LOSS_PERCENT=20 allows without an announcement; each beyond that stays\n"
+           "                          for one RESYNC_PERIOD from its own loss and goes then, unless it is wanted\n"
+           "                          again\n");
 }
 END_TEST
 
@@ -130,8 +131,8 @@ START_TEST(the_brake_holds_a_part)
            "\n"
            "  1 change: 1 to add; by a transaction and a reload; the loss limit holds the rest: 1 of 2 live\n"
            "            servers lost within one RESYNC_PERIOD are more than MAX_LOSS_PERCENT=20 allows without\n"
-           "            an announcement; n2: each stays for one RESYNC_PERIOD from its own loss and goes then,\n"
-           "            unless it is wanted again\n");
+           "            an announcement; each beyond that stays for one RESYNC_PERIOD from its own loss and goes\n"
+           "            then, unless it is wanted again\n");
 }
 END_TEST
 
@@ -308,6 +309,16 @@ START_TEST(what_runs_cannot_be_read)
            "\n"
            "  1 change: 1 to change; by a transaction and a reload (what HAProxy runs cannot be read: HTTP 500:\n"
            "            no socket)\n");
+}
+END_TEST
+
+START_TEST(in_step_by_its_file_alone)
+{
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
+    world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100", "!HTTP 500: no socket");
+    expect(HEADING "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
+                   "\n"
+                   "  in step: 1 server, by its file alone: what HAProxy runs cannot be read: HTTP 500: no socket\n");
 }
 END_TEST
 
@@ -594,6 +605,7 @@ int main(void)
     tcase_add_test(tc, holding_beside_parked_ones);
     tcase_add_test(tc, holding_what_is_in_maintenance);
     tcase_add_test(tc, what_runs_cannot_be_read);
+    tcase_add_test(tc, in_step_by_its_file_alone);
     tcase_add_test(tc, it_runs_something_else);
     tcase_add_test(tc, a_section_for_each_haproxy);
     tcase_add_test(tc, what_was_left_out);

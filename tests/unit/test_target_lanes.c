@@ -810,11 +810,14 @@ START_TEST(what_a_health_check_calls_down_is_not_up)
     ck_assert_double_eq(servers_up(), 1);
     ck_assert_double_eq(metric_value(w.telemetry.servers_desired, "be", API_URL, NULL), 3);
     ck_assert_msg(in_sync(), "its nodes are as they should be");
-    assert_ready(true, "in step");
+    assert_ready(true, "in step; HAProxy's health checks call 2 of 3 desired servers DOWN\n");
     w.failing = "n1,n2,n3,";
     pass(RESYNC_MS);
     ck_assert_double_eq(servers_up(), 0);
+    assert_ready(true, "call 3 of 3 desired servers DOWN\n");
     w.failing = NULL;
+    pass(RESYNC_MS);
+    assert_ready(true, "in step\n");
     pass(RESYNC_MS);
     ck_assert_double_eq(servers_up(), 3);
 }
@@ -1028,6 +1031,8 @@ START_TEST(what_the_brake_holds_is_not_told_to_leave)
     assert_file("n1 n2 n3");
     pass(RESYNC_MS + 1000);
     assert_running("n1* n2* n3");
+    /* The time that they were held is no latency. */
+    ck_assert_uint_eq(metric_value(w.telemetry.event_to_runtime, NULL), 0);
 }
 END_TEST
 
