@@ -178,7 +178,8 @@ char *codec_refusal(const char *body, size_t len)
 {
     cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(body, len, "the answer", NULL);
     const char *message = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(doc), "message"));
-    return str_empty(message) ? NULL : mem_strndup(message, strnlen(message, CODEC_MAX_REFUSAL_BYTES));
+    bool any = message != NULL && message[0] != '\0';
+    return any ? mem_strndup(message, strnlen(message, CODEC_MAX_REFUSAL_BYTES)) : NULL;
 }
 
 bool codec_has_agent(const char *server_json)

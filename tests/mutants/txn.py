@@ -86,7 +86,7 @@ NAMED = (
     Mutant("what the API says of a begin is not looked at", TXN, "        t->refusal = codec_refusal(a->body, a->body_len);\n", "        ;\n"),
 )
 CODEC = (
-    Mutant("an empty message is a refusal", "dataplane/codec_status.c", "return str_empty(message) ? NULL :", "return message == NULL ? NULL :"),
+    Mutant("an empty message is a refusal", "dataplane/codec_status.c", "message != NULL && message[0] != '\\0';", "message != NULL;"),
     Mutant("an agent that is off sets weights", "dataplane/codec_status.c", "&enabled, NULL) == 0 && enabled;", "&enabled, NULL) == 0;"),
 )
 
