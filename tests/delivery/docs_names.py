@@ -24,8 +24,8 @@ MAKE_VARIABLES = {"KEEP", "TIME", "EVENTS", "ONLY", "OTHER", "ROUNDS", "KIND", "
 # Words with an underscore that are HAProxy's, the Data Plane API's, Kubernetes' or a program's.
 OTHERS_WORDS = {"reload_delay", "reload_cmd", "master_worker_mode", "master_runtime", "tls_ca", "adv_check", "no_proxy", "http_proxy",
                 "https_proxy", "url_param"}
-# What the kernel and OpenSSL say, which the daemon hands on.
-OTHERS_MESSAGES = {"Permission denied", "local issuer", "subject name"}
+# What the kernel and OpenSSL say, which the daemon hands on, and words of haproxy.cfg.
+OTHERS_MESSAGES = {"Permission denied", "local issuer", "subject name", "jwt on"}
 
 
 @functools.cache
