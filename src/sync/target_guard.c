@@ -55,6 +55,7 @@ void target_guard_look(struct target *t)
 void target_guard_forget(struct target *t)
 {
     t->guard.passed = t->guard.refused = t->guard.unsure = -1;
+    t->guard.blind = false; /* the API may be another release by now */
     set_problem(&t->guard, NULL);
 }
 

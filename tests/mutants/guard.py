@@ -48,6 +48,7 @@ WRITING = (
     Mutant("several defaults stop it in any case", GUARD, "o->file_problem == NULL && g->blind ?", "o->file_problem == NULL ?"),
     Mutant("several defaults never stop it", GUARD, "o->file_problem == NULL && g->blind ?", "false ?"),
     Mutant("an edit while the API is down is not seen", GUARD, "if (g->file != 0 && g->file != sum)", "if (false)"),
+    Mutant("who showed nothing once is never asked again", GUARD, "    t->guard.blind = false;", ""),
     Mutant("what we wrote is an edit", GUARD, "    t->guard.file = 0;\n", ""),
     Mutant("a reload that failed is for ever", GUARD, "return target_guard_passed(t) || is_split(t);", "return target_guard_passed(t);"),
     Mutant("a refused begin stops all", GUARD, "if (f.result != TXN_LIMIT && ", "if ("),

@@ -216,6 +216,20 @@ START_TEST(an_api_that_shows_nothing_is_believed)
 }
 END_TEST
 
+START_TEST(who_showed_nothing_is_asked_again_when_told_to_compare)
+{
+    fault((struct fault){.step = '|', .status = 404});
+    w.file_more = TWO_RULES;
+    start();
+    assert_settled("n1 n2 n3");
+    mend();
+    w.rewritten = TURNED; /* another release of the API shows it */
+    target_compare(w.target);
+    pass(0);
+    assert_ready(false, "line 11");
+}
+END_TEST
+
 START_TEST(several_defaults_are_judged_by_what_would_be_written)
 {
     w.file_more = "\ndefaults\n  mode http\nbackend x\n  timeout server 1s\ndefaults\n  mode tcp\nbackend y\n";
@@ -340,6 +354,7 @@ int main(void)
     tcase_add_test(tc, who_drains_is_told_all_the_same);
     tcase_add_test(tc, an_empty_commit_is_a_write);
     tcase_add_loop_test(tc, an_api_that_shows_nothing_is_believed, 0, 2);
+    tcase_add_test(tc, who_showed_nothing_is_asked_again_when_told_to_compare);
     tcase_add_loop_test(tc, several_defaults_are_judged_by_what_would_be_written, 0, 2);
     tcase_add_test(tc, where_none_can_be_begun_nothing_is_written_but_told);
     tcase_add_loop_test(tc, what_stands_in_the_way_of_a_look_passes, 0, 8);
