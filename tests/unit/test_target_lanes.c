@@ -580,7 +580,7 @@ START_TEST(what_needs_no_transaction_does_not_wait_for_room)
     assert_file("n1* n2 n3");
     ck_assert_uint_eq(w.commits, 0);
     ck_assert_uint_ge(count('B'), 4);
-    ck_assert_uint_le(count('B'), 16);
+    ck_assert_uint_le(count('B'), 24);
     mend();
     pass(10000 + RELOAD_DELAY_MS);
     assert_settled(_i == 2 ? "n1* n2 n3 n4" : "n1* n2 n3");
