@@ -46,7 +46,7 @@ HEALTH = (
     Mutant("no server is counted as down", STATUS, "            down += is_down(&v);\n", "            ;\n"),
     Mutant("readiness says nothing of who is DOWN", REPORT, "    if (down > 0)\n", "    if (false)\n"),
     Mutant("readiness calls those DOWN that are up", REPORT, "is != NULL && runtime_fails_check(is);\n    }\n", "is != NULL;\n    }\n"),
-    Mutant("what is read is not shown", LOOK, "        slot_measure_up(s);\n", "        ;\n"),
+    Mutant("what is read is not shown", LOOK, "found[i]);\n        slot_measure_up(s);\n", "found[i]);\n"),
 )
 
 DECIDE = "sync/target_decide.c"

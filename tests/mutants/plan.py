@@ -52,7 +52,7 @@ WRITES = (
     Mutant("default-server is switched on again and again", DIFF, " && !actual->default_send_proxy_v2) {", ") {"),
     Mutant("an httpchk of ours is not written", DIFF, 'ret->own_httpchk ? "httpchk" : rules->adv_check;', "rules->adv_check;"),
     Mutant("announced losses are held back", DIFF,
-           "if (d->changes[i].loss && !d->changes[i].announced)", "if (d->changes[i].loss)"),
+           "if (c->loss && !c->announced && (is_held", "if (c->loss && (is_held"),
     Mutant("what is left of a braked write goes for lazy removals alone", DIFF, "    drop_idle(d);\n", ""),
 )
 
