@@ -129,7 +129,7 @@ static struct txn_action preview(struct txn *t)
 /* The next change, or the commit where none is left. */
 static struct txn_action advance(struct txn *t)
 {
-    if (t->preview_only)
+    if (t->preview_only || (t->look_wanted && t->next_step == t->step_count))
         return preview(t);
     if (t->next_step == t->step_count) {
         path_of_transaction(t, t->id);
@@ -251,6 +251,8 @@ static struct txn_action previewed(struct txn *t, const struct dataplane_answer 
     }
     if (txn_is_success(a) && a->version >= 0)
         return (struct txn_action){.type = TXN_JUDGE};
+    if (knows_no_preview(t, a) && !t->preview_only)
+        return txn_judged(t, NULL);
     struct txn_action next = fail(t, a, txn_wrong_answer(a));
     if (knows_no_preview(t, a))
         t->result = TXN_PREVIEWED;
@@ -259,6 +261,10 @@ static struct txn_action previewed(struct txn *t, const struct dataplane_answer 
 
 struct txn_action txn_judged(struct txn *t, const char *problem)
 {
+    if (problem == NULL && !t->preview_only) {
+        t->look_wanted = false;
+        return advance(t);
+    }
     t->failed_in = t->state;
     t->result = problem != NULL ? TXN_HARMFUL : TXN_PREVIEWED;
     if (problem != NULL)
@@ -475,6 +481,11 @@ struct txn_action txn_start(struct txn *t, int64_t version, struct txn_step *ste
     t->steps = steps;
     t->step_count = count;
     return begin(t);
+}
+
+void txn_look_first(struct txn *t)
+{
+    t->look_wanted = true;
 }
 
 struct txn_action txn_start_preview(struct txn *t, int64_t version)

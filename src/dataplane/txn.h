@@ -93,6 +93,7 @@ struct txn {
     bool abort_wanted;
     bool cleanup_only;
     bool preview_only;
+    bool look_wanted; /* before the commit: TXN_JUDGE */
     enum txn_result result;
     struct error error;                      /* why, with what was being done; kind NONE where committed */
     int64_t retry_after_ms;                  /* of the answer that ended it; -1 */
@@ -111,7 +112,10 @@ struct txn_action txn_start_cleanup(struct txn *t);
 /* Begins one at that version, reads what the API would write for it as it is, empty, and deletes it: every write of the API writes
  * the whole file anew, as its parser understood it. */
 struct txn_action txn_start_preview(struct txn *t, int64_t version);
-/* After TXN_JUDGE: problem says what of the file it would damage; NULL: nothing. */
+/* After txn_start: what it would write is read before it is committed, and TXN_JUDGE asks about it. */
+void txn_look_first(struct txn *t);
+/* After TXN_JUDGE: problem says what of the file it would damage, and it is deleted; NULL: nothing, and it goes
+ * on. */
 struct txn_action txn_judged(struct txn *t, const char *problem);
 /* What the API said to a write without a transaction that it answered with 500: the next clean-up deletes the one in progress
  * that this names, as a begin that is refused so does by itself, where it can: what it cannot is noted, too. */

@@ -1,12 +1,14 @@
 /*
  * Whether the file may be written to at all. Each write of a Data Plane API writes the whole file anew, as its parser understood
  * it, and some files mean something else then. So nothing is written before the file was examined, and an empty transaction showed
- * what would come of it; not again while nobody but us writes.
+ * what would come of it; not again while nobody but us writes. The first transaction after that is looked at before its commit, too:
+ * what is not ours may be lost by our own change.
  */
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "dataplane/cfgfile.h"
 #include "dataplane/client.h"
 #include "sync/target_internal.h"
@@ -48,7 +50,7 @@ void target_guard_look(struct target *t)
     g->unsure = -1;
     if (problem != NULL || g->refused != t->version)
         set_problem(g, problem);
-    if (target_guard_passed(t))
+    if (target_guard_passed(t) && g->committed)
         buf_fini(&t->observe.file);
 }
 
@@ -56,6 +58,7 @@ void target_guard_forget(struct target *t)
 {
     t->guard.passed = t->guard.refused = t->guard.unsure = -1;
     t->guard.blind = false; /* the API may be another release by now */
+    t->guard.committed = false;
     set_problem(&t->guard, NULL);
 }
 
@@ -90,6 +93,52 @@ bool target_guard_wants(const struct target *t)
            clock_mono_ms() >= t->write_wait_until_ms;
 }
 
+bool target_guard_looks_first(const struct target *t)
+{
+    return target_guard_passed(t) && !t->guard.blind && t->observe.file.len > 0;
+}
+
+void target_guard_committed(struct target *t)
+{
+    /* What was not looked at was harmless before, or nobody can look. */
+    t->guard.committed = true;
+    buf_fini(&t->observe.file);
+}
+
+static const struct slot *slot_of(const struct target *t, const char *kind, const char *name)
+{
+    for (size_t i = 0; i < t->options.backend_count; i++)
+        if (str_eq(kind, "backend") && str_eq(name, t->slots[i].name))
+            return &t->slots[i];
+    return NULL;
+}
+
+static bool is_our_server(const struct slot *s, const char *name)
+{
+    for (size_t i = 0; i < s->actual.server_count; i++)
+        if (str_eq(s->actual.servers[i].name, name))
+            return !diff_server_is_foreign(&s->actual.servers[i], &s->target->options.rules.diff);
+    return true;
+}
+
+/* What the transaction in hand may write: our servers, and the settings that its plan changes. */
+static bool is_ours(const void *arg, const char *kind, const char *name, const char *first, const char *second)
+{
+    const struct slot *s = slot_of(arg, kind, name);
+    if (s == NULL)
+        return false;
+    const struct diff *d = &s->plan.diff;
+    if (s->writing && d->create_backend)
+        return true;
+    if (first == NULL)
+        return false;
+    if (str_eq(first, "server"))
+        return is_our_server(s, second);
+    return s->writing && d->backend_change &&
+           (str_eq(first, "balance") || str_eq(first, "default-server") ||
+            (str_eq(first, "option") && (str_has_suffix(second, "chk") || str_has_suffix(second, "-check"))));
+}
+
 char *target_guard_judge(struct target *t, const struct dataplane_answer *a)
 {
     cleanup(cfgfile_fini) struct cfgfile before = {0};
@@ -99,7 +148,8 @@ char *target_guard_judge(struct target *t, const struct dataplane_answer *a)
         cfgfile_init(&after, a->body, a->body_len, &err) != 0)
         return mem_strdup(err.message);
     t->guard.blind = before.version < 0 && after.version < 0; /* what it would write has a version */
-    cleanup(mem_free_ptr) char *found = cfgfile_compare(&before, &after, NULL);
+    const struct cfgfile_ours ours = {.is_ours = is_ours, .arg = t};
+    cleanup(mem_free_ptr) char *found = cfgfile_compare(&before, &after, t->txn.preview_only ? NULL : &ours);
     return found == NULL ? NULL : mem_printf("%s; write them as the API keeps them, see docs/haproxy-side.md", found);
 }
 
@@ -132,7 +182,7 @@ void target_guard_previewed(struct target *t)
         failed(t);
     } else if (t->txn.error.kind == ERROR_NONE && !g->blind) {
         g->passed = t->version;
-        buf_fini(&t->observe.file);
+        g->committed = false;
     } else {
         g->blind = true;
         log_warn(t->options.log,

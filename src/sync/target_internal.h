@@ -66,8 +66,9 @@ struct guard {
     int64_t unsure; /* the version that a write of ours, whose answer was lost, has made of one that passed; -1 */
     uint64_t
         file; /* a sum of its text when read last, as an edit while the API is down moves no version; 0: we wrote since */
-    bool blind;    /* the API does not show what it would write: the file is judged by its lines alone */
-    char *problem; /* why nothing is written; NULL */
+    bool blind;     /* the API does not show what it would write: the file is judged by its lines alone */
+    bool committed; /* a transaction of ours was, since somebody else wrote: the next need no look */
+    char *problem;  /* why nothing is written; NULL */
 };
 
 /* What the journal knows of a backend, so that it is told each thing once. */
@@ -297,6 +298,9 @@ bool target_guard_lets_write(const struct target *t);
 void target_guard_wrote(struct target *t, int64_t version);
 /* An empty transaction is to be begun, looked at and deleted (target_write.c), before anything is written. */
 bool target_guard_wants(const struct target *t);
+/* A transaction is to be looked at before its commit: the first one since somebody else wrote. */
+bool target_guard_looks_first(const struct target *t);
+void target_guard_committed(struct target *t);
 char *target_guard_judge(struct target *t, const struct dataplane_answer *a) must_check;
 void target_guard_previewed(struct target *t);
 

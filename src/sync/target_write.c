@@ -75,6 +75,7 @@ void slot_passed_by(struct slot *s, int64_t version)
 static void committed(struct target *t)
 {
     target_guard_wrote(t, t->txn.version);
+    target_guard_committed(t);
     uint64_t now_us = clock_mono_us();
     for (size_t i = 0; i < t->options.backend_count; i++) {
         struct slot *s = &t->slots[i];
@@ -257,7 +258,10 @@ static void finished(struct target *t)
         target_count_reconcile(t, result);
         t->seen = false; /* read back what it is now */
         t->dead_deleted = t->dead_deleted && t->txn.noted == NULL;
-        if (t->txn.result == TXN_COMMITTED)
+        if (t->txn.result == TXN_HARMFUL) {
+            give_events_back(t);
+            target_guard_previewed(t);
+        } else if (t->txn.result == TXN_COMMITTED)
             committed(t);
         else
             failed(t);
@@ -353,5 +357,8 @@ void target_write(struct target *t)
         return;
     t->phase = TARGET_WRITING;
     t->write_started_us = clock_mono_us();
-    perform(t, txn_start(&t->txn, t->version, steps, count));
+    struct txn_action begin = txn_start(&t->txn, t->version, steps, count);
+    if (target_guard_looks_first(t))
+        txn_look_first(&t->txn);
+    perform(t, begin);
 }

@@ -54,13 +54,16 @@ WRITING = (
     Mutant("a refused begin stops all", GUARD, "if (f.result != TXN_LIMIT && ", "if ("),
     Mutant("drains wait for the file", DECIDE, "return s->target->guard.problem != NULL; /*", "return false; /*"),
     Mutant("a file that is refused is in step", DECIDE, "    if (t->guard.problem != NULL) {", "    if (false) {"),
+    Mutant("no commit is looked at", GUARD, "return target_guard_passed(t) && !t->guard.blind && ", "return false && "),
+    Mutant("every commit is looked at", GUARD, "if (target_guard_passed(t) && g->committed)", "if (false)"),
+    Mutant("what is ours may not change", GUARD, "t->txn.preview_only ? NULL : &ours", "NULL"),
     Mutant("the plan knows nothing of the file", PLAN, "if (rules->file_problem != NULL && ", "if (false && "),
 )
 
 LOOKING = (
     Mutant("a dead transaction is an API without a preview", "dataplane/txn.c", "a->version == t->version &&\n", "true &&\n"),
     Mutant("an API without a preview stops it", "dataplane/txn.c", "        t->result = TXN_PREVIEWED;\n    return next;", "        ;\n    return next;"),
-    Mutant("a look is committed", "dataplane/txn.c", "    if (t->preview_only)\n        return preview(t);\n", ""),
+    Mutant("a look is committed", "dataplane/txn.c", "if (t->preview_only || (t->look_wanted", "if ((t->look_wanted"),
     Mutant("a problem is none", "dataplane/txn.c", "problem != NULL ? TXN_HARMFUL : TXN_PREVIEWED", "TXN_PREVIEWED"),
     Mutant("anything is a preview", "dataplane/txn.c", "if (txn_is_success(a) && a->version >= 0)\n        return (struct txn_action){.type = TXN_JUDGE};",
            "if (txn_is_success(a))\n        return (struct txn_action){.type = TXN_JUDGE};"),

@@ -113,6 +113,7 @@ static struct world {
     bool alien;            /* the file has a line that no write may touch */
     const char *file_more; /* more lines of the file; NULL: none */
     const char *rewritten; /* what a write makes of them; NULL: they stay */
+    const char *damaged;   /* what one with a change of ours makes of them; NULL: the same */
     bool shows_looks;
     bool stale_file; /* the file keeps its version whatever is committed */
     unsigned reload; /* the one that is pending; 0: none */
@@ -326,12 +327,13 @@ static char step_of(void)
     if (strcmp(w.method, "GET") == 0)
         return strcmp(w.path, "/configuration/backends/be") == 0 || strcmp(w.path, "/configuration/backends/two") == 0
                    ? 'R'
-               : str_has_suffix(w.path, "/servers")          ? 's'
-               : str_has_suffix(w.path, "/server_templates") ? 't'
-               : str_has_suffix(w.path, "/raw")              ? 'w'
-               : strcmp(w.path, "/reloads") == 0             ? 'H'
-               : transaction                                 ? 'L'
-                                                             : 'P';
+               : str_has_suffix(w.path, "/servers")                           ? 's'
+               : str_has_suffix(w.path, "/server_templates")                  ? 't'
+               : str_has_suffix(w.path, "/raw")                               ? 'w'
+               : str_has_prefix(w.path, "/configuration/raw?transaction_id=") ? '|'
+               : strcmp(w.path, "/reloads") == 0                              ? 'H'
+               : transaction                                                  ? 'L'
+                                                                              : 'P';
     if (strcmp(w.method, "POST") == 0)
         return transaction ? 'B' : '+';
     if (strcmp(w.method, "PUT") == 0)
@@ -538,14 +540,14 @@ static void put_file_servers(struct buf *b, const char *set)
     }
 }
 
-static void put_file(struct buf *b)
+static void put_file(struct buf *b, const struct sets *sets)
 {
     buf_printf(b, "# _version=%lld\nglobal\n", (long long)w.file_version);
     for (size_t i = 0; i < w.backends; i++) {
         if (w.absent[i])
             continue;
         buf_printf(b, "\nbackend %s\n  mode tcp\n", backend_names[i]);
-        put_file_servers(b, w.file.of[i]);
+        put_file_servers(b, sets->of[i]);
         if (i == 0 && w.alien)
             buf_add(b, "  server odd 10.0.0.9:80 no-such-word\n");
     }
@@ -640,13 +642,18 @@ static int carry_out(char step, struct buf *b, char *reload_id)
         buf_add(b, "[]");
         return 200;
     case 'w':
-        put_file(b);
+        put_file(b, &w.file);
         buf_add(b, w.file_more != NULL ? w.file_more : "");
         return 200;
-    case '|':
-        put_file(b);
-        buf_add(b, w.rewritten != NULL ? w.rewritten : w.file_more != NULL ? w.file_more : "");
+    case '|': {
+        bool changed = memcmp(&w.opened, &w.have, sizeof(w.have)) != 0;
+        put_file(b, changed ? &w.opened : &w.file);
+        buf_add(b, changed && w.damaged != NULL ? w.damaged
+                   : w.rewritten != NULL        ? w.rewritten
+                   : w.file_more != NULL        ? w.file_more
+                                                : "");
         return 200;
+    }
     case '(': {
         int status = begin(b);
         w.transactions -= status == 201; /* nothing is written in it */

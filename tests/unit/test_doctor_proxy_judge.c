@@ -156,8 +156,10 @@ START_TEST(mode_and_language)
     snprintf(json, sizeof(json), "%s", modes[_i].json);
     snprintf(server_json, sizeof(server_json), "%s", modes[_i].server_json);
     struct backend_server server = {.json = server_json};
-    const struct inspect_backend b = {
-        .of = &m, .seen = true, .actual = {.mode = mode, .json = json, .servers = &server, .server_count = 1}};
+    const struct inspect_backend b = {.of = &m,
+                                      .wish = &m.wish,
+                                      .seen = true,
+                                      .actual = {.mode = mode, .json = json, .servers = &server, .server_count = 1}};
     const struct doctor_expects e = {.language = modes[_i].language};
     doctor_proxy_judge_mode(&e, &b, d.section);
     ck_assert_uint_eq(d.section->check_count, modes[_i].warns);
@@ -191,7 +193,7 @@ START_TEST(health_checks)
     snprintf(json, sizeof(json), "%s", checks[_i].json);
     struct backend_server server = {.port = 30443, .check_port = checks[_i].check_port};
     const struct inspect_backend b = {
-        .of = &m, .seen = true, .actual = {.json = json, .servers = &server, .server_count = 1}};
+        .of = &m, .wish = &m.wish, .seen = true, .actual = {.json = json, .servers = &server, .server_count = 1}};
     const struct doctor_expects e = {.verdict = checks[_i].verdict};
     doctor_proxy_judge_checks(&e, checks[_i].sends, &b, d.section);
     ck_assert_uint_eq(d.section->check_count, checks[_i].says != NULL);

@@ -152,6 +152,45 @@ START_TEST(an_edit_that_moves_no_version_is_seen)
 }
 END_TEST
 
+START_TEST(what_our_own_change_would_damage_is_not_committed)
+{
+    w.file_more = TWO_RULES;
+    w.damaged = TURNED;
+    start();
+    assert_settled("n1 n2 n3");
+    wish("n1 n2 n3 n4", "MODIFIED slice");
+    pass(120000);
+    ck_assert_uint_eq(w.commits, 0);
+    ck_assert_uint_eq(w.transaction, 0);
+    ck_assert_uint_eq(count('B'), 1);
+    assert_ready(false, "\"http-request allow\" of frontend f");
+    assert_file("n1 n2 n3");
+    w.damaged = NULL;
+    edit(TWO_RULES, NULL);
+    pass(60000);
+    assert_settled("n1 n2 n3 n4");
+}
+END_TEST
+
+START_TEST(the_first_commit_after_a_strangers_is_looked_at)
+{
+    w.file_more = TWO_RULES;
+    start();
+    wish("n1 n2 n3 n4", "MODIFIED slice");
+    pass(60000);
+    ck_assert_uint_eq(count('|'), 2);
+    wish("n1 n2 n3 n4 n5", "MODIFIED slice");
+    pass(60000);
+    ck_assert_uint_eq(count('|'), 2);
+    ck_assert_uint_eq(w.commits, 2);
+    edit(TWO_RULES, NULL);
+    wish("n1 n2 n3 n4 n5 n6", "MODIFIED slice");
+    pass(60000);
+    ck_assert_uint_eq(count('|'), 4);
+    assert_settled("n1 n2 n3 n4 n5 n6");
+}
+END_TEST
+
 START_TEST(asked_to_compare_it_looks_again)
 {
     w.file_more = TWO_RULES;
@@ -294,7 +333,7 @@ START_TEST(a_file_that_somebody_writes_during_a_look_is_read_again)
     stranger("n1 n2");
     pass(60000);
     assert_settled("n1 n2 n3 n4");
-    ck_assert_uint_eq(count('|'), 1);
+    ck_assert_uint_eq(count('|'), 2); /* and the first commit */
 }
 END_TEST
 
@@ -350,6 +389,8 @@ int main(void)
     tcase_add_test(tc, a_file_with_a_conditional_is_not_written_to);
     tcase_add_test(tc, what_a_write_would_change_is_said_and_not_tried_again);
     tcase_add_test(tc, an_edit_that_moves_no_version_is_seen);
+    tcase_add_test(tc, what_our_own_change_would_damage_is_not_committed);
+    tcase_add_test(tc, the_first_commit_after_a_strangers_is_looked_at);
     tcase_add_test(tc, asked_to_compare_it_looks_again);
     tcase_add_test(tc, who_drains_is_told_all_the_same);
     tcase_add_test(tc, an_empty_commit_is_a_write);
