@@ -82,6 +82,8 @@ void target_guard_wrote(struct target *t, int64_t version)
 {
     if (target_guard_passed(t) && version == t->version + 1)
         t->guard.passed = version;
+    else
+        buf_fini(&t->observe.file); /* what is compared next has our write in it */
     t->guard.file = 0;
 }
 
