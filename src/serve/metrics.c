@@ -79,9 +79,10 @@ static void series_free(struct metric *x, struct series *s)
 
 void metric_clear(struct metric *x)
 {
-    struct series *s, *next;
-    HASH_ITER (hh, x->series, s, next)
+    for (struct series *next, *s = x->series; s != NULL; s = next) {
+        next = s->hh.next;
         series_free(x, s);
+    }
 }
 
 static void metric_free(struct metric *x)

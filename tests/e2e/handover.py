@@ -27,9 +27,15 @@ COLUMNS = ("srv_addr", "srv_port", "srv_admin_state", "srv_uweight", "srv_iweigh
 
 
 def requests_that_write(dataplane: DataPlane) -> int:
-    """Of anybody, whatever their answer: a transaction that is only begun is one."""
+    """Of anybody, whatever their answer: a transaction that is only begun is one. One that was looked at, and neither changed nor
+    committed, is none."""
     written(dataplane)  # all that was answered so far is in the log
-    return len(re.findall(r"\b(?:POST|PUT|DELETE|PATCH) /v3/", dataplane.access_log()))
+    log = dataplane.access_log()
+    looked = set(re.findall(r"/configuration/raw\?transaction_id=([\w-]+)", log))
+    used = set(re.findall(r"\b(?:POST|PUT|DELETE) /v3/\S*transaction_id=([\w-]+)|\bPUT /v3/\S*/transactions/([\w-]+)", log))
+    looks = looked - {tid for pair in used for tid in pair}
+    ended = sum(len(re.findall(rf"\bDELETE /v3/\S*/transactions/{re.escape(tid)}", log)) for tid in looks)
+    return len(re.findall(r"\b(?:POST|PUT|DELETE|PATCH) /v3/", log)) - len(looks) - ended
 
 
 @dataclasses.dataclass(frozen=True)
