@@ -138,7 +138,7 @@ static void on_resync(void *arg)
 {
     struct target *t = arg;
     timer_set(&t->resync, t->options.resync_period_ms);
-    t->dead_deleted = t->dead_deleted && t->txn.noted == NULL;
+    t->dead_deleted = t->dead_deleted && t->txn.noted == NULL && t->txn.held_count == 0;
     t->seen = false;
     if (t->left_dirty)
         target_ask_history_again(t);

@@ -14,7 +14,6 @@ READING = (
     Mutant("`from` is not followed by a backend", INHERIT, "        if (origin != NULL)\n", "        if (false)\n"),
     Mutant("`from` is not followed by a defaults section", INHERIT, "state = origin != NULL ?", "state = false ?"),
     Mutant("the first defaults section counts", INHERIT, "r->defaults[r->count - 1].state :", "r->defaults[0].state :"),
-    Mutant("other sections speak for the backend", INHERIT, "    r->at = NULL;\n", ""),
     Mutant("an argument is a keyword", INHERIT, "i += takes_argument(rawcfg_keyword_find(word));", "i += 0;"),
     Mutant("enabled does not take disabled back", INHERIT, "r->at->disabled_line = 0;", ";"),
     Mutant("no-backup does not take backup back", INHERIT, "r->at->backup_line = 0;", ";"),

@@ -12,8 +12,6 @@ TELL = "sync/target_tell.c"
 OBSERVE = "sync/observe.c"
 
 STREAMS = (
-    Mutant("the maint of a line that somebody brought back is an operator's", MEMORY,
-           "if (mark->in_file && mark->theirs == RUNTIME_READY && l->row->admin == RUNTIME_MAINT)", "if (false)"),
     Mutant("a file that went back is at rest", LOOK, "t->drift == NULL && t->split_version < 0 &&", "t->drift == NULL &&"),
     Mutant("the end takes out who is to serve", HANDOVER, "return !stays || (row != NULL && row->admin != RUNTIME_READY);", "return true;"),
     Mutant("who is left to another writer is told nothing though the file is as wanted", DECIDE,

@@ -191,6 +191,16 @@ START_TEST(the_first_commit_after_a_strangers_is_looked_at)
 }
 END_TEST
 
+START_TEST(what_a_look_leaves_behind_is_deleted)
+{
+    fault((struct fault){.step = ')', .status = 500, .times = 1});
+    start();
+    pass(60000);
+    assert_settled("n1 n2 n3");
+    ck_assert_uint_eq(w.transaction, 0);
+}
+END_TEST
+
 START_TEST(asked_to_compare_it_looks_again)
 {
     w.file_more = TWO_RULES;
@@ -391,6 +401,7 @@ int main(void)
     tcase_add_test(tc, an_edit_that_moves_no_version_is_seen);
     tcase_add_test(tc, what_our_own_change_would_damage_is_not_committed);
     tcase_add_test(tc, the_first_commit_after_a_strangers_is_looked_at);
+    tcase_add_test(tc, what_a_look_leaves_behind_is_deleted);
     tcase_add_test(tc, asked_to_compare_it_looks_again);
     tcase_add_test(tc, who_drains_is_told_all_the_same);
     tcase_add_test(tc, an_empty_commit_is_a_write);
