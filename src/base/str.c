@@ -27,6 +27,11 @@ bool str_has_suffix(const char *s, const char *suffix)
     return a >= b && strcmp(s + a - b, suffix) == 0;
 }
 
+int str_order(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
 int str_parse_uint(const char *s, uint64_t max, uint64_t *ret)
 {
     uint64_t v = 0;

@@ -13,6 +13,9 @@ bool str_empty(const char *s);             /* NULL or "" */
 bool str_has_prefix(const char *s, const char *prefix);
 bool str_has_suffix(const char *s, const char *suffix);
 
+/* For qsort and bsearch over an array of strings: a and b point to its elements. */
+int str_order(const void *a, const void *b);
+
 /* Decimal digits only, whole string, at most max. -1 otherwise; *ret is untouched then. */
 int str_parse_uint(const char *s, uint64_t max, uint64_t *ret) must_check;
 

@@ -97,11 +97,6 @@ static void work_fini(struct work *w)
     desired_outs_fini(&w->outs);
 }
 
-static int text_order(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static int line_order(const void *a, const void *b)
 {
     return strcmp((*(const struct backend_server *const *)a)->name, (*(const struct backend_server *const *)b)->name);
@@ -124,7 +119,7 @@ static int spot_order(const void *a, const void *b)
 
 static bool has_name(const struct work *w, const char *name)
 {
-    return w->name_count > 0 && bsearch(&name, w->names, w->name_count, sizeof(w->names[0]), text_order) != NULL;
+    return w->name_count > 0 && bsearch(&name, w->names, w->name_count, sizeof(w->names[0]), str_order) != NULL;
 }
 
 /* It may be changed, and is not there by its own right. */
@@ -256,7 +251,7 @@ static void list_names(struct work *w, const struct desired *d)
     for (size_t i = 0; i < d->spare_count; i++)
         w->names[w->name_count++] = d->spares[i].name;
     if (w->name_count > 1)
-        qsort(w->names, w->name_count, sizeof(w->names[0]), text_order);
+        qsort(w->names, w->name_count, sizeof(w->names[0]), str_order);
 }
 
 /* By the line of a node that is out its return is to be recognised. */

@@ -138,22 +138,17 @@ static bool has_hidden_lines(const struct backend *file)
     return false;
 }
 
-static int name_of_line(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static void look_at_rows(const struct backend *file, const struct runtime *r, struct problems *p)
 {
     cleanup(mem_free_ptr) const char **names = mem_array(file->server_count, sizeof(names[0]));
     for (size_t i = 0; i < file->server_count; i++)
         names[i] = file->servers[i].name;
     if (file->server_count > 1)
-        qsort(names, file->server_count, sizeof(names[0]), name_of_line);
+        qsort(names, file->server_count, sizeof(names[0]), str_order);
     for (size_t i = 0; i < r->count; i++) {
         const char *name = r->servers[i].name;
         bool has_line =
-            file->server_count > 0 && bsearch(&name, names, file->server_count, sizeof(names[0]), name_of_line) != NULL;
+            file->server_count > 0 && bsearch(&name, names, file->server_count, sizeof(names[0]), str_order) != NULL;
         if (!has_line && backend_find_template(file, name) == NULL)
             tell(p, name, "HAProxy runs it, the file has no such line");
     }

@@ -4,15 +4,11 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 
 static int compare_losses(const void *a, const void *b)
 {
     return strcmp(((const struct brake_loss *)a)->server, ((const struct brake_loss *)b)->server);
-}
-
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 static int compare_name_to_loss(const void *name, const void *loss)
@@ -27,7 +23,7 @@ static struct brake_loss *find(const struct brake *b, size_t count, const char *
 
 static bool is_lost(const struct brake_report *r, const char *server)
 {
-    return r->lost_count > 0 && bsearch(&server, r->lost, r->lost_count, sizeof(r->lost[0]), compare_names) != NULL;
+    return r->lost_count > 0 && bsearch(&server, r->lost, r->lost_count, sizeof(r->lost[0]), str_order) != NULL;
 }
 
 static bool counts(const struct brake_loss *l, uint64_t now_ms)
@@ -116,7 +112,7 @@ void brake_report(struct brake *b, const struct brake_report *r)
         return;
     }
     if (r->lost_count > 1)
-        qsort(r->lost, r->lost_count, sizeof(r->lost[0]), compare_names);
+        qsort(r->lost, r->lost_count, sizeof(r->lost[0]), str_order);
     forget_others(b, r);
     size_t new_count = count_new(b, r);
     if (new_count == 0)

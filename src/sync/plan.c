@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "sync/json_write.h"
 
 #define NAMES_SHOWN 5
@@ -43,16 +44,11 @@ struct notice {
     size_t count;
 };
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static bool is_returned(const void *arg, const char *server)
 {
     const struct notice *n = arg;
     return desired_find(n->wish, server) != NULL ||
-           (n->count > 0 && bsearch(&server, n->announced, n->count, sizeof(n->announced[0]), compare_names) != NULL);
+           (n->count > 0 && bsearch(&server, n->announced, n->count, sizeof(n->announced[0]), str_order) != NULL);
 }
 
 static void read_notice(struct notice *n, const struct desired *wish)
@@ -62,7 +58,7 @@ static void read_notice(struct notice *n, const struct desired *wish)
         if (wish->skips[i].announced && wish->skips[i].server != NULL)
             n->announced[n->count++] = wish->skips[i].server;
     if (n->count > 1)
-        qsort(n->announced, n->count, sizeof(n->announced[0]), compare_names);
+        qsort(n->announced, n->count, sizeof(n->announced[0]), str_order);
 }
 
 static void report_losses(const struct diff *d, const struct desired *wish, const struct plan_rules *rules,
