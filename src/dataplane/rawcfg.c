@@ -192,7 +192,7 @@ static void take_line(struct walk *w, const struct cfgfile_line *line)
 static void enter_section(struct walk *w, const struct cfgfile_section *s)
 {
     take_line(w, s->line);
-    rawcfg_inherit_section(&w->inherit, &w->words, w->b->name);
+    rawcfg_inherit_section(&w->inherit, s, w->b->name);
     w->inside = str_eq(s->kind, "backend") && str_eq(s->name, w->b->name);
     if (w->inside && w->header != 0)
         add_this(w, mem_printf("line %u begins a backend of that name already", w->header));

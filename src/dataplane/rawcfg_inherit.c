@@ -14,15 +14,6 @@ void rawcfg_inherit_fini(struct rawcfg_inherit *r)
     *r = (struct rawcfg_inherit){.count = 0};
 }
 
-/* The word behind `from`; NULL: none. */
-static const char *name_of_origin(const struct rawcfg_line *l)
-{
-    for (size_t i = 1; i + 1 < l->count; i++)
-        if (str_eq(l->words[i].text, "from"))
-            return l->words[i + 1].text;
-    return NULL;
-}
-
 static struct rawcfg_state state_of(const struct rawcfg_inherit *r, const char *name)
 {
     for (size_t i = r->count; i-- > 0;)
@@ -31,19 +22,18 @@ static struct rawcfg_state state_of(const struct rawcfg_inherit *r, const char *
     return (struct rawcfg_state){0};
 }
 
-void rawcfg_inherit_section(struct rawcfg_inherit *r, const struct rawcfg_line *l, const char *backend)
+void rawcfg_inherit_section(struct rawcfg_inherit *r, const struct cfgfile_section *section, const char *backend)
 {
-    const char *kind = rawcfg_word(l, 0), *name = rawcfg_word(l, 1), *origin = name_of_origin(l);
     r->at = NULL;
-    if (str_eq(kind, "defaults")) {
-        struct rawcfg_state state = origin != NULL ? state_of(r, origin) : (struct rawcfg_state){0};
+    if (str_eq(section->kind, "defaults")) {
+        struct rawcfg_state state = section->from[0] != '\0' ? state_of(r, section->from) : (struct rawcfg_state){0};
         r->defaults = mem_resize(r->defaults, r->count + 1, sizeof(r->defaults[0]));
-        r->defaults[r->count] = (struct rawcfg_defaults){mem_strdup(str_eq(name, "from") ? "" : name), state};
+        r->defaults[r->count] = (struct rawcfg_defaults){mem_strdup(section->name), state};
         r->at = &r->defaults[r->count++].state;
-    } else if (str_eq(kind, "backend") && str_eq(name, backend)) {
+    } else if (str_eq(section->kind, "backend") && str_eq(section->name, backend)) {
         /* Without `from` it is the last section before it, whether that has a name or not. */
-        if (origin != NULL)
-            r->backend = state_of(r, origin);
+        if (section->from[0] != '\0')
+            r->backend = state_of(r, section->from);
         else
             r->backend = r->count > 0 ? r->defaults[r->count - 1].state : (struct rawcfg_state){0};
         r->at = &r->backend;

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 
+#include "dataplane/cfgfile.h"
 #include "dataplane/rawcfg_words.h"
 #include "model/backend.h"
 
@@ -28,8 +29,8 @@ struct rawcfg_inherit {
 };
 
 void rawcfg_inherit_fini(struct rawcfg_inherit *r); /* a zeroed one is the beginning */
-/* The first line of a section of any kind. */
-void rawcfg_inherit_section(struct rawcfg_inherit *r, const struct rawcfg_line *l, const char *backend);
+/* A section of any kind begins. */
+void rawcfg_inherit_section(struct rawcfg_inherit *r, const struct cfgfile_section *section, const char *backend);
 /* A default-server line. */
 void rawcfg_inherit_line(struct rawcfg_inherit *r, const struct rawcfg_line *l, unsigned number);
 /* At the end of the file: what its servers are by all that. */

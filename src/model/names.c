@@ -82,7 +82,8 @@ struct work {
     struct desired *out;
     const char **names; /* of all servers and spares, in their order */
     size_t name_count;
-    struct spot **spots; /* by address, port, live ones first, name */
+    const struct backend_server **lines; /* all of the backend's, by name; NULL where there is no spot */
+    struct spot **spots;                 /* by address, port, live ones first, name */
     size_t spot_count;
     struct desired_outs outs; /* of in->desired */
     bool differs;
@@ -93,6 +94,7 @@ static void work_fini(struct work *w)
     for (size_t i = 0; i < w->spot_count; i++)
         free(w->spots[i]);
     free(w->spots);
+    free(w->lines);
     free(w->names);
     desired_outs_fini(&w->outs);
 }
@@ -147,7 +149,7 @@ static void find_spots(struct work *w)
         first++;
     if (first == count) /* as it is nearly always */
         return;
-    cleanup(mem_free_ptr) const struct backend_server **lines = mem_array(count, sizeof(lines[0]));
+    const struct backend_server **lines = w->lines = mem_array(count, sizeof(lines[0]));
     w->spots = mem_array(count, sizeof(w->spots[0]));
     for (size_t i = 0; i < count; i++)
         lines[i] = &b->servers[i];
@@ -203,7 +205,9 @@ static void format_list(struct work *w, struct desired_server *list, size_t coun
 
 static int server_order(const void *a, const void *b)
 {
-    return strcmp(((const struct desired_server *)a)->name, ((const struct desired_server *)b)->name);
+    const struct desired_server *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+    return order != 0 || x->node == NULL || y->node == NULL ? order : strcmp(x->node, y->node);
 }
 
 static void sort(struct desired_server *list, size_t count)
@@ -390,17 +394,11 @@ static void add_aliases(struct work *w)
 /* The own line of each of the list, NULL where it has none. */
 static const struct backend_server **own_lines(const struct work *w, const struct desired_server *list, size_t count)
 {
-    const struct backend *b = w->in->actual;
+    size_t line_count = w->in->actual->server_count;
     const struct backend_server **own = mem_array(count, sizeof(own[0]));
-    cleanup(mem_free_ptr) const struct backend_server **lines = mem_array(b->server_count, sizeof(lines[0]));
-    for (size_t i = 0; i < b->server_count; i++)
-        lines[i] = &b->servers[i];
-    if (b->server_count > 1)
-        qsort(lines, b->server_count, sizeof(lines[0]), line_order);
     for (size_t i = 0; i < count; i++) {
         const struct backend_server key = {.name = list[i].name}, *at = &key;
-        const struct backend_server **found =
-            b->server_count > 0 ? bsearch(&at, lines, b->server_count, sizeof(lines[0]), line_order) : NULL;
+        const struct backend_server **found = bsearch(&at, w->lines, line_count, sizeof(w->lines[0]), line_order);
         own[i] = found != NULL ? *found : NULL;
     }
     return own;

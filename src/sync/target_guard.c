@@ -5,12 +5,14 @@
  * what is not ours may be lost by our own change.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "dataplane/cfgfile.h"
 #include "dataplane/client.h"
+#include "net/digest.h"
 #include "sync/target_internal.h"
 
 static void set_problem(struct guard *g, const char *problem)
@@ -19,21 +21,13 @@ static void set_problem(struct guard *g, const char *problem)
     g->problem = mem_strdup(problem);
 }
 
-/* FNV-1a; never 0. */
-static uint64_t sum_of(const struct buf *text)
-{
-    uint64_t sum = 14695981039346656037u;
-    for (size_t i = 0; i < text->len; i++)
-        sum = (sum ^ (unsigned char)text->data[i]) * 1099511628211u;
-    return sum | 1;
-}
-
 static void take_file(struct guard *g, const struct buf *text)
 {
-    uint64_t sum = sum_of(text);
-    if (g->file != 0 && g->file != sum)
+    char digest[DIGEST_SHA256_TEXT_BYTES];
+    digest_sha256(text->data, text->len, digest);
+    if (g->file[0] != '\0' && !str_eq(g->file, digest))
         g->passed = g->refused = -1;
-    g->file = sum;
+    memcpy(g->file, digest, sizeof(digest));
 }
 
 void target_guard_look(struct target *t)
@@ -84,7 +78,7 @@ void target_guard_wrote(struct target *t, int64_t version)
         t->guard.passed = version;
     else
         buf_fini(&t->observe.file); /* what is compared next has our write in it */
-    t->guard.file = 0;
+    t->guard.file[0] = '\0';
 }
 
 /* ---- the look at what a write would make of it ---- */

@@ -1,7 +1,8 @@
 /*
  * The state of a target, shared by target.c (what to do next), target_look.c (what was read, and what a reload's end is
  * worth), target_decide.c (what each backend needs), target_write.c (a transaction, and what a failed write means),
- * target_guard.c (whether a write is harmless), target_fast.c (a write without a reload), target_tell.c (telling the running HAProxy alone), target_handover.c (the last
+ * target_guard.c (whether a write is harmless), target_fast.c (a write without a reload), target_tell.c (telling the running
+ * HAProxy alone), target_handover.c (the last
  * writes before the end), target_reload.c (following a reload), target_report.c (log, /readyz, gauges) and target_journal.c
  * (the journal).
  */
@@ -15,6 +16,7 @@
 #include "dataplane/txn.h"
 #include "model/lane.h"
 #include "model/parking.h"
+#include "net/digest.h"
 #include "net/timer.h"
 #include "sync/decision.h"
 #include "sync/journal.h"
@@ -64,8 +66,8 @@ struct calls {
 struct guard {
     int64_t passed, refused; /* versions of the file: one that a write leaves as it is, one that it would not; -1 */
     int64_t unsure; /* the version that a write of ours, whose answer was lost, has made of one that passed; -1 */
-    uint64_t
-        file; /* a sum of its text when read last, as an edit while the API is down moves no version; 0: we wrote since */
+    /* Digest of its text when read last, as an edit while the API is down moves no version; "": we wrote since. */
+    char file[DIGEST_SHA256_TEXT_BYTES];
     bool blind;     /* the API does not show what it would write: the file is judged by its lines alone */
     bool committed; /* a transaction of ours was, since somebody else wrote: the next need no look */
     char *problem;  /* why nothing is written; NULL */

@@ -250,7 +250,7 @@ static void finished(struct target *t)
         if (t->txn.result == TXN_UNAUTHORIZED || t->txn.result == TXN_UNAVAILABLE)
             failed(t);
     } else if (t->txn.preview_only) {
-        t->dead_deleted = t->dead_deleted && t->txn.held_count == 0 && t->txn.id == NULL;
+        t->dead_deleted = t->dead_deleted && t->txn.held_count == 0;
         target_guard_previewed(t);
     } else {
         metric_add(t->options.telemetry->transactions, 1, result, dataplane_client_url(t->options.client), NULL);
