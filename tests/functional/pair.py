@@ -124,6 +124,15 @@ class Pair:
     def transactions(self) -> list[dict[str, Any]]:
         return list(self.dataplane.get("/transactions").json() or [])
 
+    def wait_closed(self, *states: str, timeout: float = 20) -> None:
+        """Until no transaction is open, or, where states are given, none in one of those: a look may be under way while all is well."""
+        def closed() -> bool:
+            found = [t for t in self.transactions() if not states or t["status"] in states]
+            assert not found, f"left open: {found}"
+            return True
+
+        wait_until(closed, timeout, "no transaction to be open")
+
     @staticmethod
     def _looks(requests: list[dict[str, Any]]) -> set[str]:
         """The transactions that were looked at and neither changed nor committed."""

@@ -223,6 +223,9 @@ class Rig:
     def transactions(self) -> list[dict[str, Any]]:
         return self.pairs[0].transactions()
 
+    def wait_closed(self, *states: str, timeout: float = 20) -> None:
+        self.pairs[0].wait_closed(*states, timeout=timeout)
+
     def commits(self) -> int:
         return self.pairs[0].commits()
 

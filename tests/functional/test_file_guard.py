@@ -128,7 +128,7 @@ def test_several_defaults_are_harmless_where_each_proxy_keeps_its_own(with_file:
     rig.pods(2)
     rig.wait_servers(2)
     assert rig.looks() == 1
-    assert not rig.transactions()
+    rig.wait_closed()
 
 
 def test_and_not_written_to_where_it_does_not(with_file: Make, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +145,8 @@ def test_and_not_written_to_where_it_does_not(with_file: Make, tmp_path: pathlib
     status, plan = says(rig, "plan")
     assert "a proxy without `from` before the last of several defaults sections" in plan, plan
     assert rig.dataplane.file() == before
-    assert not rig.writes() and not rig.transactions()
+    assert not rig.writes()
+    rig.wait_closed()
     assert rig.looks() == 1
     os.kill(rig.daemon.pid, signal.SIGHUP)  # type: ignore[union-attr]
     wait_until(lambda: rig.looks() == 2, 20, "another look")

@@ -54,7 +54,7 @@ class Reloads:
 def settled(rig: Rig) -> None:
     rig.wait_in_sync()
     assert not rig.differences()
-    assert not rig.transactions()
+    rig.wait_closed()
 
 
 # --- without a reload
