@@ -223,6 +223,7 @@ int main(void)
     tcase_add_test(t, clients_that_share_secrets_each_have_their_own_news);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
+    srunner_set_fork_status(sr, CK_FORK); /* each test has a directory of its own, or ends its process */
     srunner_run_all(sr, CK_NORMAL);
     int failed = srunner_ntests_failed(sr);
     srunner_free(sr);

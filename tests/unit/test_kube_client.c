@@ -446,6 +446,7 @@ int main(void)
     tcase_add_test(t, what_watches_learn_is_shared);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
+    srunner_set_fork_status(sr, CK_FORK); /* each test has a directory of its own, or ends its process */
     srunner_run_all(sr, CK_NORMAL);
     int failed = srunner_ntests_failed(sr);
     srunner_free(sr);

@@ -635,6 +635,7 @@ static Suite *suite(void)
 int main(void)
 {
     SRunner *sr = srunner_create(suite());
+    srunner_set_fork_status(sr, CK_FORK); /* each test has a directory of its own, or ends its process */
     srunner_run_all(sr, CK_NORMAL);
     int failed = srunner_ntests_failed(sr);
     srunner_free(sr);
