@@ -1100,4 +1100,17 @@ static inline void world_in_step(void)
     buf_clear(&w.trace);
 }
 
+/* What HAProxy runs of the first backend, and what the Data Plane API has of it. */
+
+static inline void assert_running(const char *set)
+{
+    ck_assert_msg(set_eq(w.running.of[0], set), "running \"%s\", not \"%s\": %s", w.running.of[0], set,
+                  buf_str(&w.trace));
+}
+
+static inline void assert_configured(const char *set)
+{
+    ck_assert_msg(set_eq(w.have.of[0], set), "configured \"%s\", not \"%s\": %s", w.have.of[0], set, buf_str(&w.trace));
+}
+
 #endif

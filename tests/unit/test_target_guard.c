@@ -7,17 +7,6 @@
 #define TURNED "\nfrontend f\n  http-request deny\n  http-request allow if A\n"
 #define NEITHER "it would change what haproxy.cfg means"
 
-static void assert_running(const char *set)
-{
-    ck_assert_msg(set_eq(w.running.of[0], set), "running \"%s\", not \"%s\": %s", w.running.of[0], set,
-                  buf_str(&w.trace));
-}
-
-static void assert_file(const char *set)
-{
-    ck_assert_msg(set_eq(w.have.of[0], set), "configured \"%s\", not \"%s\": %s", w.have.of[0], set, buf_str(&w.trace));
-}
-
 static void setup(void)
 {
     world_make_lanes();
@@ -93,7 +82,7 @@ START_TEST(a_file_with_a_conditional_is_not_written_to)
     ck_assert(!in_sync());
     wish("n1 n2 n3 n4", "MODIFIED slice");
     pass(600000);
-    assert_file("n1 n2 n3");
+    assert_configured("n1 n2 n3");
     ck_assert_uint_eq(w.transactions, 0);
     ck_assert_uint_eq(w.fast, 0);
     ck_assert_uint_eq(count('('), 0);
@@ -120,7 +109,7 @@ START_TEST(what_a_write_would_change_is_said_and_not_tried_again)
     pass(600000);
     ck_assert_uint_eq(count('('), 0);
     ck_assert_uint_eq(w.transactions + w.fast, 0);
-    assert_file("n1 n2 n3");
+    assert_configured("n1 n2 n3");
     ck_assert_uint_eq(w.transaction, 0); /* deleted */
     buf_clear(&w.trace);
     edit(TURNED, NULL);
@@ -164,7 +153,7 @@ START_TEST(what_our_own_change_would_damage_is_not_committed)
     ck_assert_uint_eq(w.transaction, 0);
     ck_assert_uint_eq(count('B'), 1);
     assert_ready(false, "\"http-request allow\" of frontend f");
-    assert_file("n1 n2 n3");
+    assert_configured("n1 n2 n3");
     w.damaged = NULL;
     edit(TWO_RULES, NULL);
     pass(60000);
@@ -226,12 +215,12 @@ START_TEST(who_drains_is_told_all_the_same)
     wish("n1* n2 n3", "MODIFIED slice");
     pass(0);
     assert_running("n1! n2 n3");
-    assert_file("n1 n2 n3");
+    assert_configured("n1 n2 n3");
     stop();
     settle();
     ck_assert_uint_eq(w.stopped, 1);
     ck_assert_uint_eq(w.fast, 0); /* nothing is left in the file either */
-    assert_file("n1 n2 n3");
+    assert_configured("n1 n2 n3");
 }
 END_TEST
 
@@ -305,7 +294,7 @@ START_TEST(where_none_can_be_begun_nothing_is_written_but_told)
     ck_assert_uint_eq(w.transactions + w.fast, 0);
     mend();
     pass(60000);
-    assert_file("n1* n2 n3 n4");
+    assert_configured("n1* n2 n3 n4");
 }
 END_TEST
 

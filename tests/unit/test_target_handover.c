@@ -2,17 +2,6 @@
  * happens where nothing could be left. The world is target_world.h's. */
 #include "target_world.h"
 
-static void assert_running(const char *set)
-{
-    ck_assert_msg(set_eq(w.running.of[0], set), "running \"%s\", not \"%s\": %s", w.running.of[0], set,
-                  buf_str(&w.trace));
-}
-
-static void assert_file(const char *set)
-{
-    ck_assert_msg(set_eq(w.have.of[0], set), "configured \"%s\", not \"%s\": %s", w.have.of[0], set, buf_str(&w.trace));
-}
-
 static void setup(void)
 {
     world_make_lanes();
@@ -35,7 +24,7 @@ static void drain_two(void)
     wish("n1* n2* n3", "MODIFIED slice");
     settle();
     assert_running("n1! n2! n3");
-    assert_file("n1 n2 n3");
+    assert_configured("n1 n2 n3");
     buf_clear(&w.trace);
 }
 
@@ -47,7 +36,7 @@ START_TEST(each_drain_is_left_in_the_file)
     settle();
     ck_assert_uint_eq(w.stopped, 1);
     assert_trace("FF");
-    assert_file("n1* n2* n3");
+    assert_configured("n1* n2* n3");
     assert_running("n1* n2* n3");
     ck_assert_uint_eq(w.commits, 0);
     ck_assert(logged("left in maintenance for whoever comes next"));
@@ -102,7 +91,7 @@ START_TEST(what_an_operator_has_drained_stays_the_operators)
     settle();
     ck_assert_uint_eq(w.stopped, 1);
     assert_trace("");
-    assert_file("n1 n2 n3");
+    assert_configured("n1 n2 n3");
     assert_running("n1! n2 n3");
 }
 END_TEST
@@ -118,7 +107,7 @@ START_TEST(a_pause_is_kept_to)
     settle();
     ck_assert_uint_eq(w.stopped, 1);
     assert_trace("");
-    assert_file("n1 n2 n3");
+    assert_configured("n1 n2 n3");
 }
 END_TEST
 
@@ -145,7 +134,7 @@ START_TEST(after_a_transaction_that_was_given_up)
     settle();
     ck_assert_uint_eq(w.stopped, 1);
     ck_assert_uint_eq(count('F'), 2);
-    assert_file("n1* n2* n3");
+    assert_configured("n1* n2* n3");
     ck_assert_uint_eq(w.commits, 0);
 }
 END_TEST
@@ -166,7 +155,7 @@ START_TEST(in_the_middle_of_a_commit)
     settle();
     pass(1000);
     ck_assert_uint_eq(w.stopped, 1);
-    assert_file(_i == 2 ? "n1* n2* n3" : "n1* n2* n3 n4");
+    assert_configured(_i == 2 ? "n1* n2* n3" : "n1* n2* n3 n4");
     ck_assert(!logged("could not be left"));
     ck_assert_uint_eq(count('F'), _i == 2 ? 2 : 0);
 }
@@ -192,7 +181,7 @@ START_TEST(after_somebody_else_wrote)
     stop();
     settle();
     ck_assert_uint_eq(w.stopped, 1);
-    assert_file("n1* n2* n3 n7");
+    assert_configured("n1* n2* n3 n7");
     ck_assert(!logged("could not be left"));
 }
 END_TEST

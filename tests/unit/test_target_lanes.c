@@ -10,12 +10,6 @@ static void assert_file(const char *set)
                   buf_str(&w.trace));
 }
 
-static void assert_running(const char *set)
-{
-    ck_assert_msg(set_eq(w.running.of[0], set), "running \"%s\", not \"%s\": %s", w.running.of[0], set,
-                  buf_str(&w.trace));
-}
-
 static double proven(void)
 {
     return metric_value(w.telemetry.runtime_proven, API_URL, NULL);

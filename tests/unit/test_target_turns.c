@@ -4,12 +4,6 @@
 
 #define HOUR_MS 3600000ull
 
-static void assert_running(const char *set)
-{
-    ck_assert_msg(set_eq(w.running.of[0], set), "running \"%s\", not \"%s\": %s", w.running.of[0], set,
-                  buf_str(&w.trace));
-}
-
 static void in_step_with(const char *set)
 {
     set_copy(w.have.of[0], set);
