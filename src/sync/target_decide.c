@@ -136,11 +136,20 @@ static bool is_as_committed(const struct slot *s)
            (!s->committed_told || slot_is_open(s));
 }
 
+/* A reload that failed puts the file back, and a file that the API has never written is then read as if edited by hand: until
+ * its end is known, nobody knows why our change is gone. */
+static bool may_be_put_back(const struct slot *s)
+{
+    return s->target->reload.state == RELOAD_PENDING;
+}
+
 /* The API took our change and answers as if it had not: the same again would be a commit and a reload for nothing. */
 static bool does_not_stick(struct slot *s)
 {
     if (s->actual.version != s->committed_version || !is_as_committed(s))
         return false;
+    if (may_be_put_back(s))
+        return true;
     cleanup(buf_fini) struct buf text;
     struct error err = {0};
     buf_init(&text, 0);
@@ -176,6 +185,8 @@ static bool is_fought_over(struct slot *s)
 {
     uint64_t now = clock_mono_ms();
     bool undone = s->ours_version >= 0 && is_as_committed(s) && s->actual.version != s->ours_version;
+    if (undone && may_be_put_back(s))
+        return true;
     if (undone)
         count_undone(s, now);
     if (!rivalry_pauses(&s->rivalry, now))

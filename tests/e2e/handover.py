@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import pathlib
-import re
 from collections.abc import Iterator, Sequence, Set
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from tests.harness.daemon import Daemon
 from tests.harness.haproxy import DataPlane, HAProxy
 from tests.harness.process import wait_until
+from tests.harness.writes import of_access_log, writes_among
 
 from . import previous
 from .world import BACKEND, World, written
@@ -27,15 +27,9 @@ COLUMNS = ("srv_addr", "srv_port", "srv_admin_state", "srv_uweight", "srv_iweigh
 
 
 def requests_that_write(dataplane: DataPlane) -> int:
-    """Of anybody, whatever their answer: a transaction that is only begun is one. One that was looked at, and neither changed nor
-    committed, is none."""
+    """Of anybody, whatever their answer."""
     written(dataplane)  # all that was answered so far is in the log
-    log = dataplane.access_log()
-    looked = set(re.findall(r"/configuration/raw\?transaction_id=([\w-]+)", log))
-    used = set(re.findall(r"\b(?:POST|PUT|DELETE) /v3/\S*transaction_id=([\w-]+)|\bPUT /v3/\S*/transactions/([\w-]+)", log))
-    looks = looked - {tid for pair in used for tid in pair}
-    ended = sum(len(re.findall(rf"\bDELETE /v3/\S*/transactions/{re.escape(tid)}", log)) for tid in looks)
-    return len(re.findall(r"\b(?:POST|PUT|DELETE|PATCH) /v3/", log)) - len(looks) - ended
+    return len(writes_among(of_access_log(dataplane.access_log())))
 
 
 @dataclasses.dataclass(frozen=True)

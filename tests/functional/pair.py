@@ -12,6 +12,7 @@ from typing import Any
 from tests.harness.haproxy import DoubleDataPlane, HAProxy
 from tests.harness.lines import in_rotation, is_parked, parked, server_lines
 from tests.harness.process import wait_until
+from tests.harness.writes import Request, looked_at, writes_among
 
 BACKEND = "be"
 # The backup of the template's first backend, which is not ours.
@@ -133,33 +134,22 @@ class Pair:
 
         wait_until(closed, timeout, "no transaction to be open")
 
-    @staticmethod
-    def _looks(requests: list[dict[str, Any]]) -> set[str]:
-        """The transactions that were looked at and neither changed nor committed."""
-        looked = {r["path"].partition("/raw?transaction_id=")[2] for r in requests if r["method"] == "GET"} - {""}
-        writes = [r["path"] for r in requests if r["method"] in ("POST", "PUT") or (r["method"] == "DELETE" and "transaction_id=" in r["path"])]
-        used = {re.split(r"transaction_id=|/transactions/", path)[-1] for path in writes}
-        return looked - used
+    def _told(self) -> tuple[list[dict[str, Any]], list[Request]]:
+        requests = self.dataplane.requests()
+        return requests, [(r["method"], r["path"]) for r in requests]
 
     def writes(self) -> list[tuple[str, str, int]]:
         """(method, path, status) of everything but GETs that the Data Plane API saw, without the empty transactions that were only
         looked at."""
-        out: list[tuple[str, str, int]] = []
-        requests = self.dataplane.requests()
-        looks = self._looks(requests)
-        for r in requests:
-            look = re.search(r"/configuration/raw\?transaction_id=(.*)", r["path"])
-            if look and look[1] in looks:
-                del out[max(i for i, w in enumerate(out) if w[:1] == ("POST",) and "/transactions?" in w[1])]
-            elif r["method"] != "GET" and r["path"].rpartition("/")[2] not in looks:
-                out.append((r["method"], r["path"], r["status"]))
+        requests, told = self._told()
+        out = [(*told[i], requests[i]["status"]) for i in writes_among(told)]
         if out and out[-1][0] == "POST" and "/transactions?" in out[-1][1] and out[-1][2] == 201:
             del out[-1]  # under way: so far it may be a look as well
         return out
 
     def looks(self) -> int:
         """How often it was looked at what a write would make of the file."""
-        return len(self._looks(self.dataplane.requests()))
+        return len(looked_at(self._told()[1]))
 
     def commits(self) -> int:
         """How many transactions the Data Plane API took over (200, 202)."""

@@ -106,7 +106,8 @@ class HAProxy:
     def _up(self) -> bool:
         if self.process and not self.process.alive:
             raise RuntimeError(f"haproxy ended: {self.process.log()}")
-        return "Pid:" in self.runtime("show info") and bool(self.pid_file.read_text().strip())
+        # Not through the master, which may let a question wait for a worker that is not there yet.
+        return "Pid:" in self._ask(self.socket, "show info") and bool(self.pid_file.read_text().strip())
 
     def runtime(self, command: str) -> str:
         """A command to the stats socket; through the master where it is dead, as 3.4 leaves it after a reload that found a port taken."""

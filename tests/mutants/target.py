@@ -17,6 +17,12 @@ ROOM = (
     Mutant("without room reading waits, too", WRITE, "    t->no_room = true;\n", "    t->no_room = true;\n    t->wait_until_ms = clock_mono_ms() + wait_ms;\n"),
 )
 
+UNDONE = (
+    Mutant("what a failed reload took back was undone by somebody", DECIDE, "    if (undone && may_be_put_back(s))\n        return true;\n", ""),
+    Mutant("what a failed reload took back does not stick", DECIDE, "    if (may_be_put_back(s))\n        return true;\n", ""),
+    Mutant("what is undone during a reload of ours counts never", DECIDE, "    if (undone)\n        count_undone(s, now);", "    if (undone && s->in_step)\n        count_undone(s, now);"),
+)
+
 END = (
     Mutant("drains that a commit carried are left once more", END_FILE, "if (!t->seen && !t->looked_at_end && any_drained(t)) {", "if (false) {"),
     Mutant("the end looks for nothing", END_FILE, "!t->looked_at_end && any_drained(t)) {", "!t->looked_at_end) {"),
@@ -26,5 +32,6 @@ END = (
 
 ROOMS = (
     Room("target", ("test_target", "test_target_lanes"), ROOM),
+    Room("what was undone", ("test_target_safety",), UNDONE),
     Room("end of a target", ("test_target_handover",), END),
 )

@@ -652,6 +652,49 @@ START_TEST(what_needed_no_write_is_undone_all_the_same)
 }
 END_TEST
 
+/* Where the API has never written the file, what it puts back has no checksum: it is read as an edit by hand, at another version
+ * or, as the file knows of none, at that of our commit. */
+START_TEST(what_a_failed_reload_takes_back_is_undone_by_nobody)
+{
+    bool same_version = _i == 0, read_back_before = _i == 2;
+    begin_with(1, no_brake);
+    wish("n2", "event");
+    until('C');
+    answer();
+    if (read_back_before)
+        settle();
+    w.fail_reloads = 1;
+    w.reload_due_ms = 0;
+    tick_reload(); /* it has failed, and we have not asked yet */
+    w.version += same_version ? 0 : 1;
+    w.have = w.file;
+    w.file_version = w.version;
+    target_compare(w.target);
+    settle();
+    ck_assert_uint_eq(w.commits, 1);
+    pass(1000);
+    assert_ready(false, "HAProxy was not reloaded");
+    pass(20000);
+    assert_settled("n2");
+    ck_assert_uint_eq(w.commits, 2);
+    ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", API_URL, NULL), 0);
+    ck_assert(!logged("does not stick"));
+}
+END_TEST
+
+START_TEST(what_is_undone_before_our_reload_counts_once_that_is_over)
+{
+    begin_with(1, no_brake);
+    wish("n2", "event");
+    settle();
+    stranger("n7");
+    target_compare(w.target);
+    pass(5000);
+    assert_settled("n2");
+    ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", API_URL, NULL), 1);
+}
+END_TEST
+
 START_TEST(what_is_undone_three_times_is_left_alone)
 {
     begin_with(1, no_brake);
@@ -927,6 +970,8 @@ int main(void)
     tcase_add_test(tc, one_that_cannot_be_read_is_in_no_empty_commit);
     tcase_add_test(tc, an_empty_commit_that_could_do_no_more_was_to_stick_nowhere);
     tcase_add_test(tc, what_needed_no_write_is_undone_all_the_same);
+    tcase_add_loop_test(tc, what_a_failed_reload_takes_back_is_undone_by_nobody, 0, 3);
+    tcase_add_test(tc, what_is_undone_before_our_reload_counts_once_that_is_over);
     tcase_add_test(tc, what_is_undone_three_times_is_left_alone);
     tcase_add_test(tc, a_fight_that_goes_on_stays_cheap);
     tcase_add_test(tc, an_operator_says_go_on);
