@@ -39,9 +39,8 @@ void target_guard_look(struct target *t)
     const char *problem = o->file_problem == NULL && g->blind ? o->defaults_problem : o->file_problem;
     if (problem != NULL)
         g->passed = g->refused = -1;
-    else if (g->blind || g->unsure == t->version)
+    else if (g->blind)
         g->passed = t->version;
-    g->unsure = -1;
     if (problem != NULL || g->refused != t->version)
         set_problem(g, problem);
     if (target_guard_passed(t) && g->committed)
@@ -50,7 +49,7 @@ void target_guard_look(struct target *t)
 
 void target_guard_forget(struct target *t)
 {
-    t->guard.passed = t->guard.refused = t->guard.unsure = -1;
+    t->guard.passed = t->guard.refused = -1;
     t->guard.blind = false; /* the API may be another release by now */
     t->guard.committed = false;
     set_problem(&t->guard, NULL);
