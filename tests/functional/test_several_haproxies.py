@@ -29,7 +29,7 @@ def in_sync(rig: Rig, *pairs: Pair, timeout: float = 20) -> None:
     for pair in pairs or rig.pairs:
         rig.daemon.wait_metric("in_sync", 1, timeout, backend="be", target=pair.dataplane.url)
         assert not pair.differences()
-        pair.wait_closed()
+        pair.wait_closed("in_progress", "failed")
 
 
 def in_step(rig: Rig, *nodes: int, **settings: str) -> None:

@@ -26,8 +26,10 @@ CURLcode(curl_easy_setopt)(CURL *easy, CURLoption option, ...)
         *(void **)&real = dlsym(RTLD_NEXT, "curl_easy_setopt");
     if (option == CURLOPT_CONNECTTIMEOUT_MS)
         connect_timeout_ms = (long)value;
-    if (option == CURLOPT_TIMEOUT_MS)
+    if (option == CURLOPT_TIMEOUT_MS) {
         total_timeout_ms = (long)value;
+        value = (void *)(10 * total_timeout_ms); /* it is looked at, and not for a busy machine to run into */
+    }
     return real(easy, option, value);
 }
 
@@ -155,7 +157,7 @@ START_TEST(a_body_has_a_cap)
     server.padding = 32u << 20;
     call("GET", "/configuration/raw", NULL);
     ck_assert_int_eq(seen.a.status, 0);
-    ck_assert_ptr_nonnull(strstr(seen.error.message, "larger than 33554432 bytes"));
+    ck_assert_msg(strstr(seen.error.message, "larger than 33554432 bytes") != NULL, "%s", seen.error.message);
 }
 END_TEST
 
