@@ -135,6 +135,17 @@ bool brake_holds(const struct brake *b, const char *server, uint64_t now_ms, uin
     return true;
 }
 
+void brake_forget(struct brake *b, bool (*returned)(const void *arg, const char *server), const void *arg)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < b->count; i++)
+        if (!returned(arg, b->losses[i].server))
+            b->losses[left++] = b->losses[i];
+        else
+            free(b->losses[i].server);
+    b->count = left;
+}
+
 void brake_suspend(struct brake *b, uint64_t now_ms)
 {
     size_t left = 0;

@@ -55,6 +55,9 @@ void brake_report(struct brake *b, const struct brake_report *r); /* a zeroed br
 /* Whether it is held, until *ret_until_ms. */
 bool brake_holds(const struct brake *b, const char *server, uint64_t now_ms, uint64_t *ret_until_ms);
 
+/* Those that returned between two reports: lost again by the next, theirs are new losses. */
+void brake_forget(struct brake *b, bool (*returned)(const void *arg, const char *server), const void *arg);
+
 /* What is lost is not known for a time, or nothing is wanted at all: who is held then is lost anew by the next report. The
  * losses that may leave go on counting. */
 void brake_suspend(struct brake *b, uint64_t now_ms);

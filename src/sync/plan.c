@@ -61,6 +61,16 @@ static void read_notice(struct notice *n, const struct desired *wish)
         qsort(n->announced, n->count, sizeof(n->announced[0]), str_order);
 }
 
+void plan_note_returns(const struct desired *wish, struct brake *brake)
+{
+    struct notice notice;
+    if (wish->state != DESIRED_OK || brake->count == 0)
+        return;
+    read_notice(&notice, wish);
+    brake_forget(brake, is_returned, &notice);
+    free(notice.announced);
+}
+
 static void report_losses(const struct diff *d, const struct desired *wish, const struct plan_rules *rules,
                           struct brake *brake, uint64_t now_ms)
 {

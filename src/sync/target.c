@@ -247,11 +247,8 @@ void target_start(struct target *t)
 static void count_wished(const struct slot *s)
 {
     struct telemetry *m = s->target->options.telemetry;
-    size_t draining = 0;
-    for (size_t i = 0; i < s->wish.server_count; i++)
-        draining += s->wish.servers[i].state == SERVER_DRAINING;
-    slot_measure(s, m->servers_desired, (double)(s->wish.server_count - draining));
-    slot_measure(s, m->servers_draining, (double)draining);
+    slot_measure(s, m->servers_desired, (double)slot_count_desired(s, SERVER_LIVE));
+    slot_measure(s, m->servers_draining, (double)slot_count_desired(s, SERVER_DRAINING));
     slot_measure(s, m->paused, s->wish.paused ? 1 : 0);
     slot_measure_up(s);
 }
@@ -269,6 +266,7 @@ void target_wish(struct target *t, size_t backend, struct desired *wish, const c
     s->named = false;
     desired_init(wish);
     slot_name_servers(s, &before);
+    plan_note_returns(&s->wish, &s->brake);
     s->have_wish = true;
     s->wish_number++;
     free(s->cause);
@@ -318,6 +316,7 @@ void target_stop(struct target *t, void (*stopped)(void *arg), void *arg)
     t->stopping = true;
     t->stopped = stopped;
     t->stopped_arg = arg;
+    t->seen = t->seen && !t->calls.busy; /* it may be carried out all the same */
     target_forget_calls(t);
     if (t->phase == TARGET_WRITING) {
         txn_abort(&t->txn);

@@ -1,8 +1,8 @@
 /*
  * Whether the file may be written to at all. Each write of a Data Plane API writes the whole file anew, as its parser understood
  * it, and some files mean something else then. So nothing is written before the file was examined, and an empty transaction showed
- * what would come of it; not again while nobody but us writes. The first transaction after that is looked at before its commit, too:
- * what is not ours may be lost by our own change.
+ * what would come of it; not again while nobody but us writes. The first transaction of each backend after that is looked at before its
+ * commit, too: what is not ours may be lost by our own change.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +30,21 @@ static void take_file(struct guard *g, const struct buf *text)
     memcpy(g->file, digest, sizeof(digest));
 }
 
+static void set_harmless(struct target *t, bool harmless)
+{
+    for (size_t i = 0; i < t->options.backend_count; i++)
+        t->slots[i].harmless = harmless;
+}
+
+/* Unless a transaction is still to be compared with it. */
+static void free_file(struct target *t)
+{
+    for (size_t i = 0; i < t->options.backend_count; i++)
+        if (!t->slots[i].harmless)
+            return;
+    buf_fini(&t->observe.file);
+}
+
 void target_guard_look(struct target *t)
 {
     struct guard *g = &t->guard;
@@ -43,15 +58,15 @@ void target_guard_look(struct target *t)
         g->passed = t->version;
     if (problem != NULL || g->refused != t->version)
         set_problem(g, problem);
-    if (target_guard_passed(t) && g->committed)
-        buf_fini(&t->observe.file);
+    if (target_guard_passed(t))
+        free_file(t);
 }
 
 void target_guard_forget(struct target *t)
 {
     t->guard.passed = t->guard.refused = -1;
     t->guard.blind = false; /* the API may be another release by now */
-    t->guard.committed = false;
+    set_harmless(t, false);
     set_problem(&t->guard, NULL);
 }
 
@@ -90,13 +105,17 @@ bool target_guard_wants(const struct target *t)
 
 bool target_guard_looks_first(const struct target *t)
 {
-    return target_guard_passed(t) && !t->guard.blind && t->observe.file.len > 0;
+    bool first = false;
+    for (size_t i = 0; i < t->options.backend_count; i++)
+        first = first || (t->slots[i].writing && !t->slots[i].harmless);
+    return first && target_guard_passed(t) && !t->guard.blind && t->observe.file.len > 0;
 }
 
 void target_guard_committed(struct target *t)
 {
     /* What was not looked at was harmless before, or nobody can look. */
-    t->guard.committed = true;
+    for (size_t i = 0; i < t->options.backend_count; i++)
+        t->slots[i].harmless = t->slots[i].harmless || t->slots[i].writing;
     buf_fini(&t->observe.file);
 }
 
@@ -177,7 +196,7 @@ void target_guard_previewed(struct target *t)
         failed(t);
     } else if (t->txn.error.kind == ERROR_NONE && !g->blind) {
         g->passed = t->version;
-        g->committed = false;
+        set_harmless(t, false);
     } else {
         g->blind = true;
         log_warn(t->options.log,

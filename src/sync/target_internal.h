@@ -67,9 +67,8 @@ struct guard {
     int64_t passed, refused; /* versions of the file: one that a write leaves as it is, one that it would not; -1 */
     /* Digest of its text when read last, as an edit while the API is down moves no version; "": we wrote since. */
     char file[DIGEST_SHA256_TEXT_BYTES];
-    bool blind;     /* the API does not show what it would write: the file is judged by its lines alone */
-    bool committed; /* a transaction of ours was, since somebody else wrote: the next need no look */
-    char *problem;  /* why nothing is written; NULL */
+    bool blind;    /* the API does not show what it would write: the file is judged by its lines alone */
+    char *problem; /* why nothing is written; NULL */
 };
 
 /* What the journal knows of a backend, so that it is told each thing once. */
@@ -129,7 +128,8 @@ struct slot {
     char *
         fast_name; /* the server that was written last without a reload, until a look shows that it stuck; NULL: none */
     uint64_t fast_wish_number;
-    bool writing;      /* the transaction in hand carries its plan */
+    bool harmless; /* a transaction with its changes was committed since somebody else wrote: the next need no look */
+    bool writing;  /* the transaction in hand carries its plan */
     char *write_cause; /* of the wish that the transaction in hand is for; another may have come since */
     uint64_t write_event_us, write_wish_number;
     int64_t committed_version; /* of our last commit, until it was seen to stick; -1 */
@@ -299,7 +299,7 @@ bool target_guard_lets_write(const struct target *t);
 void target_guard_wrote(struct target *t, int64_t version);
 /* An empty transaction is to be begun, looked at and deleted (target_write.c), before anything is written. */
 bool target_guard_wants(const struct target *t);
-/* A transaction is to be looked at before its commit: the first one since somebody else wrote. */
+/* A transaction is to be looked at before its commit: the first one of a backend since somebody else wrote. */
 bool target_guard_looks_first(const struct target *t);
 void target_guard_committed(struct target *t);
 char *target_guard_judge(struct target *t, const struct dataplane_answer *a) must_check;
@@ -364,6 +364,7 @@ void slot_problem(struct slot *s, const char *what, const struct error *err);
 void target_problem_over(struct target *t);
 void slot_problem_over(struct slot *s);
 void slot_set_in_step(struct slot *s, bool in_step);
+size_t slot_count_desired(const struct slot *s, enum server_state state);    /* one that is renamed is one */
 void slot_measure(const struct slot *s, struct metric *gauge, double value); /* one that each backend has */
 void slot_measure_up(const struct slot *s); /* when what is wanted, or what is known to run, is another */
 void target_count_reconcile(struct target *t, const char *result);

@@ -21,13 +21,21 @@ void slot_measure(const struct slot *s, struct metric *gauge, double value)
     metric_set(gauge, value, s->name, dataplane_client_url(s->target->options.client), NULL);
 }
 
+size_t slot_count_desired(const struct slot *s, enum server_state state)
+{
+    const struct desired *d = s->named ? &s->by_node : &s->wish;
+    size_t count = 0;
+    for (size_t i = 0; i < d->server_count; i++)
+        count += d->servers[i].state == state;
+    return count;
+}
+
 /* An operator's maint is told elsewhere. */
 static void add_down(const struct slot *s, struct buf *text)
 {
-    size_t down = 0, live = 0;
+    size_t down = 0, live = slot_count_desired(s, SERVER_LIVE);
     for (size_t i = 0; i < s->wish.server_count; i++) {
         const struct runtime_server *is = runtime_find(&s->runtime, s->wish.servers[i].name);
-        live += s->wish.servers[i].state == SERVER_LIVE;
         down += s->wish.servers[i].state == SERVER_LIVE && is != NULL && runtime_fails_check(is);
     }
     if (down > 0)
@@ -37,7 +45,7 @@ static void add_down(const struct slot *s, struct buf *text)
 void slot_measure_up(const struct slot *s)
 {
     struct metric *gauge = s->target->options.telemetry->servers_up;
-    size_t up = 0;
+    size_t up = 0, live = slot_count_desired(s, SERVER_LIVE);
     if (s->target->away || !s->runtime.readable || !s->have_wish) {
         metric_remove(gauge, s->name, dataplane_client_url(s->target->options.client), NULL);
         return;
@@ -47,7 +55,7 @@ void slot_measure_up(const struct slot *s)
         const struct runtime_server *is = runtime_find(&s->runtime, want->name);
         up += want->state == SERVER_LIVE && is != NULL && !is->down;
     }
-    slot_measure(s, gauge, (double)up);
+    slot_measure(s, gauge, (double)(up < live ? up : live));
 }
 
 void slot_set_in_step(struct slot *s, bool in_step)

@@ -54,8 +54,8 @@ WRITING = (
     Mutant("a refused begin stops all", GUARD, "if (f.result != TXN_LIMIT && ", "if ("),
     Mutant("drains wait for the file", DECIDE, "return s->target->guard.problem != NULL; /*", "return false; /*"),
     Mutant("a file that is refused is in step", DECIDE, "    if (t->guard.problem != NULL) {", "    if (false) {"),
-    Mutant("no commit is looked at", GUARD, "return target_guard_passed(t) && !t->guard.blind && ", "return false && "),
-    Mutant("every commit is looked at", GUARD, "if (target_guard_passed(t) && g->committed)", "if (false)"),
+    Mutant("no commit is looked at", GUARD, "return first && target_guard_passed(t) && ", "return false && "),
+    Mutant("every commit is looked at", GUARD, "t->slots[i].harmless || t->slots[i].writing;", "false;"),
     Mutant("what is ours may not change", GUARD, "t->txn.preview_only ? NULL : &ours", "NULL"),
     Mutant("the plan knows nothing of the file", PLAN, "if (rules->file_problem != NULL && ", "if (false && "),
 )

@@ -10,6 +10,11 @@ BRAKE = "sync/brake.c"
 WRITE = "dataplane/codec_write.c"
 TELL = "sync/target_tell.c"
 OBSERVE = "sync/observe.c"
+GUARD = "sync/target_guard.c"
+TARGET = "sync/target.c"
+REPORT = "sync/target_report.c"
+NAMES = "model/names.c"
+SERVER = "model/diff_server.c"
 
 STREAMS = (
     Mutant("a file that went back is at rest", LOOK, "t->drift == NULL && t->split_version < 0 &&", "t->drift == NULL &&"),
@@ -17,6 +22,18 @@ STREAMS = (
     Mutant("who is left to another writer is told nothing though the file is as wanted", DECIDE,
            "if (p->verdict != PLAN_IN_STEP && rivalry_pauses(&s->rivalry, clock_mono_ms()))",
            "if (rivalry_pauses(&s->rivalry, clock_mono_ms()))"),
+)
+
+REPAIRS = (
+    Mutant("one backend's commit speaks for all", GUARD, "t->slots[i].harmless || t->slots[i].writing;", "true;"),
+    Mutant("a return during a commit is none", TARGET, "    plan_note_returns(&s->wish, &s->brake);\n", ""),
+    Mutant("the end knows what a call under way will do", TARGET, "t->seen = t->seen && !t->calls.busy;", ";"),
+    Mutant("a server that is renamed is two", REPORT, "s->named ? &s->by_node : &s->wish", "&s->wish"),
+    Mutant("a harmful file passes", GUARD, "    return found == NULL ?", "    return true ?"),
+    Mutant("an edit while the API is down is not seen", GUARD, "if (g->file[0] != '\\0' && !str_eq(g->file, digest))", "if (false)"),
+    Mutant("no commit is looked at", GUARD, "return first && target_guard_passed(t)", "return false && target_guard_passed(t)"),
+    Mutant("nothing is adopted", NAMES, "if (w->in->rules->adopt == ADOPT_KEEP) {", "if (false) {"),
+    Mutant("lines do not say enabled against a default", SERVER, "(s->enabled || s->default_disabled);", "s->enabled;"),
 )
 
 # Others that the tests of their own rooms notice, too: the streams are to find them without being told where to look.
@@ -28,4 +45,4 @@ FOUND = (
     Mutant("a file that is behind is not seen", OBSERVE, "f->backend.split = file->version >= 0 && file->version != f->backend.version;", "f->backend.split = false;"),
 )
 
-ROOMS = (Room("sequences", ("test_sequences",), (*STREAMS, *FOUND)),)
+ROOMS = (Room("sequences", ("test_sequences",), (*STREAMS, *REPAIRS, *FOUND)),)

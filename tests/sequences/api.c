@@ -8,8 +8,6 @@
 #include "base/str.h"
 #include "world.h"
 
-#define NOTICED_US 65000000 /* two looks */
-
 const char *const api_ask_names[ASKS] = {"read",   "runtime", "list", "begin", "change",
                                          "commit", "delete",  "fast", "tell",  "reloads"};
 const char *const api_fault_names[FAULTS] = {"refused", "reset", "lost", "hung", "late",
@@ -18,6 +16,17 @@ const char *const api_fault_names[FAULTS] = {"refused", "reset", "lost", "hung",
 static void add(struct section *s, const struct server *line)
 {
     section_put(s, line);
+}
+
+/* Another controller's, which weighs as it likes. */
+static void add_another(struct section *s, size_t backend, unsigned nodes)
+{
+    for (unsigned n = backend == 0 ? 1 : 0; backend < OURS && n < nodes; n++) {
+        struct server line = {.port = 30080 + (unsigned)backend, .weight = 1 + (int)n, .check = ON};
+        snprintf(line.name, NAME_BYTES, "n%u-%u", n, line.port);
+        snprintf(line.address, NAME_BYTES, "10.0.0.%u", 10 + n);
+        add(s, &line);
+    }
 }
 
 /* Each of our backends has what an operator keeps there; be has n0, too. */
@@ -48,6 +57,8 @@ void api_init(struct api *a, struct world *w, size_t number)
         add(s, &spare);
         if (b != 1)
             add(s, &keep);
+        if (w->settings.another != 0)
+            add_another(s, b, w->settings.nodes);
     }
     a->on_disk = a->good = a->kept = a->memory;
     running_load(&a->running, &a->on_disk);
@@ -63,7 +74,7 @@ static void request_fini(struct request *r)
     *r = (struct request){0};
 }
 
-static void transaction_end(struct transaction *t)
+void api_end_transaction(struct transaction *t)
 {
     free(t->conf);
     *t = (struct transaction){0};
@@ -76,7 +87,7 @@ void api_fini(struct api *a)
     for (size_t i = 0; i < ORPHANS_MAX; i++)
         request_fini(&a->orphans[i]);
     for (size_t i = 0; i < array_len(a->transactions); i++)
-        transaction_end(&a->transactions[i]);
+        api_end_transaction(&a->transactions[i]);
 }
 
 /* ---- requests ---- */
@@ -352,147 +363,4 @@ void api_happen(struct api *a)
         return;
     if (!answer_if_due(a, &a->runtime))
         (void)answer_if_due(a, &a->file);
-}
-
-/* ---- others ---- */
-
-void api_edit(struct api *a, const struct conf *to, bool reload)
-{
-    int64_t version = a->memory.version + 1;
-    a->on_disk = *to;
-    a->on_disk.version = version;
-    a->memory = a->on_disk;
-    a->touched_us = a->world->now_us;
-    if (reload || a->world->settings.lanes == 0) /* what runs is not read then */
-        api_reload_by_hand(a);
-}
-
-void api_restart(struct api *a, uint64_t down_us)
-{
-    a->memory = a->on_disk;
-    a->reload_pending = false;
-    a->reload_number = 0;
-    memset(a->outcomes, 0, sizeof(a->outcomes));
-    a->api_back_us = a->world->now_us + down_us;
-    a->touched_us = a->troubled_us = a->api_back_us;
-}
-
-void api_restart_haproxy(struct api *a, uint64_t down_us)
-{
-    a->haproxy_back_us = a->world->now_us + down_us + 1;
-    a->touched_us = a->troubled_us = a->haproxy_back_us;
-}
-
-void api_reload_by_hand(struct api *a)
-{
-    if (a->haproxy_back_us != 0)
-        return;
-    a->good = a->on_disk;
-    running_load(&a->running, &a->on_disk);
-    a->pid++;
-    a->pid_since_us = a->touched_us = a->world->now_us;
-}
-
-unsigned api_count_transactions(const struct api *a, bool foreign)
-{
-    unsigned count = 0;
-    for (size_t i = 0; i < array_len(a->transactions); i++)
-        count += a->transactions[i].number != 0 && a->transactions[i].status == IN_PROGRESS &&
-                 a->transactions[i].foreign == foreign;
-    return count;
-}
-
-void api_begin_foreign(struct api *a, unsigned count)
-{
-    for (size_t i = 0; i < array_len(a->transactions) && count > 0; i++) {
-        struct transaction *t = &a->transactions[i];
-        if (t->number != 0 || api_count_transactions(a, true) + api_count_transactions(a, false) >= TRANSACTIONS_MAX)
-            continue;
-        *t = (struct transaction){.number = ++a->transaction_number,
-                                  .version = a->memory.version,
-                                  .foreign = true,
-                                  .begun_us = a->world->now_us,
-                                  .conf = mem_alloc(sizeof(*t->conf))};
-        *t->conf = a->memory;
-        count--;
-    }
-    a->touched_us = a->world->now_us;
-}
-
-void api_end_transactions(struct api *a, bool foreign)
-{
-    for (size_t i = 0; i < array_len(a->transactions); i++)
-        if (a->transactions[i].number != 0 && a->transactions[i].foreign == foreign)
-            transaction_end(&a->transactions[i]);
-}
-
-static void remember_operator(struct api *a, size_t backend, const char *name, enum admin admin)
-{
-    size_t i = 0;
-    while (i < a->operator_count && (a->operators[i].backend != backend || strcmp(a->operators[i].name, name) != 0))
-        i++;
-    if (i == OPERATORS_MAX)
-        return;
-    if (i == a->operator_count)
-        a->operator_count++;
-    a->operators[i] = (struct operator_state){.backend = backend, .admin = admin, .at_us = a->world->now_us};
-    snprintf(a->operators[i].name, NAME_BYTES, "%s", name);
-}
-
-void api_operate(struct api *a, size_t backend, const char *name, enum admin admin)
-{
-    struct running_server *is = running_find(&a->running, backend, name);
-    if (is == NULL || a->haproxy_back_us != 0 || a->world->settings.lanes == 0)
-        return;
-    is->admin = admin;
-    remember_operator(a, backend, name, admin);
-    a->touched_us = a->world->now_us;
-}
-
-static struct operator_state *find_operator(const struct api *a, size_t backend, const char *name)
-{
-    for (size_t i = 0; i < a->operator_count; i++)
-        if (a->operators[i].backend == backend && strcmp(a->operators[i].name, name) == 0)
-            return (struct operator_state *)(uintptr_t)&a->operators[i];
-    return NULL;
-}
-
-void api_put_out(struct api *a, size_t backend, const char *name, bool out)
-{
-    const struct running_server *is = running_find(&a->running, backend, name);
-    struct operator_state *o = find_operator(a, backend, name);
-    if (out && o == NULL) {
-        remember_operator(a, backend, name, READY);
-        o = find_operator(a, backend, name);
-        if (o != NULL)
-            o->in_file = true;
-    } else if (!out && o != NULL && is != NULL && is->admin != READY && a->world->now_us < o->at_us + NOTICED_US) {
-        o->in_file = false;
-    }
-}
-
-bool api_is_operated(const struct api *a, size_t backend, const char *name)
-{
-    const struct operator_state *o = find_operator(a, backend, name);
-    return o != NULL && !o->in_file;
-}
-
-void api_add_fault(struct api *a, struct fault f)
-{
-    for (size_t i = 0; i < FAULTS_MAX; i++) {
-        if (a->faults[i].asks == 0) {
-            a->faults[i] = f;
-            return;
-        }
-    }
-}
-
-void api_mend(struct api *a)
-{
-    memset(a->faults, 0, sizeof(a->faults));
-    a->fail_reloads = 0;
-    a->rival = 0;
-    a->rival_due_us = 0;
-    api_end_transactions(a, true);
-    a->troubled_us = a->world->now_us;
 }

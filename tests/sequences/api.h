@@ -85,6 +85,7 @@ struct transaction {
     enum { IN_PROGRESS, FAILED, OUTDATED } status;
     int64_t version;
     bool foreign;
+    bool lost; /* the daemon was never told its id */
     uint64_t begun_us;
     struct conf *conf;
 };
@@ -124,11 +125,13 @@ struct api {
     struct operator_state operators[OPERATORS_MAX];
     size_t operator_count;
 
-    uint64_t wrong_us[OURS]; /* since then it is reported to be in sync, and is not; 0: it is not so */
-    uint64_t touched_us;     /* somebody else changed something last */
-    uint64_t troubled_us;    /* a request did last not go well for no fault of the daemon's */
-    unsigned writes;         /* requests that change anything */
-    unsigned requests;       /* since window_us */
+    uint64_t wrong_us[OURS];  /* since then it is reported to be in sync, and is not; 0: it is not so */
+    uint64_t touched_us;      /* somebody else changed something last */
+    uint64_t unseen_until_us; /* the last edit moved no version */
+    uint64_t troubled_us;     /* a request did last not go well for no fault of the daemon's */
+    unsigned writes;          /* requests that change anything */
+    unsigned written;         /* changes of the file by the daemon */
+    unsigned requests;        /* since window_us */
     uint64_t window_us;
 };
 
@@ -151,6 +154,7 @@ void api_restart(struct api *a, uint64_t down_us);
 void api_restart_haproxy(struct api *a, uint64_t down_us);
 void api_reload_by_hand(struct api *a);
 void api_begin_foreign(struct api *a, unsigned count);
+void api_end_transaction(struct transaction *t);
 void api_end_transactions(struct api *a, bool foreign);
 void api_put_out(struct api *a, size_t backend, const char *name,
                  bool out); /* a line was put into maintenance by hand, or out of it */
@@ -159,6 +163,7 @@ void api_add_fault(struct api *a, struct fault f);
 void api_mend(struct api *a); /* no fault any more, nobody else does anything */
 
 unsigned api_count_transactions(const struct api *a, bool foreign); /* in progress */
+unsigned api_count_forgotten(const struct api *a);                  /* of the daemon's, which it could delete */
 /* What the request is for, for messages and faults. */
 enum ask api_ask(const struct dataplane_client *c, const char *method, const char *path);
 extern const char *const api_ask_names[ASKS];

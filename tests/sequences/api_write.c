@@ -140,12 +140,6 @@ static struct transaction *find(struct api *a, const char *id)
     return NULL;
 }
 
-static void forget(struct transaction *t)
-{
-    free(t->conf);
-    *t = (struct transaction){0};
-}
-
 static void outdate(struct api *a, int64_t version)
 {
     for (size_t i = 0; i < array_len(a->transactions); i++)
@@ -162,7 +156,7 @@ static struct transaction *free_place(struct api *a)
                 return &a->transactions[i];
         for (size_t i = 0; i < array_len(a->transactions); i++) /* nobody ever deletes them: files in a folder */
             if (a->transactions[i].status != IN_PROGRESS)
-                forget(&a->transactions[i]);
+                api_end_transaction(&a->transactions[i]);
     }
     return NULL;
 }
@@ -181,6 +175,7 @@ static void begin(struct api *a, struct request *r, const struct address *at)
     }
     *t = (struct transaction){.number = ++a->transaction_number,
                               .version = a->memory.version,
+                              .lost = r->reply.status < 0 || r->life != a->world->life,
                               .begun_us = r->sent_us,
                               .conf = mem_alloc(sizeof(*t->conf))};
     *t->conf = a->memory;
@@ -218,14 +213,17 @@ static void commit(struct api *a, struct request *r, struct transaction *t)
         message(r, 409, "version mismatch");
         return;
     }
-    check_written(a, "a commit");
+    check_written(a, t->conf->changed, "a commit");
+    check_adoption(a, t->conf);
+    a->written++;
     serving_of(a, &before);
     int64_t version = a->memory.version;
     uint64_t since_us = t->begun_us;
     a->memory = *t->conf;
     a->memory.version = version + 1;
+    a->memory.changed = false;
     a->on_disk = a->memory;
-    forget(t);
+    api_end_transaction(t);
     outdate(a, version);
     provoke(a);
     schedule_reload(a, r);
@@ -250,7 +248,7 @@ static void transactions(struct api *a, struct request *r, const struct address 
         if (useful)
             violate(a->world, "foreign-transaction",
                     "%s: the daemon deletes t-%u, which is somebody else's and could be committed", a->url, t->number);
-        forget(t);
+        api_end_transaction(t);
         r->reply.status = 204;
     } else
         unexpected(a, r);
@@ -258,12 +256,14 @@ static void transactions(struct api *a, struct request *r, const struct address 
 
 /* ---- the configuration ---- */
 
-static void change_server(struct api *a, struct request *r, struct section *s, size_t backend, const struct address *at)
+static void change_server(struct api *a, struct request *r, struct conf *c, size_t backend, const struct address *at)
 {
     struct server line;
+    struct section *s = &c->of[backend];
     char why[512];
     const char *name = at->count > 4 ? at->parts[4] : NULL;
     struct server *was = name != NULL ? section_find(s, name) : NULL;
+    c->changed = c->changed || backend == 0;
     if (strcmp(r->method, "DELETE") == 0) {
         check_line(a, backend, was, NULL, "a transaction");
         r->reply.status = name != NULL && section_remove(s, name) ? 202 : 404;
@@ -311,8 +311,12 @@ static void write_fast(struct api *a, struct request *r, size_t backend, const s
                 r->json != NULL ? why : "no body");
     struct server was = *at_line;
     check_line(a, backend, &was, &line, "a write without a reload");
-    check_written(a, "a write without a reload");
+    check_written(a, false, "a write without a reload");
     serving_of(a, &before);
+    struct conf to = a->memory;
+    section_put(&to.of[backend], &line);
+    check_adoption(a, &to);
+    a->written++;
     section_put(s, &line);
     outdate(a, a->memory.version);
     a->memory.version++;
@@ -362,7 +366,10 @@ static void configuration(struct api *a, struct request *r, const struct address
     }
     if (is_part(at, 1, "raw") && strcmp(r->method, "GET") == 0) {
         r->reply.status = 200;
-        conf_print(t != NULL ? t->conf : &a->on_disk, &r->reply.body);
+        if (t != NULL)
+            conf_print_written(t->conf, &r->reply.body);
+        else
+            conf_print(&a->on_disk, &r->reply.body);
         return;
     }
     size_t backend = is_part(at, 1, "backends") && at->count > 2 ? conf_backend(at->parts[2]) : BACKENDS;
@@ -371,7 +378,7 @@ static void configuration(struct api *a, struct request *r, const struct address
     if (strcmp(r->method, "GET") == 0)
         read_section(r, t != NULL ? t->conf : &a->memory, backend, at);
     else if (is_part(at, 3, "servers") && t != NULL)
-        change_server(a, r, &t->conf->of[backend], backend, at);
+        change_server(a, r, t->conf, backend, at);
     else if (is_part(at, 3, "servers") && at->count == 5 && strcmp(r->method, "PUT") == 0)
         write_fast(a, r, backend, at);
     else

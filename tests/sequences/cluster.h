@@ -16,6 +16,8 @@ struct cache;
 /* Of one stream; in its first line. */
 struct settings {
     unsigned targets, limit, park_s, weights, drain_s, empty, lanes, nodes;
+    unsigned adopt;   /* as enum adopt */
+    unsigned another; /* HAProxy has another controller's servers at the start */
 };
 
 enum pod_state { POD_NONE, POD_READY, POD_UNREADY, POD_LEAVING, POD_GONE, POD_STATES };

@@ -270,25 +270,58 @@ static void print_line(const struct server *s, struct buf *out)
     buf_add(out, "\n");
 }
 
-void conf_print(const struct conf *c, struct buf *out)
+static void print_odd_line(const struct conf *c, size_t backend, enum oddity oddity, struct buf *out)
 {
+    if (c->oddity == oddity && oddity == ODDITY_LATE && backend == BACKENDS - 1)
+        buf_add(out, "  default-server inter 7s\n");
+    if (c->oddity == oddity && oddity == ODDITY_FRAGILE && backend == 0)
+        buf_add(out, "  timeout server 7s\n");
+}
+
+static void print_section(const struct conf *c, size_t backend, bool written, struct buf *out)
+{
+    const struct section *s = &c->of[backend];
+    buf_printf(out, "\nbackend %s%s\n  mode %s\n", conf_backends[backend],
+               c->oddity == ODDITY_DEFAULTS ? "" : " from plain", s->mode);
+    if (s->balance[0] != '\0')
+        buf_printf(out, "  balance %s\n", s->balance);
+    if (s->default_maintenance != UNSAID)
+        buf_printf(out, "  default-server %s\n", s->default_maintenance == ON ? "disabled" : "enabled");
+    if (!written || !c->changed)
+        print_odd_line(c, backend, ODDITY_FRAGILE, out);
+    for (size_t i = 0; i < s->count; i++) {
+        if (i == (written ? 0 : s->count - 1))
+            print_odd_line(c, backend, ODDITY_LATE, out);
+        print_line(&s->servers[i], out);
+    }
+}
+
+static void print(const struct conf *c, bool written, struct buf *out)
+{
+    static const char frontend[] = "\nfrontend old\n  bind 127.0.0.1:81\n";
     buf_printf(out, "# _version=%lld\nglobal\n  maxconn 1000\n", (long long)c->version);
     if (c->oddity == ODDITY_DEFAULTS)
-        buf_add(out, "\ndefaults\n  mode http\n\nfrontend old\n  bind 127.0.0.1:81\n");
-    buf_printf(out, "\ndefaults%s\n  mode tcp\n", c->oddity == ODDITY_DEFAULTS ? "" : " plain");
+        buf_printf(out, "\ndefaults%s\n  mode http\n%s", written ? " unnamed_defaults_1" : "", written ? "" : frontend);
+    buf_printf(out, "\ndefaults%s\n  mode tcp\n",
+               c->oddity != ODDITY_DEFAULTS ? " plain"
+               : written                    ? " unnamed_defaults_2"
+                                            : "");
+    if (c->oddity == ODDITY_DEFAULTS && written)
+        buf_add(out, frontend);
     if (c->oddity == ODDITY_CONDITION)
-        buf_add(out, "\n.if defined(LAB)\nfrontend lab\n  bind 127.0.0.1:82\n.endif\n");
-    for (size_t b = 0; b < BACKENDS; b++) {
-        const struct section *s = &c->of[b];
-        if (!s->exists)
-            continue;
-        buf_printf(out, "\nbackend %s%s\n  mode %s\n", conf_backends[b],
-                   c->oddity == ODDITY_DEFAULTS ? "" : " from plain", s->mode);
-        if (s->balance[0] != '\0')
-            buf_printf(out, "  balance %s\n", s->balance);
-        if (s->default_maintenance != UNSAID)
-            buf_printf(out, "  default-server %s\n", s->default_maintenance == ON ? "disabled" : "enabled");
-        for (size_t i = 0; i < s->count; i++)
-            print_line(&s->servers[i], out);
-    }
+        buf_add(out, written ? "\nfrontend lab\n  bind 127.0.0.1:82\n  .if defined(LAB)\n  .endif\n"
+                             : "\n.if defined(LAB)\nfrontend lab\n  bind 127.0.0.1:82\n.endif\n");
+    for (size_t b = 0; b < BACKENDS; b++)
+        if (c->of[b].exists)
+            print_section(c, b, written, out);
+}
+
+void conf_print(const struct conf *c, struct buf *out)
+{
+    print(c, false, out);
+}
+
+void conf_print_written(const struct conf *c, struct buf *out)
+{
+    print(c, true, out);
 }

@@ -39,12 +39,20 @@ struct section {
 };
 
 /* What a file may have that a write through the API would change the meaning of. */
-enum oddity { ODDITY_NONE, ODDITY_DEFAULTS, ODDITY_CONDITION, ODDITIES };
+enum oddity {
+    ODDITY_NONE,
+    ODDITY_DEFAULTS,  /* two unnamed ones: only a look at what would be written shows it */
+    ODDITY_CONDITION, /* in the lines */
+    ODDITY_LATE,      /* a default-server behind a server: in the lines */
+    ODDITY_FRAGILE,   /* a line in the first backend that is gone once a transaction changes one of its servers */
+    ODDITIES
+};
 
 struct conf {
     int64_t version;
     struct section of[BACKENDS];
     enum oddity oddity;
+    bool changed; /* of a transaction: a server of the first backend is another one than in the file */
 };
 
 enum admin { READY, DRAIN, MAINT };
@@ -85,5 +93,6 @@ void running_print(const struct running_server *s, struct buf *out);
 
 /* haproxy.cfg */
 void conf_print(const struct conf *c, struct buf *out);
+void conf_print_written(const struct conf *c, struct buf *out); /* as the API would write it */
 
 #endif

@@ -216,6 +216,59 @@ static void edit_default(struct world *w, const unsigned *n)
     api_edit(a, &to, n[3] != 0);
 }
 
+/* Another controller has taken the servers over. */
+static void take_over(struct world *w, const unsigned *n)
+{
+    struct api *a = api_of(w, n[0]);
+    struct conf to = a->on_disk;
+    place_take_over(a, n[1], 1 + (int)n[2], &to);
+    api_edit(a, &to, n[3] != 0);
+}
+
+/* The same while all is as wanted: that is to be no reason for anything. */
+static void take_over_at_rest(struct world *w, const unsigned *n)
+{
+    const unsigned all[] = {n[0], n[1], n[2], 1};
+    check_rest(w);
+    take_over(w, all);
+    check_adopted(api_of(w, n[0]));
+}
+
+/* A second server where one is. */
+static void edit_double(struct world *w, const unsigned *n)
+{
+    struct api *a = api_of(w, n[0]);
+    struct conf to = a->on_disk;
+    const struct server *like = pick(&to.of[n[1]], n[2]);
+    if (like == NULL)
+        return;
+    struct server line = *like;
+    snprintf(line.name, NAME_BYTES, "d%u", n[2] % 4);
+    if (section_find(&to.of[n[1]], line.name) != NULL)
+        return;
+    section_put(&to.of[n[1]], &line);
+    api_edit(a, &to, n[3] != 0);
+}
+
+/* What a write would change the meaning of comes in, or goes. */
+static void edit_odd(struct world *w, const unsigned *n)
+{
+    struct api *a = api_of(w, n[0]);
+    struct conf to = a->on_disk;
+    to.oddity = (enum oddity)n[1];
+    api_edit(a, &to, n[2] != 0);
+}
+
+static void edit_plain(struct world *w, const unsigned *n)
+{
+    struct api *a = api_of(w, n[0]);
+    struct conf to = a->on_disk;
+    if (to.oddity == ODDITY_NONE)
+        return;
+    to.oddity = ODDITY_NONE;
+    api_edit(a, &to, n[1] != 0);
+}
+
 static void rival(struct world *w, const unsigned *n)
 {
     struct api *a = api_of(w, n[0]);
@@ -339,6 +392,15 @@ const struct event_kind event_kinds[] = {
      "target backend server value: what is not ours of it"},
     {"edit-add", 1, {TARGETS_MAX, OURS, 8, 2}, edit_add, "target backend which(4 and up are not ours) reload"},
     {"edit-default", 1, {TARGETS_MAX, OURS, 2, 2}, edit_default, "target backend on reload: default-server disabled"},
+    {"take-over",
+     1,
+     {TARGETS_MAX, OURS, 20, 2},
+     take_over,
+     "target backend weight(less 1) reload: NAME becomes NAME-PORT"},
+    {"rest-take-over", 1, {TARGETS_MAX, OURS, 20}, take_over_at_rest, "target backend weight(less 1): from a rest on"},
+    {"edit-double", 1, {TARGETS_MAX, OURS, SERVERS_MAX, 2}, edit_double, "target backend server reload"},
+    {"edit-odd", 1, {TARGETS_MAX, ODDITIES, 2}, edit_odd, "target what(see conf.h; 0: nothing) reload"},
+    {"edit-plain", 4, {TARGETS_MAX, 2}, edit_plain, "target reload: what is odd goes"},
     {"operate", 3, {TARGETS_MAX, OURS, SERVERS_MAX, 3}, operate, "target backend server ready|drain|maint(0..2)"},
     {"reload", 1, {TARGETS_MAX}, reload, "target: by somebody else"},
     {"rival", 1, {TARGETS_MAX, 5}, rival, "target times: what is there now is put back"},

@@ -14,7 +14,6 @@
 
 /* ---- who serves ---- */
 
-/* As the API has it, which is what a write changes. */
 static bool serves_in_file(const struct api *a, size_t backend, const char *name)
 {
     struct section *s = (struct section *)(uintptr_t)&a->memory.of[backend];
@@ -33,20 +32,23 @@ void serving_of(struct api *a, struct serving *ret)
     const struct world *w = a->world;
     for (size_t b = 0; b < OURS; b++)
         for (size_t i = 0; i < w->want_counts[b]; i++)
-            ret->of[b][i] = serves_in_file(a, b, w->wants[b][i].name) && runs(a, b, w->wants[b][i].name);
+            ret->of[b][i] = place_serves(a, b, &w->wants[b][i]);
 }
 
 static void taken(struct api *a, size_t backend, const struct want *want, uint64_t since_us, const char *by)
 {
     struct world *w = a->world;
-    if (want->state == WANT_LIVE && want->since_us < since_us && !api_is_operated(a, backend, want->name))
+    bool operated = place_is_operated(a, backend, want);
+    /* What is not known at the end is left out of rotation: the next start brings it back, and takes nothing for an operator's. */
+    bool unknown = w->stop_us != 0 && a->troubled_us >= w->stop_us;
+    if (want->state == WANT_LIVE && want->since_us < since_us && !operated && !unknown)
         violate(w, "serving", "%s backend %s: %s is wanted, and %s takes it out of rotation", a->url,
                 conf_backends[backend], want->name, by);
     if (want->state == WANT_OUT && w->settings.empty == 0 && w->empty_since_us[backend] < since_us)
         violate(w, "last-good", "%s backend %s: nothing is wanted, and %s takes %s out of rotation", a->url,
                 conf_backends[backend], by, want->name);
-    if (!api_is_operated(a, backend, want->name))
-        loss_left(a, backend, want->name, by);
+    if (!operated)
+        loss_left(a, backend, want, since_us, by);
 }
 
 void check_taken(struct api *a, const struct serving *before, uint64_t since_us, const char *by)
@@ -79,11 +81,12 @@ void check_line(struct api *a, size_t backend, const struct server *was, const s
                 a->url, conf_backends[backend], by, was->name, was->maxconn, is->maxconn, was->options, is->options);
 }
 
-void check_written(struct api *a, const char *by)
+void check_written(struct api *a, bool loses, const char *by)
 {
-    struct world *w = a->world;
-    if (a->on_disk.oddity != ODDITY_NONE || a->memory.oddity != ODDITY_NONE)
-        violate(w, "meaning", "%s: %s to a file whose meaning that changes", a->url, by);
+    /* After a failed reload there is nothing to compare with. */
+    bool is_harmless = a->memory.oddity == ODDITY_FRAGILE && (!loses || a->on_disk.version != a->memory.version);
+    if (a->memory.oddity != ODDITY_NONE && !is_harmless && a->world->now_us >= a->unseen_until_us)
+        violate(a->world, "meaning", "%s: %s to a file whose meaning that changes", a->url, by);
 }
 
 /* ---- requests ---- */
@@ -109,6 +112,15 @@ static double gauge(const struct api *a, struct metric *m, size_t backend)
     return metric_value(m, conf_backends[backend], a->url, NULL);
 }
 
+/* The last one that serves does not drain. */
+static size_t count_ready(const struct api *a, size_t backend)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < a->running.of[backend].count; i++)
+        count += a->running.of[backend].servers[i].admin == READY && !a->running.of[backend].servers[i].backup;
+    return count;
+}
+
 static void difference_of_line(struct api *a, size_t backend, const struct desired_server *want,
                                const struct server *line, const struct running_server *is, struct buf *why)
 {
@@ -127,9 +139,9 @@ static void difference_of_line(struct api *a, size_t backend, const struct desir
                    is->port, is->weight, line->address, line->port, line->weight);
     else if (want->state == SERVER_LIVE && section_says_maintenance(s, line))
         buf_printf(why, "%s is in maintenance in the file", want->name);
-    else if (want->state == SERVER_LIVE && is->admin != READY && !api_is_operated(a, backend, want->name))
+    else if (want->state == SERVER_LIVE && is->admin != READY && !api_is_operated(a, backend, line->name))
         buf_printf(why, "HAProxy has %s in %s", want->name, is->admin == DRAIN ? "drain" : "maint");
-    else if (want->state == SERVER_DRAINING && is->admin == READY)
+    else if (want->state == SERVER_DRAINING && is->admin == READY && count_ready(a, backend) > 1)
         buf_printf(why, "%s drains, and HAProxy has it ready", want->name);
 }
 
@@ -142,14 +154,16 @@ static void difference(struct api *a, size_t backend, struct buf *why)
         buf_printf(why, "the file has version %lld, the API %lld", (long long)a->on_disk.version,
                    (long long)a->memory.version);
     for (size_t i = 0; i < d->server_count && why->len == 0; i++) {
-        const struct server *line = section_find(s, d->servers[i].name);
+        const struct want *want = want_find(a->world, backend, d->servers[i].name);
+        const struct server *line = want != NULL ? place_line(a, backend, want) : NULL;
         if (d->servers[i].state != SERVER_DRAINING || line != NULL)
-            difference_of_line(a, backend, &d->servers[i], line, running_find(&a->running, backend, d->servers[i].name),
-                               why);
+            difference_of_line(a, backend, &d->servers[i], line,
+                               line != NULL ? running_find(&a->running, backend, line->name) : NULL, why);
     }
     for (size_t i = 0; i < s->count && why->len == 0; i++) {
         const struct server *line = &s->servers[i];
-        if (!server_is_ours(line) || desired_find(d, line->name) != NULL)
+        const struct want *of = place_want(a, backend, line);
+        if (!server_is_ours(line) || (of != NULL && of->state != WANT_OUT))
             continue;
         if (!section_says_maintenance(s, line))
             buf_printf(why, "%s is not wanted, and live in the file", line->name);
@@ -208,6 +222,7 @@ void check_step(struct world *w)
     for (size_t t = 0; t < w->settings.targets; t++) {
         struct api *a = &w->apis[t];
         loss_look(a);
+        check_refused(a);
         for (size_t b = 0; b < OURS; b++) {
             check_gauges(a, b);
             check_in_sync(a, b);
@@ -239,12 +254,12 @@ static void unfinished(struct world *w, struct buf *why)
 static void check_counts(struct api *a, size_t backend)
 {
     struct world *w = a->world;
-    const struct desired *d = &w->wishes[backend];
     const struct section *s = &a->on_disk.of[backend];
     size_t parked = 0, ours = 0;
     for (size_t i = 0; i < s->count; i++) {
+        const struct want *of = place_want(a, backend, &s->servers[i]);
         ours += server_is_ours(&s->servers[i]);
-        parked += server_is_ours(&s->servers[i]) && desired_find(d, s->servers[i].name) == NULL;
+        parked += server_is_ours(&s->servers[i]) && (of == NULL || of->state == WANT_OUT);
     }
     const double is[] = {gauge(a, w->telemetry.servers_actual, backend), gauge(a, w->telemetry.servers_parked, backend),
                          gauge(a, w->telemetry.servers_held, backend),
@@ -282,9 +297,8 @@ static void check_still(struct world *w)
         for (size_t b = 0; b < OURS; b++)
             if (w->wishes[b].state == DESIRED_OK)
                 check_counts(&w->apis[t], b);
-        if (api_count_transactions(&w->apis[t], false) > 1)
-            violate(w, "left-behind", "%s at rest: %u transactions", w->apis[t].url,
-                    api_count_transactions(&w->apis[t], false));
+        if (api_count_forgotten(&w->apis[t]) > 0)
+            violate(w, "left-behind", "%s at rest: %u transactions", w->apis[t].url, api_count_forgotten(&w->apis[t]));
     }
     if (w->wishes[0].state == DESIRED_OK && w->wishes[1].state == DESIRED_OK &&
         (!said || strstr(buf_str(&ready), "[-]") != NULL))

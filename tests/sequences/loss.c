@@ -94,7 +94,7 @@ static void note_lines(struct api *a, struct losses *l, size_t backend)
 {
     struct world *w = a->world;
     for (size_t i = 0; i < w->want_counts[backend]; i++) {
-        const struct server *line = section_find(&a->memory.of[backend], w->wants[backend][i].name);
+        const struct server *line = place_line(a, backend, &w->wants[backend][i]);
         if (line == NULL || section_says_maintenance(&a->memory.of[backend], line))
             l->live_since_us[i] = 0;
         else if (l->live_since_us[i] == 0)
@@ -128,21 +128,21 @@ void loss_reported(struct world *w, size_t backend)
     }
 }
 
-void loss_left(struct api *a, size_t backend, const char *name, const char *by)
+void loss_left(struct api *a, size_t backend, const struct want *want, uint64_t decided_us, const char *by)
 {
     struct world *w = a->world;
     struct losses *l = &w->loss->of[a->number][backend];
-    const struct want *want = want_find(w, backend, name);
     uint64_t now = w->now_us, oldest = UINT64_MAX;
     size_t early = 0;
     bool known = false;
     note_live(a, l, backend);
-    uint64_t since_us = want != NULL ? reported_us(w, l, backend, want) : 0;
+    uint64_t since_us = reported_us(w, l, backend, want);
     if (!is_loss(want) || now >= want->since_us + PERIOD_US || w->settings.limit >= 100 ||
-        w->wishes[backend].state != DESIRED_OK)
+        w->wishes[backend].state != DESIRED_OK || decided_us < want->since_us ||
+        decided_us < w->wanted_since_us[backend])
         return;
     for (size_t i = 0; i < l->left_count; i++)
-        known = known || strcmp(l->left[i].name, name) == 0;
+        known = known || strcmp(l->left[i].name, want->name) == 0;
     if (!known && l->left_count < LEFT_MAX) {
         l->left[l->left_count] = (struct left){.reported_us = since_us};
         memcpy(l->left[l->left_count++].name, want->name, NAME_BYTES);
@@ -158,6 +158,6 @@ void loss_left(struct api *a, size_t backend, const char *name, const char *by)
         violate(w, "loss-limit",
                 "%s backend %s: %s leaves rotation by %s %.1f s after its loss was reported; it is number %zu of %zu "
                 "within RESYNC_PERIOD, and the limit is %u %%",
-                a->url, conf_backends[backend], name, by, (double)(now - since_us) / 1e6, early, base,
+                a->url, conf_backends[backend], want->name, by, (double)(now - since_us) / 1e6, early, base,
                 w->settings.limit);
 }

@@ -21,6 +21,8 @@ static const struct {
     {"empty", offsetof(struct settings, empty), {0, 0, 0, 1}, 4},
     {"lanes", offsetof(struct settings, lanes), {1, 1, 1, 0}, 4},
     {"nodes", offsetof(struct settings, nodes), {3, 5, 9}, 3},
+    {"adopt", offsetof(struct settings, adopt), {0, 0, 1, 2}, 4},
+    {"another", offsetof(struct settings, another), {0, 0, 0, 1}, 4},
 };
 
 static unsigned *setting(struct settings *s, size_t i)

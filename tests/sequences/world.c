@@ -158,11 +158,11 @@ const struct want *want_find(const struct world *w, size_t backend, const char *
     return NULL;
 }
 
-static void set_want(struct world *w, size_t backend, const char *name, int state, bool announced)
+static struct want *set_want(struct world *w, size_t backend, const char *name, int state, bool announced)
 {
     struct want *at = (struct want *)(uintptr_t)want_find(w, backend, name);
-    if (at == NULL && (state == WANT_OUT || w->want_counts[backend] == SERVERS_MAX))
-        return;
+    if (at == NULL && w->want_counts[backend] == SERVERS_MAX)
+        violate(w, "room", "more servers are wanted than the model has room for");
     if (at == NULL) {
         at = &w->wants[backend][w->want_counts[backend]++];
         snprintf(at->name, NAME_BYTES, "%s", name);
@@ -173,6 +173,7 @@ static void set_want(struct world *w, size_t backend, const char *name, int stat
         at->since_us = w->now_us;
     at->state = (unsigned)state;
     at->announced = announced;
+    return at;
 }
 
 static void take_wants(struct world *w, size_t backend)
@@ -180,6 +181,8 @@ static void take_wants(struct world *w, size_t backend)
     const struct desired *d = &w->wishes[backend];
     if (d->state != DESIRED_OK && d->state != DESIRED_EMPTY)
         return;
+    if (d->state == DESIRED_OK && (w->empty_since_us[backend] != UINT64_MAX || w->wanted_since_us[backend] == 0))
+        w->wanted_since_us[backend] = w->now_us;
     if (d->state != DESIRED_EMPTY)
         w->empty_since_us[backend] = UINT64_MAX;
     else if (w->empty_since_us[backend] == UINT64_MAX)
@@ -188,10 +191,14 @@ static void take_wants(struct world *w, size_t backend)
         const char *name = w->wants[backend][i].name;
         const struct desired_skip *out = desired_why_out(d, name);
         if (desired_find(d, name) == NULL)
-            set_want(w, backend, name, WANT_OUT, out != NULL && out->announced);
+            (void)set_want(w, backend, name, WANT_OUT, out != NULL && out->announced);
     }
-    for (size_t i = 0; i < d->server_count; i++)
-        set_want(w, backend, d->servers[i].name, d->servers[i].state == SERVER_LIVE ? WANT_LIVE : WANT_DRAINING, false);
+    for (size_t i = 0; i < d->server_count; i++) {
+        const struct desired_server *is = &d->servers[i];
+        struct want *want = set_want(w, backend, is->name, is->state == SERVER_LIVE ? WANT_LIVE : WANT_DRAINING, false);
+        snprintf(want->address, NAME_BYTES, "%s", is->address);
+        want->port = is->port;
+    }
 }
 
 static void take_due(struct world *w, uint64_t due_ms)
@@ -236,19 +243,21 @@ void daemon_start(struct world *w)
     for (size_t i = 0; i < w->settings.targets; i++)
         clients[i] = (struct clients_dataplane){.file = &w->apis[i].file,
                                                 .runtime = w->settings.lanes != 0 ? &w->apis[i].runtime : NULL};
-    struct target_options options = {
-        .backends = conf_backends,
-        .backend_count = OURS,
-        .rules = {.diff = {.keep_servers = keep, .keep_count = 1, .allow_empty = w->settings.empty != 0},
-                  .max_loss_percent = w->settings.limit,
-                  .brake_ms = RESYNC_MS},
-        .resync_period_ms = RESYNC_MS,
-        .park_ttl_ms = (uint64_t)w->settings.park_s * 1000,
-        .node_exists = cluster_has_node,
-        .node_arg = &w->cluster,
-        .telemetry = &w->telemetry,
-        .journal = w->journal,
-        .log = &w->log};
+    struct target_options options = {.backends = conf_backends,
+                                     .backend_count = OURS,
+                                     .rules = {.diff = {.keep_servers = keep,
+                                                        .keep_count = 1,
+                                                        .allow_empty = w->settings.empty != 0,
+                                                        .adopt = (enum adopt)w->settings.adopt},
+                                               .max_loss_percent = w->settings.limit,
+                                               .brake_ms = RESYNC_MS},
+                                     .resync_period_ms = RESYNC_MS,
+                                     .park_ttl_ms = (uint64_t)w->settings.park_s * 1000,
+                                     .node_exists = cluster_has_node,
+                                     .node_arg = &w->cluster,
+                                     .telemetry = &w->telemetry,
+                                     .journal = w->journal,
+                                     .log = &w->log};
     cluster_forget_states(&w->cluster);
     w->life++;
     for (size_t i = 0; i < OURS; i++) {
@@ -276,6 +285,8 @@ static void leave_states(struct world *w)
                     api_operate(a, b, is->name, is->admin);
             }
         }
+        for (size_t i = 0; i < array_len(a->transactions); i++)
+            a->transactions[i].lost = a->transactions[i].lost || !a->transactions[i].foreign;
     }
 }
 
@@ -303,11 +314,13 @@ void daemon_stop(struct world *w)
         return;
     uint64_t end_us = w->now_us + STOP_US;
     w->stopped = false;
+    w->stop_us = w->now_us;
     targets_stop(w->targets, on_stopped, w);
     while (!w->stopped && w->now_us < end_us)
         world_pass(w, 100000);
     if (!w->stopped)
         violate(w, "ends", "the daemon does not end within 30 s");
+    w->stop_us = 0;
     daemon_kill(w);
 }
 
@@ -392,6 +405,8 @@ void world_open(struct world *w, const struct settings *s, int verdict_fd, bool 
         desired_init(&w->wishes[i]);
     loss_open(w);
     daemon_start(w);
+    for (size_t i = 0; i < s->targets && s->another != 0; i++)
+        check_adopted(&w->apis[i]);
 }
 
 void world_close(struct world *w)

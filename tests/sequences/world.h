@@ -21,7 +21,8 @@ struct loss_model; /* loss.h */
 
 /* What Kubernetes wants of a server since when. */
 struct want {
-    char name[NAME_BYTES];
+    char name[NAME_BYTES], address[NAME_BYTES]; /* its place, as was wanted last */
+    unsigned port;
     enum { WANT_OUT, WANT_DRAINING, WANT_LIVE } state;
     bool announced;
     uint64_t since_us;
@@ -46,12 +47,14 @@ struct world {
     struct desired wishes[OURS]; /* as computed last */
     uint64_t due_ms;             /* when Kubernetes' part is to be looked at again; 0: never */
     bool stopped;
-    unsigned life; /* of the daemon, counted */
+    uint64_t stop_us; /* it is told to end since then; 0: it is not */
+    unsigned life;    /* of the daemon, counted */
 
     struct want wants[OURS][SERVERS_MAX];
     size_t want_counts[OURS];
-    uint64_t empty_since_us[OURS]; /* nothing is wanted; UINT64_MAX: something is */
-    unsigned step;                 /* number of the event in hand, for messages */
+    uint64_t empty_since_us[OURS];  /* nothing is wanted; UINT64_MAX: something is */
+    uint64_t wanted_since_us[OURS]; /* something is */
+    unsigned step;                  /* number of the event in hand, for messages */
     int verdict_fd;
     bool chatty;
 };
@@ -72,6 +75,19 @@ void world_say(const struct world *w, const char *fmt, ...) __attribute__((forma
 
 const struct want *want_find(const struct world *w, size_t backend, const char *name);
 
+/* places.c: which line is whose, by ADOPT_SERVERS */
+/* The line of that name, else one that another controller has left at that place; NULL: none. */
+const struct server *place_line(const struct api *a, size_t backend, const struct want *want);
+const struct want *place_want(const struct api *a, size_t backend, const struct server *line); /* NULL: nobody's */
+bool place_serves(const struct api *a, size_t backend,
+                  const struct want *want); /* in the API's configuration, and as it runs */
+bool place_is_operated(const struct api *a, size_t backend, const struct want *want);
+void check_adoption(struct api *a, const struct conf *to); /* which a commit makes of api.memory */
+void check_adopted(
+    struct api *a); /* another controller's servers are all that is new: time passes, and nothing comes of it */
+void place_take_over(struct api *a, size_t backend, int weight,
+                     struct conf *to); /* another controller makes our lines its own */
+
 /* invariants.c */
 /* A write of the daemon's, decided at since_us, changed what is there. */
 struct serving {
@@ -80,9 +96,12 @@ struct serving {
 void serving_of(struct api *a, struct serving *ret); /* by the rows of world.wants */
 void check_taken(struct api *a, const struct serving *before, uint64_t since_us, const char *by);
 void check_line(struct api *a, size_t backend, const struct server *was, const struct server *is, const char *by);
-void check_written(struct api *a, const char *by);
+void check_written(struct api *a, bool loses, const char *by); /* loses: what is fragile */
 void check_sent(struct api *a, const char *method, const char *path);
 void check_step(struct world *w); /* after everything that happens */
 void check_rest(struct world *w); /* lets time pass without faults: it must converge, and then rest */
+
+/* reported.c */
+void check_refused(struct api *a);
 
 #endif

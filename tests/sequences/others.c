@@ -1,0 +1,162 @@
+/* What others do: hand edits, restarts, transactions, an operator's commands. */
+#include <stdio.h>
+#include <string.h>
+
+#include "api.h"
+#include "base/mem.h"
+#include "world.h"
+
+#define NOTICED_US 65000000 /* two looks */
+#define LOOK_US 45000000    /* the next one */
+
+/* While the API is down nobody counts its version on. */
+void api_edit(struct api *a, const struct conf *to, bool reload)
+{
+    bool down = a->api_back_us > a->world->now_us;
+    int64_t version = down ? a->on_disk.version : a->memory.version + 1;
+    a->on_disk = *to;
+    a->on_disk.version = version;
+    a->memory = a->on_disk;
+    a->touched_us = a->world->now_us;
+    a->unseen_until_us = down ? a->api_back_us + LOOK_US : 0;
+    if (reload || a->world->settings.lanes == 0) /* what runs is not read then */
+        api_reload_by_hand(a);
+}
+
+void api_restart(struct api *a, uint64_t down_us)
+{
+    a->memory = a->on_disk;
+    a->reload_pending = false;
+    a->reload_number = 0;
+    memset(a->outcomes, 0, sizeof(a->outcomes));
+    a->api_back_us = a->world->now_us + down_us;
+    a->touched_us = a->troubled_us = a->api_back_us;
+}
+
+void api_restart_haproxy(struct api *a, uint64_t down_us)
+{
+    a->haproxy_back_us = a->world->now_us + down_us + 1;
+    a->touched_us = a->troubled_us = a->haproxy_back_us;
+}
+
+void api_reload_by_hand(struct api *a)
+{
+    if (a->haproxy_back_us != 0)
+        return;
+    a->good = a->on_disk;
+    running_load(&a->running, &a->on_disk);
+    a->pid++;
+    a->pid_since_us = a->touched_us = a->world->now_us;
+}
+
+unsigned api_count_transactions(const struct api *a, bool foreign)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < array_len(a->transactions); i++)
+        count += a->transactions[i].number != 0 && a->transactions[i].status == IN_PROGRESS &&
+                 a->transactions[i].foreign == foreign;
+    return count;
+}
+
+unsigned api_count_forgotten(const struct api *a)
+{
+    unsigned count = api_count_transactions(a, false);
+    for (size_t i = 0; i < array_len(a->transactions); i++)
+        count -= a->transactions[i].number != 0 && a->transactions[i].status == IN_PROGRESS && a->transactions[i].lost;
+    return count;
+}
+
+void api_begin_foreign(struct api *a, unsigned count)
+{
+    for (size_t i = 0; i < array_len(a->transactions) && count > 0; i++) {
+        struct transaction *t = &a->transactions[i];
+        if (t->number != 0 || api_count_transactions(a, true) + api_count_transactions(a, false) >= TRANSACTIONS_MAX)
+            continue;
+        *t = (struct transaction){.number = ++a->transaction_number,
+                                  .version = a->memory.version,
+                                  .foreign = true,
+                                  .begun_us = a->world->now_us,
+                                  .conf = mem_alloc(sizeof(*t->conf))};
+        *t->conf = a->memory;
+        count--;
+    }
+    a->touched_us = a->world->now_us;
+}
+
+void api_end_transactions(struct api *a, bool foreign)
+{
+    for (size_t i = 0; i < array_len(a->transactions); i++)
+        if (a->transactions[i].number != 0 && a->transactions[i].foreign == foreign)
+            api_end_transaction(&a->transactions[i]);
+}
+
+static void remember_operator(struct api *a, size_t backend, const char *name, enum admin admin)
+{
+    size_t i = 0;
+    while (i < a->operator_count && (a->operators[i].backend != backend || strcmp(a->operators[i].name, name) != 0))
+        i++;
+    if (i == OPERATORS_MAX)
+        return;
+    if (i == a->operator_count)
+        a->operator_count++;
+    a->operators[i] = (struct operator_state){.backend = backend, .admin = admin, .at_us = a->world->now_us};
+    snprintf(a->operators[i].name, NAME_BYTES, "%s", name);
+}
+
+void api_operate(struct api *a, size_t backend, const char *name, enum admin admin)
+{
+    struct running_server *is = running_find(&a->running, backend, name);
+    if (is == NULL || a->haproxy_back_us != 0 || a->world->settings.lanes == 0)
+        return;
+    is->admin = admin;
+    remember_operator(a, backend, name, admin);
+    a->touched_us = a->world->now_us;
+}
+
+static struct operator_state *find_operator(const struct api *a, size_t backend, const char *name)
+{
+    for (size_t i = 0; i < a->operator_count; i++)
+        if (a->operators[i].backend == backend && strcmp(a->operators[i].name, name) == 0)
+            return (struct operator_state *)(uintptr_t)&a->operators[i];
+    return NULL;
+}
+
+void api_put_out(struct api *a, size_t backend, const char *name, bool out)
+{
+    const struct running_server *is = running_find(&a->running, backend, name);
+    struct operator_state *o = find_operator(a, backend, name);
+    if (out && o == NULL) {
+        remember_operator(a, backend, name, READY);
+        o = find_operator(a, backend, name);
+        if (o != NULL)
+            o->in_file = true;
+    } else if (!out && o != NULL && is != NULL && is->admin != READY && a->world->now_us < o->at_us + NOTICED_US) {
+        o->in_file = false;
+    }
+}
+
+bool api_is_operated(const struct api *a, size_t backend, const char *name)
+{
+    const struct operator_state *o = find_operator(a, backend, name);
+    return o != NULL && !o->in_file;
+}
+
+void api_add_fault(struct api *a, struct fault f)
+{
+    for (size_t i = 0; i < FAULTS_MAX; i++) {
+        if (a->faults[i].asks == 0) {
+            a->faults[i] = f;
+            return;
+        }
+    }
+}
+
+void api_mend(struct api *a)
+{
+    memset(a->faults, 0, sizeof(a->faults));
+    a->fail_reloads = 0;
+    a->rival = 0;
+    a->rival_due_us = 0;
+    api_end_transactions(a, true);
+    a->troubled_us = a->world->now_us;
+}
