@@ -38,7 +38,7 @@ struct cache;
 enum node_mode { NODE_MODE_ENDPOINTS, NODE_MODE_ALL };
 
 enum server_weights {
-    WEIGHTS_KEEP,      /* an existing weight is kept, a new server gets DESIRED_WEIGHT */
+    WEIGHTS_KEEP,      /* an existing weight is kept, a new server gets that of all others, else DESIRED_WEIGHT */
     WEIGHTS_EQUAL,     /* DESIRED_WEIGHT for all */
     WEIGHTS_ENDPOINTS, /* the number of ready endpoints on the node, 1..256; with policy Cluster as EQUAL */
 };

@@ -167,6 +167,7 @@ struct merge {
     const struct desired_outs *outs; /* of wish */
     const struct diff_rules *rules;
     struct diff *d;
+    int new_weight;
     size_t live;   /* wishes that can be had and are to serve */
     size_t room;   /* with rules.parking: so many live lines that are no spares may be parked */
     size_t parked; /* so many lines will be, spares among them */
@@ -248,7 +249,7 @@ static void add_spares(struct merge *m)
         cleanup(mem_free_ptr) char *why = clash(m->actual, NULL, spare->name, m->rules);
         if (why != NULL || lines_have(m->lines, spare->name))
             continue;
-        diff_add_server(m->d, m->actual, spare, m->wish, m->rules);
+        diff_add_server(m->d, m->actual, spare, m->new_weight, m->wish, m->rules);
         m->d->changes[m->d->change_count - 1].structural = true;
         m->parked++;
     }
@@ -296,7 +297,7 @@ static void merge_one(struct merge *m, const struct line *line, const struct des
         if (line != NULL)
             diff_change_server(m->d, line->server, want, m->wish, m->rules);
         else if (want->state == SERVER_LIVE)
-            diff_add_server(m->d, m->actual, want, m->wish, m->rules);
+            diff_add_server(m->d, m->actual, want, m->new_weight, m->wish, m->rules);
     }
     note_lane(m, before, line);
 }
@@ -407,7 +408,13 @@ void diff_compute(const struct backend *actual, const struct desired *desired, c
         return;
     }
     desired_outs_init(&outs, desired);
-    struct merge m = {.actual = actual, .lines = &lines, .wish = desired, .outs = &outs, .rules = rules, .d = ret};
+    struct merge m = {.actual = actual,
+                      .lines = &lines,
+                      .wish = desired,
+                      .outs = &outs,
+                      .rules = rules,
+                      .d = ret,
+                      .new_weight = diff_common_weight(actual, desired)};
     diff_servers(&m);
     if (m.live == 0 && !rules->allow_empty) {
         drop_changes(ret);

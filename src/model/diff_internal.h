@@ -9,7 +9,12 @@
 /* Adds to a list of what changes, with a comma where there is something already. */
 void diff_say(struct buf *said, const char *fmt, ...) printf_like(2, 3);
 
-void diff_add_server(struct diff *d, const struct backend *actual, const struct desired_server *want,
+/* That of all desired servers that are there, such as adopted ones: beside them a heavier one would take nearly all connections.
+ * -1: they differ, or there is none. */
+int diff_common_weight(const struct backend *actual, const struct desired *wish);
+
+/* weight: where the wish says nothing of it; -1: DESIRED_WEIGHT. */
+void diff_add_server(struct diff *d, const struct backend *actual, const struct desired_server *want, int weight,
                      const struct desired *wish, const struct diff_rules *rules);
 /* No change at all where nothing of ours differs. */
 void diff_change_server(struct diff *d, const struct backend_server *is, const struct desired_server *want,

@@ -149,13 +149,28 @@ static void own_fields(struct backend_server *s, const struct desired_server *wa
     }
 }
 
-void diff_add_server(struct diff *d, const struct backend *actual, const struct desired_server *want,
+int diff_common_weight(const struct backend *actual, const struct desired *wish)
+{
+    int common = -1;
+    for (size_t i = 0; i < actual->server_count; i++) {
+        const struct backend_server *s = &actual->servers[i];
+        if (desired_find(wish, s->name) == NULL)
+            continue;
+        if (s->weight < 1 || (common >= 0 && s->weight != common))
+            return -1;
+        common = s->weight;
+    }
+    return common;
+}
+
+void diff_add_server(struct diff *d, const struct backend *actual, const struct desired_server *want, int weight,
                      const struct desired *wish, const struct diff_rules *rules)
 {
     cleanup(finding_fini) struct finding f;
     finding_init(&f);
     struct diff_change *c = add_change(d, DIFF_ADD);
     c->server.name = mem_strdup(want->name);
+    c->server.weight = weight;
     c->server.default_disabled = c->server.maintenance = actual->disabled_line != 0;
     c->server.default_backup = actual->backup_line != 0;
     own_fields(&c->server, want, wish, rules, &f);

@@ -3,16 +3,36 @@
 
 #include "diff_world.h"
 
-static int weight_of(const struct desired_server *w, const struct backend_server *old)
+/* Of a new one: the lightest of those that stay, where that is the heaviest, too. */
+static int new_weight(const struct backend *before, const struct desired *wish)
 {
-    return w->weight >= 0 ? w->weight : old != NULL && old->weight >= 0 ? old->weight : DESIRED_WEIGHT;
+    int least = DESIRED_WEIGHT_MAX, most = -1;
+    for (size_t i = 0; i < before->server_count; i++) {
+        int weight = before->servers[i].weight;
+        if (desired_find(wish, before->servers[i].name) == NULL)
+            continue;
+        least = weight < least ? weight : least;
+        most = weight > most ? weight : most;
+    }
+    return least == most && most > 0 ? most : DESIRED_WEIGHT;
 }
 
-static void check_one(const struct backend_server *s, const struct backend_server *old, const struct desired_server *w,
+static int weight_of(const struct desired_server *w, const struct backend_server *old, const struct backend *before,
+                     const struct desired *wish)
+{
+    if (w->weight >= 0)
+        return w->weight;
+    if (old == NULL)
+        return new_weight(before, wish);
+    return old->weight >= 0 ? old->weight : DESIRED_WEIGHT;
+}
+
+static void check_one(const struct backend_server *s, const struct backend *before, const struct desired_server *w,
                       const struct desired *wish, const struct diff_rules *rules)
 {
+    const struct backend_server *old = backend_find(before, w->name);
     ck_assert(strcmp(s->address, w->address) == 0 && s->port == w->port && s->check && !s->backup);
-    ck_assert_int_eq(s->weight, weight_of(w, old));
+    ck_assert_int_eq(s->weight, weight_of(w, old, before, wish));
     ck_assert(s->maintenance == (w->state == SERVER_DRAINING));
     if (rules->own_check_port)
         ck_assert_uint_eq(s->check_port, wish->check_port);
@@ -36,7 +56,7 @@ static void check_ours(const struct backend *b, const struct backend *before, co
         wished++;
         const struct backend_server *s = backend_find(b, w->name);
         ck_assert_ptr_nonnull(s);
-        check_one(s, old, w, wish, rules);
+        check_one(s, before, w, wish, rules);
     }
     ck_assert_uint_eq(ours, wished);
 }
