@@ -350,7 +350,7 @@ def test_client_certificate_of_the_plugin(tmp_path: pathlib.Path) -> None:
         world.rig.daemon.wait_log(f"{GIVEN}.*why=expiring kind=certificate", timeout=40)
         world.rig.kube.disconnect()
         world.works(1, 2, 3)
-        world.rig.daemon.wait_ready()
+        world.rig.daemon.wait_ready(90)  # it is asked again after a backoff
     assert not world.plugin.alive()
 
 

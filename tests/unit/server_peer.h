@@ -20,7 +20,7 @@
 #include "serve/server.h"
 
 /* How long a condition may take to come true before the test fails. */
-#define PATIENCE_S 20
+#define PATIENCE_S 60
 
 struct fixture {
     struct event_base *base;
