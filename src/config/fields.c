@@ -262,8 +262,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .fallback = "keep",
             .expected = "keep, equal or endpoints",
             .help = "Weights of the servers. keep: what is there stays, and a new one gets the weight that all others "
-                    "have, 100 "
-                    "where they differ. equal: 100 for all. "
+                    "have, 100 where they differ. equal: 100 for all. "
                     "endpoints: the number of ready endpoints on the node, at most 256; through a node port with "
                     "externalTrafficPolicy Cluster, where every node spreads over all endpoints anyway, it is as "
                     "equal. Going back to keep leaves the "

@@ -7,6 +7,7 @@ import pathlib
 import pytest
 
 from tests.harness import objects
+from tests.harness.certificates import Authority
 from tests.harness.process import wait_until
 
 from .rig import NAMESPACE, TEMPLATE, Rig
@@ -20,10 +21,18 @@ def names() -> list[str]:
     return [f"web{i}" for i in range(SERVICES)]
 
 
-@pytest.fixture
-def crowd(tmp_path: pathlib.Path) -> Rig:
+@pytest.fixture(params=["plain", "TLS"])
+def crowd(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> tuple[Rig, dict[str, str]]:
+    """With what its daemon is to be told."""
     template = TEMPLATE + "".join(f"\nbackend {name}\n  mode tcp\n" for name in names())
-    return Rig(tmp_path, template=template, haproxies=HAPROXIES)
+    if request.param == "plain":
+        return Rig(tmp_path, template=template, haproxies=HAPROXIES), {}
+    ca = Authority(tmp_path / "pki")
+    server = ca.server()
+    rig = Rig(tmp_path, template=template, haproxies=HAPROXIES, tls=(server.certificate, server.key), ca=ca.certificate)
+    for pair in rig.pairs:
+        pair.dataplane.serve_tls(server)
+    return rig, {"HAPROXY_DATAPLANE_CA_FILE": str(ca.certificate)}
 
 
 def start(rig: Rig, **settings: str) -> None:
@@ -45,9 +54,10 @@ def looks(rig: Rig) -> list[int]:
     return [sum(r["method"] == "GET" for r in p.dataplane.requests()) for p in rig.pairs]
 
 
-def test_no_new_connection_while_nothing_changes(crowd: Rig) -> None:
-    with crowd as rig:
-        start(rig, LEADER_ELECT="true", LEASE_NAMESPACE=NAMESPACE)
+def test_no_new_connection_while_nothing_changes(crowd: tuple[Rig, dict[str, str]]) -> None:
+    made, settings = crowd
+    with made as rig:
+        start(rig, LEADER_ELECT="true", LEASE_NAMESPACE=NAMESPACE, **settings)
         before, first = looks(rig), len(rig.kube.requests())
         # The first look after all is in step may be the one that needs a second connection.
         wait_until(lambda: all(now > was for now, was in zip(looks(rig), before)), 30, "one resync")
