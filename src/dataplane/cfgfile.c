@@ -111,8 +111,10 @@ int cfgfile_init(struct cfgfile *f, const char *text, size_t len, struct error *
     *f = (struct cfgfile){.version = -1};
     if (len > 0 && memchr(text, '\0', len) != NULL)
         return error_set(err, ERROR_INVALID, "haproxy.cfg holds a NUL character: that is no configuration");
-    split_lines(f, text, len);
-    share_lines_out(f);
+    if (len > 0)
+        split_lines(f, text, len);
+    if (f->section_count > 0)
+        share_lines_out(f);
     bool too_many = f->line_count > LINES_MAX;
     if (f->section_count > 0 && !too_many)
         return 0;

@@ -261,7 +261,7 @@ struct run {
 
 static struct run next_run(const struct bag *b, size_t at, const char *key)
 {
-    struct run r = {.list = b->list + at};
+    struct run r = {.list = b->list != NULL ? &b->list[at] : NULL};
     while (at + r.count < b->count && strcmp(r.list[r.count].key, key) == 0)
         r.count++;
     return r;
