@@ -202,7 +202,7 @@ class Run:
         self.ends.sort(key=lambda said: said["lane"])
         for said in self.ends:
             deaths = ", ".join(f"{name} {n}" for name, n in said["deaths"].items())
-            print(f"{said['lane']} (PARK_TTL={said['parked']}, PARK_NODES={said['nodes']}): {said['changes']} changes, {said['looks']} looks at HAProxy ({said['blind']} without an answer), "
+            print(f"{said['lane']} (PARK_TTL={said['parked']}, PARK_NODES={said['nodes']}, MAX_LOSS_PERCENT={said['limit']}): {said['changes']} changes, {said['looks']} looks at HAProxy ({said['blind']} without an answer), "
                   f"{said['connections']} connections{f'; started again: {deaths}' if deaths else ''}")
         unplayed = [o["case"] for o in self.outcomes if o["hits"] == 0]
         if unplayed:

@@ -116,7 +116,7 @@ class Case:
             return False
         world.at_rest(0.5) if world.daemon.pid not in world.fds else None
         world.sampler.traffic_counts = True
-        world.sampler.checkpoint(set(stream.wished()))
+        world.sampler.checkpoint(set(stream.wished()), stream.announced())
         return True
 
     # --- the fault and the changes in the middle of it
@@ -182,7 +182,7 @@ class Case:
         held, stream.held = stream.held, True
         said = change()
         # What is unwanted from here on is known before the cluster hears of it.
-        sampler.unwanted(set(stream.wished()))
+        sampler.unwanted(set(stream.wished()), stream.announced())
         stream.held = held
         if not stream.flush() and self.struck and self.world.real and not held:
             self.blocked = stream.held = True
@@ -194,7 +194,7 @@ class Case:
     def _wait_in_step(self) -> float:
         world = self.world
         began = time.monotonic()
-        bound = self.fault.bound + DRAIN_S
+        bound = self.fault.bound + DRAIN_S + world.sampler.hold_s
         wrong = "?"
         while time.monotonic() - began < 3 * bound:
             world.supervise()

@@ -7,6 +7,9 @@ steady        A server that was in rotation when all was in step, and that Kuber
               rotation all the while. No allowance is needed: what is unwanted for a moment is not looked at again until the
               next time that all is in step. Not where HAProxy itself is struck: when a reload fails, since HAProxy is dead, the Data
               Plane API puts the last file back that was loaded, without what was changed since by the fast lane.
+limit         Where a world has a loss limit that no loss is within (MAX_LOSS_PERCENT): a server that was lost and of which nobody had said
+              that it would go leaves, and stops serving, RESYNC_PERIOD after Kubernetes was told at the earliest, in HAProxy and in
+              its file. It may stay longer. Looked at as `steady` is; who was lost once is not looked at again when that time is over.
 foreign       The file outside our server lines keeps its bytes; so does the admin state and the place of every server that is
               not ours. The baseline is taken before the daemon starts, after a commit of our own, as the Data Plane API sorts sections with that.
 no leak       Once all is in step again: no transaction of ours is open (but those whose begin was never answered, which the next commit
@@ -98,21 +101,26 @@ def foreign_servers(running: Running, ours: Ours) -> dict[tuple[str, str], tuple
     return {key: (s.state, s.place, s.weight) for key, s in running.items() if key[0] != ours.backend or key[1] in ours.kept}
 
 
-def breaches_of_running(running: Running, ours: Ours, steady: Collection[str],
+def breaches_of_running(running: Running, ours: Ours, steady: Collection[str], held: Collection[str],
                         baseline: Mapping[tuple[str, str], tuple[str, str, int]]) -> Iterator[tuple[str, str]]:
     """(invariant, what is wrong) of one look at the running HAProxy."""
     live = in_rotation(running, ours)
     if not live:
         states = {name: s.state for (backend, name), s in running.items() if backend == ours.backend}
         yield "never empty", f"no server of {ours.backend} takes new connections in HAProxy: {states}"
-    if missing := sorted(set(steady) - set(live)):
-        states = {name: running[ours.backend, name].state if (ours.backend, name) in running else "none" for name in missing}
-        yield "steady", f"wanted all the while and not in rotation in HAProxy: {states}"
+    for invariant, names, why in _stay(steady, held):
+        if missing := sorted(names - set(live)):
+            states = {name: running[ours.backend, name].state if (ours.backend, name) in running else "none" for name in missing}
+            yield invariant, f"{why} and not in rotation in HAProxy: {states}"
     if foreign_servers(running, ours) != dict(baseline):
         yield "foreign", f"servers that are not ours: {foreign_servers(running, ours)} instead of {dict(baseline)}"
 
 
-def breaches_of_file(text: str, ours: Ours, steady: Collection[str], baseline: str) -> Iterator[tuple[str, str]]:
+def _stay(steady: Collection[str], held: Collection[str]) -> tuple[tuple[str, set[str], str], ...]:
+    return (("steady", set(steady), "wanted all the while"), ("limit", set(held), "lost beyond the limit, to be held for now,"))
+
+
+def breaches_of_file(text: str, ours: Ours, steady: Collection[str], held: Collection[str], baseline: str) -> Iterator[tuple[str, str]]:
     """The same of one look at the file."""
     if foreign_text(text, ours) != baseline:
         yield "foreign", f"the file outside our lines: {_difference(baseline, foreign_text(text, ours))}"
@@ -121,8 +129,9 @@ def breaches_of_file(text: str, ours: Ours, steady: Collection[str], baseline: s
     live = file_rotation(text, ours)
     if not live:
         yield "never empty", f"no server of {ours.backend} is in rotation in the file"
-    if missing := sorted(set(steady) - set(live)):
-        yield "steady", f"wanted all the while and not in rotation in the file: {missing}"
+    for invariant, names, why in _stay(steady, held):
+        if missing := sorted(names - set(live)):
+            yield invariant, f"{why} and not in rotation in the file: {missing}"
 
 
 def out_of_step(wished: Mapping[str, str], running: Running, text: str, ours: Ours) -> str:

@@ -73,7 +73,7 @@ class Lane:
         sampler = world.sampler
         tell("end", lane=f"{self.name}.{self.worlds}", looks=sampler.looks, blind=sampler.blind, connections=sampler.connections,
              changes=sum(1 for e in world.timeline.events if e.kind == "change"), parked=world.settings["PARK_TTL"],
-             nodes=world.settings["PARK_NODES"], deaths={p.name: p.deaths for p in world.parts.values() if p.deaths})
+             nodes=world.settings["PARK_NODES"], limit=world.settings["MAX_LOSS_PERCENT"], deaths={p.name: p.deaths for p in world.parts.values() if p.deaths})
 
 
 def run(kind: str, name: str, seed: str, cases: list[str], until: float, home: pathlib.Path, build: pathlib.Path,

@@ -7,6 +7,7 @@ import pathlib
 import socket
 import threading
 import time
+from collections.abc import Collection
 
 from tests.harness.backends import ask
 from tests.harness.haproxy import HAProxy
@@ -54,7 +55,12 @@ class Sampler:
         """False while HAProxy is struck itself."""
         self.most_open = 0
         """How many transactions may be open at once; 0: any number."""
+        self.hold_s = 0.0
+        """How long a server that is lost is held; 0: there is no loss limit."""
         self._steady: set[str] = set()
+        self._held: dict[str, float] = {}
+        """Lost, and nobody had said so -> the time before which it may not leave."""
+        self._announced: set[str] = set()
         self._file_baseline = ""
         self._running_baseline: dict[tuple[str, str], tuple[str, str, int]] = {}
         self._lock = threading.Lock()
@@ -80,15 +86,28 @@ class Sampler:
         self._file_baseline = invariants.foreign_text(self.haproxy.config.read_text(), self.ours)
         self._running_baseline = invariants.foreign_servers(read_running(self.haproxy.socket), self.ours)
 
-    def checkpoint(self, wished: set[str]) -> None:
-        """All is in step: from here on these are to stay, until unwanted()."""
+    def checkpoint(self, wished: set[str], announced: Collection[str] = ()) -> None:
+        """All is in step: from here on these are to stay, until unwanted(). announced: of these somebody has said that they may go."""
         with self._lock:
             self._steady = set(wished)
+            self._announced = set(announced)
+            self._held = {}
 
-    def unwanted(self, wished: set[str]) -> None:
-        """To be called before the cluster is told."""
+    def unwanted(self, wished: set[str], announced: Collection[str] = ()) -> None:
+        """To be called before the cluster is told. What was announced once counts as announced from then on, and a second loss as the
+        first: the daemon may not see what is between them."""
         with self._lock:
+            self._announced |= set(announced)
+            if self.hold_s:
+                until = time.monotonic() + self.hold_s
+                self._held.update(dict.fromkeys(self._steady - wished, until))
+            self._held = {name: until for name, until in self._held.items() if name not in self._announced}
             self._steady &= wished
+
+    def held(self) -> set[str]:
+        """By our own clock, after what is judged by it was seen."""
+        now = time.monotonic()
+        return {name for name, until in self._held.items() if now < until}
 
     # --- looking
 
@@ -113,7 +132,7 @@ class Sampler:
         if live != self._live_seen:
             self.timeline.say("haproxy", f"in rotation: {' '.join(sorted(live)) or 'nobody'}")
             self._live_seen = live
-        for invariant, what in invariants.breaches_of_running(running, self.ours, self._steady, self._running_baseline):
+        for invariant, what in invariants.breaches_of_running(running, self.ours, self._steady, self.held(), self._running_baseline):
             self.timeline.violate(invariant, what, "running")
 
     def _look_at_file(self) -> None:
@@ -127,7 +146,7 @@ class Sampler:
             self.timeline.violate("foreign", f"the file cannot be read: {e}", "file")
             return
         self._file_seen = seen
-        for invariant, what in invariants.breaches_of_file(text, self.ours, self._steady, self._file_baseline):
+        for invariant, what in invariants.breaches_of_file(text, self.ours, self._steady, self.held(), self._file_baseline):
             self.timeline.violate(invariant, what, "file")
 
     def _look_at_transactions(self) -> None:

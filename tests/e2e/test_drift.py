@@ -21,7 +21,7 @@ def compared(world: World, times: int = 2) -> None:
     world.daemon.wait_metric("reconciles_total", before + times, timeout=40)
 
 
-def wait_states(world: World, **states: str) -> None:
+def wait_states(world: World, timeout: float = 30.0, **states: str) -> None:
     wanted = {name.replace("_", "-"): state for name, state in states.items()}
 
     def found() -> bool:
@@ -30,10 +30,14 @@ def wait_states(world: World, **states: str) -> None:
         return True
 
     with world.telling():
-        wait_until(found, 30, f"states {wanted}")
+        wait_until(found, timeout, f"states {wanted}")
 
 
 # --- HAProxy starts anew
+
+# The master of an HAProxy 3.4 that starts lets a question wait for a worker that is not there yet, and the Data Plane API, which asks
+# one question at a time, waits for 30 s.
+STARTED_S = 90.0
 
 
 def test_haproxy_restarted_while_one_drains(world: World) -> None:
@@ -46,7 +50,7 @@ def test_haproxy_restarted_while_one_drains(world: World) -> None:
     world.haproxy.stop()
     world.haproxy.start()
     assert world.haproxy.worker() != worker
-    wait_states(world, node_a="ready", node_b="drain")
+    wait_states(world, STARTED_S, node_a="ready", node_b="drain")
     world.expect_traffic("node-a")
     world.in_step()
     world.expect_one_truth()
@@ -110,7 +114,7 @@ def test_hand_edit_that_somebody_reloads(world: World) -> None:
     world.hand_edit((line, f"{line.replace(at, '127.0.10.77:7')}\n  server rogue 127.0.10.97:9 check"))
     world.haproxy.stop()
     world.haproxy.start()
-    world.expect("node-a", "node-b")
+    world.expect("node-a", "node-b", timeout=STARTED_S)
     world.in_step()
     world.expect_one_truth()
     assert "rogue" in world.parked()

@@ -90,7 +90,7 @@ def test_failed_reload_is_repaired(world: World) -> None:
         world.hand_edit((bind, f"{bind}  bind 127.0.0.1:{port}\n"))
         world.put_nodes("node-c")
         world.put_slice("node-a", "node-c")
-        world.daemon.wait_metric("reloads_total", 1, result="failed", timeout=40)
+        world.daemon.wait_metric("reloads_total", 1, result="failed", timeout=90)
         body = world.daemon.wait_not_ready()
         assert re.search("reload", body, re.I), body
         # HAProxy goes on with what it had; what it can be told without a reload, it was.

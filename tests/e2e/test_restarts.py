@@ -91,10 +91,10 @@ def test_dataplane_restarts(running: World) -> None:
 def test_haproxy_restarts(running: World) -> None:
     running.haproxy.stop()
     running.put_slice("node-a", "node-c")
-    running.daemon.wait_metric("reloads_total", 1, timeout=40, result="failed")
+    running.daemon.wait_metric("reloads_total", 1, timeout=90, result="failed")
     running.daemon.wait_not_ready("reload|running HAProxy")
     running.haproxy.start()
-    running.expect("node-a", "node-c", timeout=60)
+    running.expect("node-a", "node-c", timeout=90)
     running.in_step(60)
 
 

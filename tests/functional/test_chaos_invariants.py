@@ -16,8 +16,10 @@ from tests.chaos.faults import FAULTS, NAMES, NOT_APPLICABLE, PARTS
 from tests.chaos.case import rng_of, schedule
 from tests.chaos.invariants import Ours, Server
 from tests.chaos.proxy import Mode, Proxy
+from tests.chaos.sampler import Sampler
 from tests.chaos.stream import Stream
 from tests.chaos.timeline import Timeline
+from tests.harness.haproxy import HAProxy
 from tests.harness.metrics import Metrics
 
 OURS = Ours("be", frozenset({"keep-1", "sorry"}))
@@ -45,12 +47,12 @@ def running(**states: Server) -> dict[tuple[str, str], Server]:
     return {**FOREIGN, **{("be", name): state for name, state in states.items()}}
 
 
-def of_running(rows: dict[tuple[str, str], Server], *steady: str) -> list[str]:
-    return [invariant for invariant, _ in invariants.breaches_of_running(rows, OURS, steady, BASELINE)]
+def of_running(rows: dict[tuple[str, str], Server], *steady: str, held: tuple[str, ...] = ()) -> list[str]:
+    return [invariant for invariant, _ in invariants.breaches_of_running(rows, OURS, steady, held, BASELINE)]
 
 
-def of_file(text: str, *steady: str) -> list[str]:
-    return [invariant for invariant, _ in invariants.breaches_of_file(text, OURS, steady, FILE_BASELINE)]
+def of_file(text: str, *steady: str, held: tuple[str, ...] = ()) -> list[str]:
+    return [invariant for invariant, _ in invariants.breaches_of_file(text, OURS, steady, held, FILE_BASELINE)]
 
 
 # --- the running HAProxy
@@ -77,6 +79,37 @@ def test_a_steady_server_out_of_rotation_is_seen(state: Server) -> None:
 
 def test_a_steady_server_that_is_gone_is_seen() -> None:
     assert of_running(running(n1=READY), "n1", "n2") == ["steady"]
+
+
+def test_a_held_server_that_is_not_in_rotation_is_seen() -> None:
+    assert of_running(running(n1=READY, n2=READY), held=("n2",)) == []
+    for rows in (running(n1=READY, n2=MAINT), running(n1=READY, n2=DRAIN), running(n1=READY)):
+        assert of_running(rows, held=("n2",)) == ["limit"]
+    assert of_file(FILE, held=("n1",)) == []
+    assert of_file(FILE, held=("n2",)) == ["limit"]
+
+
+def held_after(sampler: Sampler, *told: tuple[set[str], set[str]], hold_s: float = 3600.0) -> set[str]:
+    """told: who is wished for, and of whom it was said that they go, one after the other."""
+    sampler.hold_s = hold_s
+    sampler.checkpoint({"n1", "n2"}, {"n2"})
+    for wished, announced in told:
+        sampler.unwanted(wished, announced)
+    return sampler.held()
+
+
+def test_who_is_held_is_known_by_what_was_told(tmp_path: pathlib.Path) -> None:
+    sampler = Sampler(HAProxy(tmp_path, ""), tmp_path, OURS, Timeline(tmp_path / "log"))
+    both, only_n2 = {"n1", "n2"}, {"n2"}
+    assert held_after(sampler, (only_n2, set())) == {"n1"}
+    assert held_after(sampler, (only_n2, set()), (both, set())) == {"n1"}
+    assert held_after(sampler, ({"n1"}, set())) == set(), "its going was announced before"
+    assert held_after(sampler, (only_n2, {"n1"})) == set()
+    assert held_after(sampler, (only_n2, set()), (only_n2, {"n1"})) == set()
+    assert held_after(sampler, (both, {"n1"}), (both, set()), (only_n2, set())) == set()
+    assert held_after(sampler, (only_n2 | {"n3"}, set()), (only_n2, set())) == {"n1"}, "n3 was never in rotation"
+    assert held_after(sampler, (only_n2, set()), hold_s=0.0) == set()
+    assert held_after(sampler, (only_n2, set()), hold_s=1e-9) == set()
 
 
 @pytest.mark.parametrize("key, state", [(("other", "a"), MAINT), (("be", "keep-1"), READY), (("be", "sorry"), DRAIN),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import pathlib
@@ -130,6 +131,11 @@ class HAProxy:
     def worker(self) -> int:
         """The pid of the worker that answers now: changes with each reload."""
         return int(re.search(r"^Pid: (\d+)", self.runtime("show info"), re.M)[1])  # type: ignore[index]
+
+    def answers_anew(self) -> bool:
+        """Whether the worker that answers is one of the latest reload's: for a moment the one before it still does."""
+        _, _, workers = self._ask(self.master_socket, "show proc; quit").partition("# workers\n")
+        return str(self.worker()) in [line.split()[0] for line in workers.partition("\n#")[0].splitlines() if line.strip()]
 
     def servers(self, backend: str) -> dict[str, dict[str, str]]:
         """What HAProxy runs with, by server name: the columns of `show servers state`."""
@@ -288,6 +294,9 @@ class DataPlane:
     def follow(self, rid: str, timeout: float = 20.0) -> dict[str, Any]:
         """Waits for the end of a reload and returns its record."""
         wait_until(lambda: self.reload_status(rid) in ("succeeded", "failed"), timeout, f"the end of {rid}", 0.05)
+        if self.haproxy:
+            with contextlib.suppress(AssertionError):  # what is asked next says what is wrong
+                wait_until(self.haproxy.answers_anew, 5)
         return dict(self.get(f"/reloads/{rid}").json())
 
 
