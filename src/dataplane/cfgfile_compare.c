@@ -339,6 +339,11 @@ static void compare_lines(struct run before, struct run after, struct report *r)
         say(r, &before.list[i], true, "would come after what is behind it now");
 }
 
+static struct run last_of(struct run r)
+{
+    return r.count > 1 && last_counts(r.list[0].key) ? (struct run){.list = &r.list[r.count - 1], .count = 1} : r;
+}
+
 static void compare_runs(struct run before, struct run after, struct report *r)
 {
     bool header = is_header(before.count > 0 ? &before.list[0] : &after.list[0]);
@@ -346,9 +351,7 @@ static void compare_runs(struct run before, struct run after, struct report *r)
         compare_headers(before, after, r);
         return;
     }
-    if (before.count > 1 && last_counts(before.list[0].key))
-        before = (struct run){.list = &before.list[before.count - 1], .count = 1};
-    compare_lines(before, after, r);
+    compare_lines(last_of(before), last_of(after), r);
 }
 
 char *cfgfile_compare(const struct cfgfile *before, const struct cfgfile *after, const struct cfgfile_ours *ours)

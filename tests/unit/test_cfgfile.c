@@ -228,6 +228,8 @@ static const struct {
     {"frontend f\n tcp-request content accept\n tcp-request inspect-delay 1s\n",
      "frontend f\n tcp-request inspect-delay 1s\n tcp-request content accept\n", ""},
     {"backend b\n timeout server 1s\n timeout server 2s\n", "backend b\n timeout server 2s\n", ""},
+    {"backend b\n timeout server 1s\n timeout server 2s\n", "backend b\n timeout server 1s\n timeout server 2s\n", ""},
+    {"backend b\n timeout server 2s\n", "backend b\n timeout server 1s\n timeout server 2s\n", ""},
     {"backend b\n cookie c insert indirect nocache\n", "backend b\n cookie c indirect nocache insert\n", ""},
     {"backend b\n stick-table type ip size 1m store gpc0 peers p\n",
      "backend b\n stick-table type ip size 1m peers p store gpc0\n", ""},
