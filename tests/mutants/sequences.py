@@ -14,6 +14,9 @@ GUARD = "sync/target_guard.c"
 TARGET = "sync/target.c"
 REPORT = "sync/target_report.c"
 NAMES = "model/names.c"
+LANE = "model/lane.c"
+DIFF = "model/diff.c"
+STATUS = "sync/status_haproxy.c"
 SERVER = "model/diff_server.c"
 
 STREAMS = (
@@ -36,6 +39,16 @@ REPAIRS = (
     Mutant("lines do not say enabled against a default", SERVER, "(s->enabled || s->default_disabled);", "s->enabled;"),
 )
 
+REPORTS = (
+    Mutant("a server that is down is up", REPORT, "is != NULL && !is->down;", "is != NULL;"),
+    Mutant("a held server is not told to serve", LANE, "want != NULL ? WHY_BACK : WHY_HELD;", "want != NULL ? WHY_BACK : NULL;"),
+    Mutant("without room for a transaction nothing is written", DECIDE,
+           "(s->target->dirty || is_overdue(s)) && !target_waits_for_room(s->target);", "s->target->dirty || is_overdue(s);"),
+    Mutant("a dry run looks at what a transaction would write", TARGET, "    if (t->options.rules.dry_run)\n        return false;\n", ""),
+    Mutant("a spare is parked", STATUS, "desired_find_spare(&s->wish, v->line->name) != NULL ? PLACE_SPARE", "false ? PLACE_SPARE"),
+    Mutant("a backend that is missing is not made", DIFF, "if (!actual->exists && !rules->create_backend)", "if (!actual->exists)"),
+)
+
 # Others that the tests of their own rooms notice, too: the streams are to find them without being told where to look.
 FOUND = (
     Mutant("a loss is forgotten as soon as it is over", BRAKE, "return !l->held && counts(l, r->now_ms) && !r->returned(r->arg, l->server);", "return false;"),
@@ -45,4 +58,4 @@ FOUND = (
     Mutant("a file that is behind is not seen", OBSERVE, "f->backend.split = file->version >= 0 && file->version != f->backend.version;", "f->backend.split = false;"),
 )
 
-ROOMS = (Room("sequences", ("test_sequences",), (*STREAMS, *REPAIRS, *FOUND)),)
+ROOMS = (Room("sequences", ("test_sequences",), (*STREAMS, *REPAIRS, *REPORTS, *FOUND)),)

@@ -50,7 +50,9 @@ void api_init(struct api *a, struct world *w, size_t number)
     a->memory.version = 5;
     for (size_t b = 0; b < BACKENDS; b++) {
         struct section *s = &a->memory.of[b];
-        s->exists = true;
+        s->exists = b != 1 || w->settings.create == 0;
+        if (!s->exists)
+            continue;
         snprintf(s->mode, sizeof(s->mode), "tcp");
         if (b == 0)
             add(s, &first);
@@ -154,7 +156,8 @@ static void answer_error(struct request *r, int status)
 
 static void befall(struct api *a, struct request *r, enum ask ask, enum fault_mode mode)
 {
-    a->troubled_us = r->answer_us;
+    if (r->answer_us > a->troubled_us)
+        a->troubled_us = r->answer_us;
     switch (mode) {
     case FAULT_REFUSED:
     case FAULT_RESET:
@@ -180,9 +183,11 @@ static void befall(struct api *a, struct request *r, enum ask ask, enum fault_mo
         answer_error(r, 503);
         break;
     case FAULT_400:
+        a->refused_us = a->world->now_us;
         answer_error(r, ask == ASK_COMMIT || ask == ASK_FAST ? 400 : 500);
         break;
     case FAULT_DEAF:
+        a->refused_us = a->world->now_us;
         r->deaf = true;
         break;
     case FAULTS:
@@ -345,6 +350,7 @@ void api_happen(struct api *a)
     if (a->rival_due_us != 0 && a->rival_due_us <= now) {
         a->rival_due_us = 0;
         a->rival--;
+        a->refused_us = now;
         api_edit(a, &a->kept, true);
         return;
     }

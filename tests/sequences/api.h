@@ -125,7 +125,12 @@ struct api {
     struct operator_state operators[OPERATORS_MAX];
     size_t operator_count;
 
-    uint64_t wrong_us[OURS];  /* since then it is reported to be in sync, and is not; 0: it is not so */
+    uint64_t wrong_us[OURS]; /* since then it is reported to be in sync, and is not; 0: it is not so */
+    uint64_t stuck_us[OURS]
+                     [SERVERS_MAX];    /* the row of world.wants is to serve and does not since then; 0: it is not so */
+    uint64_t stuck_look_us, status_us; /* when these were looked at last */
+    uint64_t reloaded_us;              /* for the daemon */
+    uint64_t refused_us;      /* HAProxy refused a change or a reload last, or another writer undid one; 0: never */
     uint64_t touched_us;      /* somebody else changed something last */
     uint64_t unseen_until_us; /* the last edit moved no version */
     uint64_t troubled_us;     /* a request did last not go well for no fault of the daemon's */

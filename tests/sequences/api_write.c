@@ -82,11 +82,12 @@ void api_reload_ends(struct api *a)
 {
     bool failed = a->fail_reloads > 0 || a->haproxy_back_us != 0;
     a->reload_pending = false;
+    a->reloaded_us = a->world->now_us;
     a->outcomes[a->reload_number % sizeof(a->outcomes)] = failed ? 'f' : 's';
     if (failed) {
         a->fail_reloads -= a->fail_reloads > 0;
         a->on_disk = a->good; /* what the API answers stays what it was */
-        a->troubled_us = a->world->now_us;
+        a->troubled_us = a->refused_us = a->world->now_us;
         world_say(a->world, "  %s: reload r-%u fails", a->url, a->reload_number);
         return;
     }
@@ -356,6 +357,25 @@ static void read_section(struct request *r, const struct conf *c, size_t backend
     }
 }
 
+static void create_backend(struct api *a, struct request *r, struct conf *c)
+{
+    for (size_t b = 0; b < OURS && a->world->settings.create != 0; b++) {
+        cleanup(mem_free_ptr) char *body = mem_printf("{\"name\":\"%s\",\"mode\":\"tcp\"}", conf_backends[b]);
+        if (!str_eq(r->json, body))
+            continue;
+        if (c->of[b].exists) {
+            message(r, 409, "there is");
+            return;
+        }
+        c->of[b] = (struct section){.exists = true, .mode = "tcp"};
+        c->changed = c->changed || b == 0;
+        r->reply.status = 202;
+        buf_add(&r->reply.body, r->json);
+        return;
+    }
+    unexpected(a, r);
+}
+
 static void configuration(struct api *a, struct request *r, const struct address *at)
 {
     const char *id = query_value(at, "transaction_id=");
@@ -370,6 +390,10 @@ static void configuration(struct api *a, struct request *r, const struct address
             conf_print_written(t->conf, &r->reply.body);
         else
             conf_print(&a->on_disk, &r->reply.body);
+        return;
+    }
+    if (is_part(at, 1, "backends") && at->count == 2 && t != NULL && strcmp(r->method, "POST") == 0) {
+        create_backend(a, r, t->conf);
         return;
     }
     size_t backend = is_part(at, 1, "backends") && at->count > 2 ? conf_backend(at->parts[2]) : BACKENDS;

@@ -98,7 +98,8 @@ void cluster_init(struct cluster *c, const struct settings *s)
                                              .service = service_names[i],
                                              .nodes = node_rules_default,
                                              .weights = weights[s->weights % 3],
-                                             .drain_timeout_ms = s->drain_s * 1000};
+                                             .drain_timeout_ms = s->drain_s * 1000,
+                                             .park_nodes = s->spares != 0 && s->park_s > 0};
         cluster_put_service(c, i);
         cluster_put_pods(c, i);
     }

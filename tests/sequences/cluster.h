@@ -17,6 +17,9 @@ struct cache;
 struct settings {
     unsigned targets, limit, park_s, weights, drain_s, empty, lanes, nodes;
     unsigned adopt;   /* as enum adopt */
+    unsigned spares;  /* PARK_NODES */
+    unsigned dry;     /* DRY_RUN */
+    unsigned create;  /* a backend that is missing, as the second is at the start, is made */
     unsigned another; /* HAProxy has another controller's servers at the start */
 };
 

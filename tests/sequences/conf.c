@@ -241,7 +241,7 @@ void running_print(const struct running_server *s, struct buf *out)
     buf_printf(out,
                "{\"name\":\"%s\",\"address\":\"%s\",\"port\":%u,\"id\":\"1\",\"weight\":%d,"
                "\"operational_state\":\"%s\",\"admin_state\":\"%s\"}",
-               s->name, s->address, s->port, s->weight, s->admin == MAINT ? "down" : "up", admins[s->admin]);
+               s->name, s->address, s->port, s->weight, s->admin == MAINT || s->down ? "down" : "up", admins[s->admin]);
 }
 
 /* ---- haproxy.cfg ---- */

@@ -62,7 +62,7 @@ struct running_server {
     unsigned port;
     int weight;
     enum admin admin;
-    bool backup;
+    bool backup, down; /* down: by its health check */
 };
 
 struct running {

@@ -284,6 +284,28 @@ static void operate(struct world *w, const unsigned *n)
         api_operate(a, n[1], line->name, (enum admin)n[3]);
 }
 
+static void health(struct world *w, const unsigned *n)
+{
+    struct api *a = api_of(w, n[0]);
+    const struct server *line = pick(&a->on_disk.of[n[1]], n[2]);
+    struct running_server *is = line != NULL ? running_find(&a->running, n[1], line->name) : NULL;
+    if (is == NULL || w->settings.lanes == 0)
+        return;
+    is->down = n[3] == 0;
+    a->touched_us = w->now_us;
+}
+
+/* Somebody takes the backend out of the file, or brings it back without a server. */
+static void edit_backend(struct world *w, const unsigned *n)
+{
+    struct api *a = api_of(w, n[0]);
+    struct conf to = a->on_disk;
+    struct section *s = &to.of[n[1]];
+    *s = (struct section){.exists = !s->exists, .mode = "tcp"};
+    to.oddity = to.oddity == ODDITY_FRAGILE ? ODDITY_NONE : to.oddity;
+    api_edit(a, &to, n[2] != 0);
+}
+
 static void reload(struct world *w, const unsigned *n)
 {
     api_reload_by_hand(api_of(w, n[0]));
@@ -402,6 +424,8 @@ const struct event_kind event_kinds[] = {
     {"edit-odd", 1, {TARGETS_MAX, ODDITIES, 2}, edit_odd, "target what(see conf.h; 0: nothing) reload"},
     {"edit-plain", 4, {TARGETS_MAX, 2}, edit_plain, "target reload: what is odd goes"},
     {"operate", 3, {TARGETS_MAX, OURS, SERVERS_MAX, 3}, operate, "target backend server ready|drain|maint(0..2)"},
+    {"health", 2, {TARGETS_MAX, OURS, SERVERS_MAX, 3}, health, "target backend server what(0: its check fails)"},
+    {"edit-backend", 1, {TARGETS_MAX, OURS, 2}, edit_backend, "target backend reload: it goes, or is there again"},
     {"reload", 1, {TARGETS_MAX}, reload, "target: by somebody else"},
     {"rival", 1, {TARGETS_MAX, 5}, rival, "target times: what is there now is put back"},
     {"restart-haproxy", 1, {TARGETS_MAX, 60}, restart_haproxy, "target down(0.1 s)"},

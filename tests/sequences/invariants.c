@@ -101,6 +101,8 @@ void check_sent(struct api *a, const char *method, const char *path)
     if (++a->requests > REQUESTS_MAX)
         violate(w, "storm", "%s: more than %d requests within 10 s, the last is %s %s", a->url, REQUESTS_MAX, method,
                 path);
+    if (w->settings.dry != 0 && strcmp(method, "GET") != 0)
+        violate(w, "dry-run", "%s: %s %s", a->url, method, path);
     if (w->targets == NULL)
         violate(w, "ends", "%s: %s %s after the end", a->url, method, path);
 }
@@ -222,7 +224,7 @@ void check_step(struct world *w)
     for (size_t t = 0; t < w->settings.targets; t++) {
         struct api *a = &w->apis[t];
         loss_look(a);
-        check_refused(a);
+        check_reported(a);
         for (size_t b = 0; b < OURS; b++) {
             check_gauges(a, b);
             check_in_sync(a, b);
@@ -232,6 +234,15 @@ void check_step(struct world *w)
 
 /* ---- at rest ---- */
 
+static size_t count_spares(const struct api *a, size_t backend)
+{
+    const struct section *s = &a->memory.of[backend];
+    size_t count = 0;
+    for (size_t i = 0; i < s->count; i++)
+        count += place_is_spare(a, backend, &s->servers[i]);
+    return count;
+}
+
 static void unfinished(struct world *w, struct buf *why)
 {
     for (size_t t = 0; t < w->settings.targets && why->len == 0; t++) {
@@ -240,6 +251,8 @@ static void unfinished(struct world *w, struct buf *why)
             const struct desired *d = &w->wishes[b];
             if (d->state == DESIRED_OK || (d->state == DESIRED_EMPTY && w->settings.empty != 0))
                 difference(a, b, why);
+            if (why->len == 0 && d->state == DESIRED_OK && count_spares(a, b) < d->spare_count)
+                buf_printf(why, "of %zu spares %zu have a line", d->spare_count, count_spares(a, b));
             for (size_t i = 0; i < d->server_count && why->len == 0; i++)
                 if (d->servers[i].state == SERVER_DRAINING)
                     buf_printf(why, "%s drains still", d->servers[i].name);
@@ -316,11 +329,15 @@ static void end_faults(struct world *w)
         api_mend(a);
         if (api_count_transactions(a, false) >= TRANSACTIONS_MAX)
             api_end_transactions(a, false); /* whose ids were lost: an operator has to */
-        if (a->on_disk.oddity != ODDITY_NONE) {
-            struct conf plain = a->on_disk;
-            plain.oddity = ODDITY_NONE;
-            api_edit(a, &plain, true);
+        struct conf plain = a->on_disk;
+        bool odd = plain.oddity != ODDITY_NONE;
+        plain.oddity = ODDITY_NONE;
+        for (size_t b = 0; b < OURS && w->settings.create == 0; b++) {
+            odd = odd || !plain.of[b].exists;
+            plain.of[b].exists = true;
         }
+        if (odd)
+            api_edit(a, &plain, true);
     }
 }
 
@@ -350,6 +367,10 @@ void check_rest(struct world *w)
     end_faults(w);
     targets_compare(w->targets); /* as an operator does when the other writer is gone */
     world_look(w);
+    if (w->settings.dry != 0) { /* what is reported is checked all along */
+        world_pass(w, RESTS_US);
+        return;
+    }
     do {
         if (w->now_us >= end_us)
             violate(w, "converges", "an hour after all faults ended, %s", buf_str(&why));

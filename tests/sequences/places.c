@@ -56,6 +56,20 @@ const struct want *place_want(const struct api *a, size_t backend, const struct 
     return NULL;
 }
 
+bool place_is_spare(const struct api *a, size_t backend, const struct server *line)
+{
+    const struct desired *d = &a->world->wishes[backend];
+    for (size_t i = 0; i < d->spare_count; i++) {
+        struct want at = {.port = d->spares[i].port};
+        snprintf(at.name, NAME_BYTES, "%s", d->spares[i].name);
+        snprintf(at.address, NAME_BYTES, "%s", d->spares[i].address);
+        const struct server *is = place_line(a, backend, &at);
+        if (is != NULL && strcmp(is->name, line->name) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool is_one_of(const struct api *a, const struct server *line, const struct want *want)
 {
     return strcmp(line->name, want->name) == 0 || (a->world->settings.adopt != ADOPT_NO && is_at(line, want));
@@ -67,8 +81,10 @@ bool place_serves(const struct api *a, size_t backend, const struct want *want)
     for (size_t i = 0; i < s->count; i++) {
         const struct server *line = &s->servers[i];
         const struct running_server *is = running_find((struct running *)(uintptr_t)&a->running, backend, line->name);
-        if (is_one_of(a, line, want) && server_is_ours(line) && !section_says_maintenance(s, line) && is != NULL &&
-            is->admin == READY)
+        /* What does not run serves with the reload that takes the other one out. */
+        bool blind = a->world->settings.lanes == 0 && a->world->settings.adopt == ADOPT_RENAME;
+        if (is_one_of(a, line, want) && server_is_ours(line) && !section_says_maintenance(s, line) &&
+            (blind || (is != NULL && is->admin == READY)))
             return true;
     }
     return false;
@@ -131,7 +147,8 @@ void check_adopted(struct api *a)
     struct world *w = a->world;
     unsigned written = a->written, reloads = a->reload_number;
     bool weighs = w->settings.weights != 0;
-    if (w->settings.adopt != ADOPT_KEEP || !is_wanted(w) || (weighs && w->settings.lanes == 0))
+    if (w->settings.adopt != ADOPT_KEEP || !is_wanted(w) || w->settings.create != 0 || w->settings.dry != 0 ||
+        (weighs && w->settings.lanes == 0))
         return;
     world_pass(w, ADOPTED_US);
     if (a->reload_number != reloads || (!weighs && a->written != written))

@@ -23,6 +23,9 @@ static const struct {
     {"nodes", offsetof(struct settings, nodes), {3, 5, 9}, 3},
     {"adopt", offsetof(struct settings, adopt), {0, 0, 1, 2}, 4},
     {"another", offsetof(struct settings, another), {0, 0, 0, 1}, 4},
+    {"spares", offsetof(struct settings, spares), {0, 0, 1}, 3},
+    {"dry", offsetof(struct settings, dry), {0, 0, 0, 0, 0, 1}, 6},
+    {"create", offsetof(struct settings, create), {0, 0, 0, 1}, 4},
 };
 
 static unsigned *setting(struct settings *s, size_t i)
@@ -60,7 +63,7 @@ static unsigned pause_by_chance(struct dice *dice)
     case 6:
         return dice_below(dice, 20000);
     default:
-        return dice_below(dice, 70000);
+        return dice_below(dice, dice_below(dice, 16) == 0 ? 500000 : 70000);
     }
 }
 

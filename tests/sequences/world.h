@@ -81,6 +81,7 @@ const struct server *place_line(const struct api *a, size_t backend, const struc
 const struct want *place_want(const struct api *a, size_t backend, const struct server *line); /* NULL: nobody's */
 bool place_serves(const struct api *a, size_t backend,
                   const struct want *want); /* in the API's configuration, and as it runs */
+bool place_is_spare(const struct api *a, size_t backend, const struct server *line);
 bool place_is_operated(const struct api *a, size_t backend, const struct want *want);
 void check_adoption(struct api *a, const struct conf *to); /* which a commit makes of api.memory */
 void check_adopted(
@@ -102,6 +103,6 @@ void check_step(struct world *w); /* after everything that happens */
 void check_rest(struct world *w); /* lets time pass without faults: it must converge, and then rest */
 
 /* reported.c */
-void check_refused(struct api *a);
+void check_reported(struct api *a);
 
 #endif
