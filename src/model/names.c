@@ -74,6 +74,7 @@ struct spot {
     const struct backend_server *line;
     const char *address; /* in its usual spelling */
     char canonical[ADDRESS_TEXT_BYTES];
+    unsigned rank; /* among those of one place */
     bool taken;
 };
 
@@ -115,7 +116,7 @@ static int spot_order(const void *a, const void *b)
     const struct spot *x = *(struct spot *const *)a, *y = *(struct spot *const *)b;
     int order = place_order(x, y->address, y->line->port);
     if (order == 0)
-        order = (int)x->line->maintenance - (int)y->line->maintenance;
+        order = (int)x->rank - (int)y->rank;
     return order != 0 ? order : strcmp(x->line->name, y->line->name);
 }
 
@@ -132,10 +133,21 @@ static bool is_free(const struct work *w, const struct backend_server *line)
            !has_name(w, line->name) && backend_find_template(w->in->actual, line->name) == NULL;
 }
 
+/* Who serves already goes before one that somebody has just put beside it. */
+static unsigned rank_of(const struct names_input *in, const struct backend_server *line)
+{
+    bool known = in->runtime != NULL && in->runtime->readable;
+    if (line->maintenance)
+        return 3;
+    if (known && runtime_find(in->runtime, line->name) == NULL)
+        return 2;
+    return in->before != NULL && desired_find(in->before, line->name) != NULL ? 0 : 1;
+}
+
 static void add_spot(struct work *w, const struct backend_server *line)
 {
     struct spot *s = mem_alloc(sizeof(*s));
-    *s = (struct spot){.line = line};
+    *s = (struct spot){.line = line, .rank = rank_of(w->in, line)};
     s->address = address_canonical(line->address, s->canonical) == 0 ? s->canonical : line->address;
     w->spots[w->spot_count++] = s;
 }

@@ -19,7 +19,7 @@ ADOPTION = (
     Mutant("the own line does not win", NAMES, "        if (own[i] == NULL)\n", ""),
     Mutant("another port is the same place", NAMES, "order != 0 ? order : (int)s->line->port - (int)port;", "order;"),
     Mutant("one in maintenance goes before a live one", NAMES,
-           "order = (int)x->line->maintenance - (int)y->line->maintenance;", "order = (int)y->line->maintenance - (int)x->line->maintenance;"),
+           "    if (line->maintenance)\n        return 3;\n", ""),
     Mutant("of two the last by name is adopted", NAMES, "order : strcmp(x->line->name, y->line->name);", "order : strcmp(y->line->name, x->line->name);"),
     Mutant("the line of a node that is out is adopted", NAMES,
            "if (!w->spots[*i]->taken && !is_out(w, w->spots[*i]->line->name))", "if (!w->spots[*i]->taken)"),

@@ -40,6 +40,7 @@ REPAIRS = (
 )
 
 REPORTS = (
+    Mutant("what HAProxy does not run yet is adopted", NAMES, "if (known && runtime_find(in->runtime, line->name) == NULL)", "if (false)"),
     Mutant("a server that is down is up", REPORT, "is != NULL && !is->down;", "is != NULL;"),
     Mutant("a held server is not told to serve", LANE, "want != NULL ? WHY_BACK : WHY_HELD;", "want != NULL ? WHY_BACK : NULL;"),
     Mutant("without room for a transaction nothing is written", DECIDE,

@@ -22,7 +22,7 @@ static bool is_at(const struct server *line, const struct want *want)
            strcmp(line->address, want->address) == 0;
 }
 
-/* Live ones first, then by name. */
+/* Live ones first, then by name; of several that are live it is the daemon's choice which stays. */
 static bool goes_before(const struct section *s, const struct server *a, const struct server *b)
 {
     bool rests = section_says_maintenance(s, a), other_rests = b != NULL && section_says_maintenance(s, b);
