@@ -20,6 +20,8 @@ ADOPTION = (
     Mutant("another port is the same place", NAMES, "order != 0 ? order : (int)s->line->port - (int)port;", "order;"),
     Mutant("one in maintenance goes before a live one", NAMES,
            "    if (line->maintenance)\n        return 3;\n", ""),
+    Mutant("of two the one that HAProxy does not run is adopted", NAMES, "if (known && runtime_find(in->runtime, line->name) == NULL)", "if (false)"),
+    Mutant("of two the one that was adopted does not stay so", NAMES, "desired_find(in->before, line->name) != NULL ? 0 : 1;", "false ? 0 : 1;"),
     Mutant("of two the last by name is adopted", NAMES, "order : strcmp(x->line->name, y->line->name);", "order : strcmp(y->line->name, x->line->name);"),
     Mutant("the line of a node that is out is adopted", NAMES,
            "if (!w->spots[*i]->taken && !is_out(w, w->spots[*i]->line->name))", "if (!w->spots[*i]->taken)"),

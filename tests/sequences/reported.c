@@ -36,6 +36,11 @@ static bool says_ready(const struct api *a, size_t backend, const char *readines
     return strstr(readiness, line) != NULL;
 }
 
+static bool may_never_write(const struct world *w)
+{
+    return w->settings.dry != 0 || (w->cluster.paused[0] && w->cluster.paused[1]);
+}
+
 /* Nothing is written to such a file (check_written), and that is no state to be content with. */
 static void check_refused(struct api *a, const char *readiness)
 {
@@ -43,7 +48,7 @@ static void check_refused(struct api *a, const char *readiness)
     enum oddity oddity = a->memory.oddity;
     bool by_lines = oddity == ODDITY_CONDITION || oddity == ODDITY_LATE; /* else it takes a transaction to see it */
     if (oddity == ODDITY_NONE || oddity == ODDITY_FRAGILE || a->on_disk.oddity != oddity ||
-        w->now_us < moved_us(a) + LOOK_US || (w->settings.dry != 0 && !by_lines))
+        w->now_us < moved_us(a) + LOOK_US || (may_never_write(w) && !by_lines))
         return;
     for (size_t b = 0; b < OURS; b++)
         if (says_ready(a, b, readiness))

@@ -318,6 +318,32 @@ START_TEST(a_line_keeps_its_node)
 }
 END_TEST
 
+/* `b` serves for n1, and somebody puts `a` beside it. */
+START_TEST(a_server_stays_adopted)
+{
+    const struct diff_rules rules = {.adopt = ADOPT_KEEP};
+    cleanup(backend_fini) struct backend b, both;
+    cleanup(desired_fini) struct desired wish, one, two;
+    struct runtime_server running[] = {{.name = (char *)(uintptr_t) "a"}, {.name = (char *)(uintptr_t) "b"}};
+    struct runtime r = {.readable = true, .servers = &running[1], .count = 1};
+    text_backend(&b, "web", "server b 10.0.0.1:80");
+    text_backend(&both, "web", "server b 10.0.0.1:80\nserver a 10.0.0.1:80");
+    text_wish(&wish, "n1 10.0.0.1:80");
+    struct names_input in = {.desired = &wish, .actual = &both, .rules = &rules, .runtime = &r};
+    ck_assert(names_apply(&in, &one));
+    ck_assert_str_eq(one.servers[0].name, "b"); /* HAProxy does not run the other yet */
+    desired_fini(&one);
+    r.servers = running;
+    r.count = 2;
+    in.actual = &b;
+    ck_assert(names_apply(&in, &one));
+    in.actual = &both;
+    in.before = &one;
+    ck_assert(names_apply(&in, &two));
+    ck_assert_str_eq(two.servers[0].name, "b");
+}
+END_TEST
+
 /* The old one stays until the running HAProxy has the new one. */
 START_TEST(renaming_waits_for_what_runs)
 {
@@ -450,6 +476,7 @@ int main(void)
     TCase *t = tcase_create("names");
     tcase_add_loop_test(t, each_row, 0, array_len(rows));
     tcase_add_test(t, a_line_keeps_its_node);
+    tcase_add_test(t, a_server_stays_adopted);
     tcase_add_test(t, renaming_waits_for_what_runs);
     tcase_add_loop_test(t, of_any_file_and_wish, 0, 4);
     suite_add_tcase(s, t);
