@@ -35,7 +35,9 @@ struct lane_mark {
     bool in_file; /* the line was in maintenance: where it is not any more, and HAProxy is, that is no operator's */
     bool asked;   /* a call has set the state `told`, and no look has shown it yet */
     enum runtime_admin told;
-    bool crossed; /* asked, while a look was under way */
+    bool crossed;            /* asked, while a look was under way */
+    enum runtime_admin late; /* a call got no answer: the API may carry it out yet, and that is ours ... */
+    unsigned late_periods;   /* ... for so many more of lane_memory_age */
 };
 
 /* Which HAProxy answers, against the last look; of several changes the last of these counts. */
@@ -67,6 +69,10 @@ void lane_memory_look(struct lane_memory *m, const struct backend *actual, const
 /* A call of ours is on its way: what it sets may be seen before its answer, or though that gets lost, and is ours. Nothing is
  * believed to be so yet, nor forgotten. */
 void lane_memory_calls(struct lane_memory *m, const char *name, enum runtime_admin state);
+/* It got no answer: what it sets may be seen for a while though another look came first. */
+void lane_memory_unanswered(struct lane_memory *m, const char *name, enum runtime_admin state);
+/* Once in RESYNC_PERIOD: an API that hangs is not waited for without end, as who sets that state later is an operator. */
+void lane_memory_age(struct lane_memory *m);
 /* A call of ours was answered with success. Of a state that is an operator's, it stays that. READY forgets both. */
 void lane_memory_called(struct lane_memory *m, const char *name, enum runtime_admin state);
 /* It was answered while a look is under way, which may have read what was before. */

@@ -7,6 +7,7 @@
 #include "model/lane_internal.h"
 
 #define OVERRIDES_SHOWN 10
+#define LATE_PERIODS 3 /* the one that has begun, and two more */
 
 static void marks_free(struct lane_mark *marks, size_t count)
 {
@@ -106,7 +107,9 @@ static void judge_set(struct lane_mark *mark, const struct look *l)
     if (l->stale)
         return;
     /* Of drain and maint the API may take one for the other: what differs from ours in that alone is no operator's. */
-    if (mark->ours == RUNTIME_READY && mark->theirs == RUNTIME_READY && l->worker == LANE_WORKER_OURS) {
+    bool late = mark->late_periods > 0 && mark->late == l->row->admin;
+    if (mark->ours == RUNTIME_READY && mark->theirs == RUNTIME_READY && (l->worker == LANE_WORKER_OURS || late)) {
+        mark->late_periods = 0;
         mark->ours = l->row->admin;
     } else if (mark->ours == RUNTIME_READY) {
         mark->theirs = l->row->admin;
@@ -188,7 +191,7 @@ void lane_memory_look(struct lane_memory *m, const struct backend *actual, const
         struct lane_mark mark = take_mark(m, name);
         if (l.row != NULL)
             judge(&mark, &l);
-        if (anybody_set_it(&mark) || mark.in_file)
+        if (anybody_set_it(&mark) || mark.in_file || mark.late_periods > 0)
             marks[count++] = mark;
         else
             free(mark.name);
@@ -207,6 +210,19 @@ void lane_memory_calls(struct lane_memory *m, const char *name, enum runtime_adm
     struct lane_mark *mark = find_or_add(m, name);
     if (state != RUNTIME_READY && state != mark->theirs)
         mark->ours = state;
+}
+
+void lane_memory_unanswered(struct lane_memory *m, const char *name, enum runtime_admin state)
+{
+    struct lane_mark *mark = find_or_add(m, name);
+    mark->late = state;
+    mark->late_periods = state != RUNTIME_READY ? LATE_PERIODS : 0;
+}
+
+void lane_memory_age(struct lane_memory *m)
+{
+    for (size_t i = 0; i < m->count; i++)
+        m->marks[i].late_periods -= m->marks[i].late_periods > 0;
 }
 
 void lane_memory_called(struct lane_memory *m, const char *name, enum runtime_admin state)

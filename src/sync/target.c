@@ -140,6 +140,8 @@ static void on_resync(void *arg)
     timer_set(&t->resync, t->options.resync_period_ms);
     t->dead_deleted = t->dead_deleted && t->txn.noted == NULL && t->txn.held_count == 0;
     t->seen = false;
+    for (size_t i = 0; i < t->options.backend_count; i++)
+        lane_memory_age(&t->slots[i].memory);
     if (t->left_dirty)
         target_ask_history_again(t);
     target_step(t);

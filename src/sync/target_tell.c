@@ -206,6 +206,8 @@ static void not_told(const struct call *c, const struct error *err)
     struct target *t = c->slot->target;
     if (err->kind == ERROR_AUTH)
         (void)dataplane_credentials_refused(t->options.runtime);
+    if (err->http_status == 0 && err->kind == ERROR_RETRY)
+        lane_memory_unanswered(&c->slot->memory, c->name, c->state);
     t->calls.failures += t->seen; /* else it may just be that the API is away */
     t->seen = false;
     t->calls.not_before_ms = clock_mono_ms() + CALL_PAUSE_MS * (t->calls.failures > 0 ? t->calls.failures : 1);

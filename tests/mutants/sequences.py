@@ -40,6 +40,7 @@ REPAIRS = (
 )
 
 REPORTS = (
+    Mutant("a drain that comes late is an operator's", MEMORY, "mark->late_periods > 0 && mark->late == l->row->admin;", "false;"),
     Mutant("what HAProxy does not run yet is adopted", NAMES, "if (known && runtime_find(in->runtime, line->name) == NULL)", "if (false)"),
     Mutant("a server that is down is up", REPORT, "is != NULL && !is->down;", "is != NULL;"),
     Mutant("a held server is not told to serve", LANE, "want != NULL ? WHY_BACK : WHY_HELD;", "want != NULL ? WHY_BACK : NULL;"),

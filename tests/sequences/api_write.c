@@ -427,7 +427,7 @@ static void tell(struct api *a, struct request *r, size_t backend, struct runnin
     serving_of(a, &before);
     if (!r->deaf)
         is->admin = (enum admin)admin;
-    if (r->life != a->world->life || r->answer_us < r->at_us) /* nobody knows any more whose it is */
+    if (r->life != a->world->life) /* nobody knows any more whose it is */
         api_operate(a, backend, is->name, (enum admin)admin);
     check_taken(a, &before, r->sent_us, "a runtime update");
 }

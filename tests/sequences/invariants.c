@@ -8,7 +8,7 @@
 #define WINDOW_US 10000000
 #define REQUESTS_MAX 600 /* of one HAProxy within a window */
 #define LOOK_US 45000000 /* after which a look has seen what somebody else did */
-#define BUSY_US 1000000  /* with a transaction */
+#define BUSY_US 1500000  /* with a transaction */
 #define CONVERGES_US 3600000000
 #define RESTS_US 180000000
 
