@@ -205,7 +205,7 @@ struct target *target_new(struct event_base *base, const struct target_options *
     backoff_init(&t->reload_backoff, 2000, 60000, 1000, seed + 1);
     backoff_init(&t->drift_backoff, 2000, 600000, 2000, seed + 1);
     t->version = t->split_version = t->drift_version = t->worker_pid = -1;
-    t->guard.passed = t->guard.refused = -1;
+    t->guard.passed = t->guard.refused = t->guard.unsure = -1;
     t->problem_limit.period_ms = REPEAT_LOG_MS;
     t->trouble_limit.period_ms = REPEAT_TROUBLE_MS;
     t->slots = mem_array(options->backend_count, sizeof(t->slots[0]));

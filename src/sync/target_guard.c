@@ -64,7 +64,7 @@ void target_guard_look(struct target *t)
 
 void target_guard_forget(struct target *t)
 {
-    t->guard.passed = t->guard.refused = -1;
+    t->guard.passed = t->guard.refused = t->guard.unsure = -1;
     t->guard.blind = false; /* the API may be another release by now */
     set_harmless(t, false);
     set_problem(&t->guard, NULL);
@@ -178,6 +178,10 @@ static void failed(struct target *t)
         t->handed_over = t->looked_at_end = true;
     if (f.result != TXN_LIMIT && f.result != TXN_REJECTED) {
         target_write_failed(t, &f);
+        return;
+    }
+    if (f.result == TXN_LIMIT && t->guard.unsure == t->version) { /* no room to make sure: what needs none goes on */
+        t->guard.passed = t->version;
         return;
     }
     /* What needs no write goes on. */

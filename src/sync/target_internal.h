@@ -65,6 +65,7 @@ struct calls {
 /* Whether a write would change the meaning of the file that it is in. */
 struct guard {
     int64_t passed, refused; /* versions of the file: one that a write leaves as it is, one that it would not; -1 */
+    int64_t unsure; /* the one that a write of ours, whose answer was lost, has probably made of one that passed; -1 */
     /* Digest of its text when read last, as an edit while the API is down moves no version; "": we wrote since. */
     char file[DIGEST_SHA256_TEXT_BYTES];
     bool blind;    /* the API does not show what it would write: the file is judged by its lines alone */

@@ -196,6 +196,7 @@ void target_write_failed(struct target *t, const struct write_failure *f)
             wait_after(t, f, TARGET_REFUSED);
         break;
     case TXN_UNKNOWN:
+        t->guard.unsure = target_guard_passed(t) ? t->version + 1 : -1;
         t->dirty = true; /* the file will tell what was committed, nobody tells whether it was loaded */
         wait_after(t, f, "the answer to a commit was lost; reading the configuration again");
         break;

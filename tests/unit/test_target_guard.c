@@ -298,6 +298,29 @@ START_TEST(where_none_can_be_begun_nothing_is_written_but_told)
 }
 END_TEST
 
+/* 0: applied; 1: a stranger's write came instead; 2: applied, and others have all transactions of the API. */
+START_TEST(after_a_lost_answer_the_file_is_looked_at_where_there_is_room)
+{
+    start();
+    fault((struct fault){.step = 'F', .status = 0, .times = 1, .applied = _i != 1});
+    if (_i == 2)
+        fault((struct fault){.step = '(', .status = 429});
+    wish("n2 n3", "DELETED slice");
+    settle();
+    ck_assert_uint_eq(count('('), 1);
+    if (_i == 1)
+        edit(TWO_RULES, TURNED);
+    pass(60000);
+    ck_assert_uint_ge(count('('), 2);
+    assert_configured(_i == 1 ? "n1 n2 n3" : "n1* n2 n3");
+    wish("n1 n2 n3", "MODIFIED slice");
+    pass(60000);
+    assert_configured("n1 n2 n3");
+    if (_i == 1)
+        assert_ready(false, NEITHER);
+}
+END_TEST
+
 START_TEST(what_stands_in_the_way_of_a_look_passes)
 {
     static const int statuses[] = {0, 500, 401, 409};
@@ -398,6 +421,7 @@ int main(void)
     tcase_add_test(tc, who_showed_nothing_is_asked_again_when_told_to_compare);
     tcase_add_loop_test(tc, several_defaults_are_judged_by_what_would_be_written, 0, 2);
     tcase_add_test(tc, where_none_can_be_begun_nothing_is_written_but_told);
+    tcase_add_loop_test(tc, after_a_lost_answer_the_file_is_looked_at_where_there_is_room, 0, 3);
     tcase_add_loop_test(tc, what_stands_in_the_way_of_a_look_passes, 0, 8);
     tcase_add_test(tc, a_look_that_is_stopped_ends_with_its_transaction);
     tcase_add_test(tc, a_file_that_somebody_writes_during_a_look_is_read_again);
