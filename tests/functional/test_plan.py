@@ -302,12 +302,12 @@ def test_haproxy_that_says_nothing(rig: Rig) -> None:
     assert rig.dataplane.process
     rig.dataplane.process.signal(signal.SIGSTOP)
     try:
-        done = subprocess.run([program(), "plan", "--timeout=1s"], env=clean_env(**rig.settings()), capture_output=True, text=True,
+        done = subprocess.run([program(), "plan", "--timeout=4s"], env=clean_env(**rig.settings()), capture_output=True, text=True,
                               timeout=LONGEST)
     finally:
         rig.dataplane.process.signal(signal.SIGCONT)
     assert done.returncode == 1
-    assert "did not answer" in re.sub(r"\s+", " ", done.stdout) and "1.0 s" in re.sub(r"\s+", " ", done.stdout)
+    assert "did not answer" in re.sub(r"\s+", " ", done.stdout) and "4.0 s" in re.sub(r"\s+", " ", done.stdout)
 
 
 def test_wrong_password(rig: Rig) -> None:
@@ -333,7 +333,7 @@ def test_kubernetes_away(rig: Rig) -> None:
 
 def test_forbidden_nodes(rig: Rig) -> None:
     rig.kube.forbid("nodes")
-    run = look(rig, "plan", "--timeout=1s")
+    run = look(rig, "plan", "--timeout=4s")
     assert run.status == 1
     assert run.said(r"\[-\] watch nodes: not synced: .*forbidden.*deploy/rbac.yaml grants it")
     assert not run.said(r"\[.\] ?watch endpointslices"), "only what is missing is listed"
