@@ -300,7 +300,7 @@ static const char *being_stopped(const struct slot *s)
     return q->busy && q->list[0].slot == s && q->list[0].state != RUNTIME_READY ? q->list[0].name : NULL;
 }
 
-void slot_choose(struct slot *s, const struct plan *p, struct lane_choice *ret)
+static void choose(struct slot *s, const struct plan *p, bool may_write, struct lane_choice *ret)
 {
     if (!s->memory.looked && s->looked)
         slot_remember(s);
@@ -314,9 +314,30 @@ void slot_choose(struct slot *s, const struct plan *p, struct lane_choice *ret)
         .being_written = being_written(s),
         .being_stopped = being_stopped(s),
         .open = slot_is_open(s),
-        .may_write = plan_may_write(p, s),
+        .may_write = may_write,
     };
     lane_choose(&in, ret);
+}
+
+void slot_choose(struct slot *s, const struct plan *p, struct lane_choice *ret)
+{
+    choose(s, p, plan_may_write(p, s), ret);
+}
+
+/* Paused, it is not told to bring back who left before: it is not as it should be, though the file is. */
+static bool withholds_calls(struct slot *s)
+{
+    cleanup(lane_choice_fini) struct lane_choice would = {0};
+    if (!s->wish.paused)
+        return false;
+    choose(s, &s->plan, true, &would);
+    if (would.call_count == 0)
+        return false;
+    free(s->plan.text);
+    s->plan.why = s->plan.text =
+        mem_printf("paused by the Service's annotation, and HAProxy runs server %s as before: %s", would.calls[0].name,
+                   would.calls[0].why);
+    return true;
 }
 
 /* It was told something that no call takes back while what runs cannot be read. A reload does. */
@@ -352,7 +373,12 @@ static enum need act_on_plan(struct slot *s)
         slot_set_in_step(s, false);
         return NEED_NOTHING;
     case PLAN_IN_STEP:
-        in_step(s);
+        if (!withholds_calls(s)) {
+            in_step(s);
+            return NEED_NOTHING;
+        }
+        stay_loudly(s, "withheld", "nothing is told to HAProxy while it is paused");
+        wish_is_done(s);
         return NEED_NOTHING;
     case PLAN_HOLD:
         stay_loudly(s, "hold", "holding the last good servers");

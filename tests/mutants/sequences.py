@@ -48,6 +48,7 @@ REPORTS = (
            "(s->target->dirty || is_overdue(s)) && !target_waits_for_room(s->target);", "s->target->dirty || is_overdue(s);"),
     Mutant("a dry run looks at what a transaction would write", TARGET, "    if (t->options.rules.dry_run)\n        return false;\n", ""),
     Mutant("a spare is parked", STATUS, "desired_find_spare(&s->wish, v->line->name) != NULL ? PLACE_SPARE", "false ? PLACE_SPARE"),
+    Mutant("a pause hides who was told to leave before it", DECIDE, "    if (would.call_count == 0)\n", "    if (true)\n"),
     Mutant("a backend that is missing is not made", DIFF, "if (!actual->exists && !rules->create_backend)", "if (!actual->exists)"),
 )
 

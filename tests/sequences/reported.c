@@ -157,7 +157,7 @@ static void check_backend(struct api *a, size_t backend, yyjson_mut_val *said, c
         violate(w, "status", "%s backend %s: /status says %s, in_sync is %d, and readiness says:\n%s", a->url,
                 conf_backends[backend], state, in_sync, readiness);
     check_held(a, backend, servers);
-    if (!in_sync || w->now_us < moved_us(a) + LOOK_US || w->wishes[backend].state != DESIRED_OK ||
+    if (!in_sync || w->stop_us != 0 || w->now_us < moved_us(a) + LOOK_US || w->wishes[backend].state != DESIRED_OK ||
         a->wrong_us[backend] != 0 || a->reload_pending || w->now_us < a->reloaded_us + RELOAD_SEEN_US ||
         a->memory.version != a->on_disk.version || w->settings.adopt == ADOPT_RENAME)
         return;
