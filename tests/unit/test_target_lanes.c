@@ -822,6 +822,11 @@ START_TEST(only_what_is_desired_counts_as_up)
     wish("n1 n2 n3*", "MODIFIED slice");
     settle();
     ck_assert_msg(servers_up() == 2, "who drains is not desired: %g", servers_up());
+    w.failing = "n1,";
+    pass(RESYNC_MS);
+    ck_assert_msg(servers_up() == 1, "who drains stands in for nobody: %g", servers_up());
+    w.failing = NULL;
+    pass(2 * RESYNC_MS);
     wish("n1 n2", "DELETED slice");
     settle();
     ck_assert_double_eq(servers_up(), 2);
