@@ -213,6 +213,8 @@ class World:
             self._start_etcd()
             self.real.start_apiserver()
             self.real.admin.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+            # Who waits for an answer does not start again what has died: etcd, which it waits for.
+            self.real.admin.timeout = 5.0
             self.real.grant("nodes", "slices", "endpoints", "services")
         elif self.double:
             self._ends.callback(self.double.kill)

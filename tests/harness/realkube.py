@@ -67,6 +67,8 @@ class ApiError(Exception):
 class Client:
     """Requests to the API server over one kept connection, as admin unless told otherwise."""
 
+    timeout = 30.0
+
     def __init__(self, port: int, ca: pathlib.Path, token: str = ADMIN_TOKEN):
         self.port = port
         self.token = token
@@ -75,7 +77,7 @@ class Client:
 
     def _send(self, method: str, path: str, body: bytes | None, content_type: str) -> tuple[int, bytes]:
         if self._connection is None:
-            self._connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=self._tls, timeout=30)
+            self._connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=self._tls, timeout=self.timeout)
         headers = {"Authorization": f"Bearer {self.token}", "Accept": "application/json"}
         if body is not None:
             headers["Content-Type"] = content_type
