@@ -38,8 +38,8 @@ class Fault:
         """Who begins one and dies, or never hears its id, leaves it to the next commit of anybody; else it has to be ended by us."""
         if self.part == "daemon":
             return self.name in ("kill", "memory", "dns", "fds")
-        # A 410 to a commit says that the transaction is gone; that is believed.
-        told = {*STATUSES, "reset-connect", "reset-request", "reset-body", "dns"} - {"410"}
+        # A 410 to a commit says that the transaction is gone; that is believed. A begin has no body: what is cut "amid" that has arrived.
+        told = {*STATUSES, "reset-connect", "reset-request", "dns"} - {"410"}
         return self.part in ("dataplane", "network") and self.name not in told
 
     @property
