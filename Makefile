@@ -50,13 +50,14 @@ STD := -std=gnu11 -D_GNU_SOURCE -Isrc -DPROJECT_VERSION='"$(VERSION)"'
 PKG_CFLAGS = $(call once,PKG_CFLAGS,pkg-config --cflags $(PACKAGES))
 PKG_LIBS = $(call once,PKG_LIBS,pkg-config --libs $(PACKAGES))
 
-SRC := $(sort $(wildcard src/*/*.c))
-HDR := $(sort $(wildcard src/*/*.h))
+SRC := $(sort $(wildcard src/*/*.c src/*/*/*.c))
+HDR := $(sort $(wildcard src/*/*.h src/*/*/*.h))
 MAIN := cmd/haproxy-k8s-sync/main.c
 OBJ := $(SRC:%.c=$B/obj/%.o) $(MAIN:%.c=$B/obj/%.o)
 SAN_LIB := $B/san/libsrc.a
 SAN_OBJ := $(SRC:%.c=$B/san/%.o)
-UNIT := $(patsubst tests/unit/%.c,$B/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
+UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c))
+UNIT := $(addprefix $B/unit/,$(basename $(notdir $(UNIT_SRC))))
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 
 # One short line for each command; V=1 shows them whole, -s nothing.
@@ -103,7 +104,10 @@ $(SAN_LIB): $(SAN_OBJ)
 $B/san/haproxy-k8s-sync: $B/san/$(MAIN:%.c=%.o) $(SAN_LIB)
 	$(call SAY,LD)$(CC) $(SAN) -o $@ $^ $(PKG_LIBS)
 
-$B/unit/%: $B/san/tests/unit/%.o $(SAN_LIB)
+# $(call unit_object,KIND,NAME): of test_NAME, in whichever room it is.
+unit_object = $(patsubst %.c,$B/$1/%.o,$(filter %/test_$2.c,$(UNIT_SRC)))
+.SECONDEXPANSION:
+$B/unit/test_%: $$(call unit_object,san,$$*) $(SAN_LIB)
 	@mkdir -p $(@D)
 	$(call SAY,LD)$(CC) $(SAN) -o $@ $^ $(PKG_LIBS) $$(pkg-config --libs check)
 
@@ -164,7 +168,7 @@ manifests:
 	@scripts/manifests
 
 # The mapping alone, as it is in the daemon, with many endpoints: model/ needs no library.
-$B/bench/mapping: $B/obj/tests/bench/mapping.o $(patsubst %.c,$B/obj/%.o,$(filter-out src/base/sandbox.c,$(filter src/base/% src/model/%,$(SRC))))
+$B/bench/mapping: $B/obj/tests/bench/mapping.o $(patsubst %.c,$B/obj/%.o,$(filter src/base/% src/model/% src/servers/desired/%,$(SRC)))
 	@mkdir -p $(@D)
 	$(call SAY,LD)$(CC) $(CFLAGS) -pie -o $@ $^
 
@@ -200,7 +204,7 @@ clean:
 # The page that the assembler puts into it is no header, so the compiler does not tell.
 $(foreach kind,obj san fuzz/obj mutants/obj valgrind/obj coverage/obj,$B/$(kind)/src/serve/web_page.o): src/serve/status.html
 
--include $(OBJ:.o=.d) $(SAN_OBJ:.o=.d) $(patsubst %.c,$B/san/%.d,$(MAIN) $(wildcard tests/*/*.c)) $B/obj/tests/bench/mapping.d
+-include $(OBJ:.o=.d) $(SAN_OBJ:.o=.d) $(patsubst %.c,$B/san/%.d,$(MAIN) $(wildcard tests/*/*.c tests/unit/*/*.c)) $B/obj/tests/bench/mapping.d
 include tests/variants.mk
 include scripts/install.mk
 include scripts/packaging.mk

@@ -10,7 +10,7 @@ define objects
 $B/$1/%.o: %.c
 	@mkdir -p $$(@D)
 	$$(call SAY,CC)$2 -MMD -MP -c -o $$@ $$<
--include $$(patsubst %.c,$B/$1/%.d,$(SRC) $(MAIN) $$(wildcard tests/unit/*.c tests/fuzz/*.c tests/sequences/*.c))
+-include $$(patsubst %.c,$B/$1/%.d,$(SRC) $(MAIN) $$(wildcard tests/unit/*/*.c tests/fuzz/*.c tests/sequences/*.c))
 endef
 $(eval $(call objects,fuzz/obj,$$(CLANG) $$(STD) -O1 -g $(FUZZ_SAN)$(comma)fuzzer-no-link $$(PKG_CFLAGS)))
 $(eval $(call objects,mutants/obj,$$(MUTANT_CC)))
@@ -39,7 +39,7 @@ fuzz:
 $B/mutants/libsrc.so: $(SRC:%.c=$B/mutants/obj/%.o)
 	$(call SAY,LD)$(CC) -shared -o $@ $^ $(PKG_LIBS)
 
-$B/mutants/test_%: $B/mutants/obj/tests/unit/test_%.o $B/mutants/libsrc.so
+$B/mutants/test_%: $$(call unit_object,mutants/obj,$$*) $B/mutants/libsrc.so
 	$(call SAY,LD)$(CC) -o $@ $< -L$B/mutants -lsrc -Wl,-rpath,'$$ORIGIN' $(PKG_LIBS) $$(pkg-config --libs check)
 
 $B/mutants/test_sequences: $(patsubst %.c,$B/mutants/obj/%.o,$(wildcard tests/sequences/*.c)) $B/mutants/libsrc.so
@@ -59,7 +59,7 @@ VALGRIND_TESTS ?= backend bad_answers endings services tls trust watch_faults
 # are counted or meant to run out (metrics, server_fds).
 T ?= $(filter-out %_random child exec_plugin metrics sandbox server_fds,$(UNIT:$B/unit/test_%=%))
 
-$B/valgrind/test_%: $B/valgrind/obj/tests/unit/test_%.o $B/valgrind/libsrc.a
+$B/valgrind/test_%: $$(call unit_object,valgrind/obj,$$*) $B/valgrind/libsrc.a
 	$(call SAY,LD)$(CC) $(PLAIN) -o $@ $^ $(PKG_LIBS) $$(pkg-config --libs check)
 
 $B/valgrind/haproxy-k8s-sync: $B/valgrind/obj/$(MAIN:%.c=%.o) $B/valgrind/libsrc.a
@@ -78,7 +78,7 @@ valgrind:
 
 # ---- coverage: what of the sources the unit tests, the fuzz corpora and the functional tests run; UNIT_ONLY=1: without the last
 
-$B/coverage/test_%: $B/coverage/obj/tests/unit/test_%.o $B/coverage/libsrc.a
+$B/coverage/test_%: $$(call unit_object,coverage/obj,$$*) $B/coverage/libsrc.a
 	$(call SAY,LD)$(CC) --coverage -o $@ $^ $(PKG_LIBS) $$(pkg-config --libs check)
 
 $B/coverage/fuzz_%: $B/coverage/obj/tests/fuzz/fuzz_%.o $B/coverage/obj/tests/fuzz/replay.o $B/coverage/libsrc.a

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "kube/client.h"
-#include "kube/decode.h"
+#include "kube/decode/decode.h"
 #include "net/http.h"
 
 #define REQUEST_MS 10000

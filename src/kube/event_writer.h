@@ -1,6 +1,6 @@
 /*
  * Writes Events (kube/event_object), one request at a time, and says what each answer means. What to write, and when again, is
- * sync/events' to decide.
+ * daemon/events' to decide.
  */
 #ifndef KUBE_EVENT_WRITER_H
 #define KUBE_EVENT_WRITER_H

@@ -7,8 +7,8 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "config/base64.h"
-#include "config/kubeconfig.h"
+#include "settings/kubeconfig/base64.h"
+#include "settings/kubeconfig/kubeconfig.h"
 
 #define KIND "ExecCredential"
 #define GO_ZERO_TIME_MS (-62135596800000) /* 0001-01-01T00:00:00Z: how a program in Go says nothing */

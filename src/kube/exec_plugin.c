@@ -8,11 +8,11 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "config/kubeconfig.h"
+#include "settings/kubeconfig/kubeconfig.h"
 #include "kube/exec_credential.h"
-#include "net/child.h"
+#include "host/child.h"
 #include "net/http.h"
-#include "net/timer.h"
+#include "host/timer.h"
 #include "net/tls_files.h"
 
 #define TIMEOUT_MS 60000

@@ -18,7 +18,7 @@
 #include "kube/informer_log.h"
 #include "kube/watch.h"
 #include "net/http.h"
-#include "net/timer.h"
+#include "host/timer.h"
 
 #define MAX_ERROR_BODY_BYTES (64u << 10)
 #define TRIM_OBJECTS 200 /* a list of this many left freed memory behind that is worth giving back */

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "kube/decode.h"
+#include "kube/decode/decode.h"
 #include "model/cache.h"
 
 struct event_base;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
-#include "kube/decode.h"
+#include "kube/decode/decode.h"
 #include "kube/watch.h"
 
 struct informer_log {

@@ -47,7 +47,7 @@ extern const struct watch_deadlines watch_usual_deadlines;
 #define WATCH_STREAMING_TRIES 3 /* streaming lists cut in a row before pages are tried */
 #define WATCH_MAX_RETRY_AFTER_MS 120000
 
-#define WATCH_MAX_VERSION_BYTES 1025 /* what kube/decode lets through */
+#define WATCH_MAX_VERSION_BYTES 1025 /* what kube/decode/decode lets through */
 #define WATCH_MAX_CONTINUE_BYTES 8192
 #define WATCH_DETAIL_BYTES 512
 

@@ -1,6 +1,6 @@
 /*
  * What the daemon keeps of Kubernetes objects: a few dozen bytes of a node's 15 kB. Plain values, no JSON. Decoders
- * (kube/decode) fill them, the cache owns them.
+ * (kube/decode/decode) fill them, the cache owns them.
  */
 #ifndef MODEL_OBJECTS_H
 #define MODEL_OBJECTS_H

@@ -2,7 +2,7 @@
  * The port that HAProxy connects to, as far as the settings and the Service decide it. Pure.
  *
  * HAPROXY_BACKEND_PORT wins; else the nodePort of the chosen port, where the Service is of type NodePort or LoadBalancer
- * and has one; else the endpoint's own, which model/desired allows where the endpoint's address is the server's.
+ * and has one; else the endpoint's own, which servers/desired/desired allows where the endpoint's address is the server's.
  */
 #ifndef MODEL_SERVICE_PORT_H
 #define MODEL_SERVICE_PORT_H

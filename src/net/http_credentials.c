@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "config/base64.h"
+#include "settings/kubeconfig/base64.h"
 #include "net/http_internal.h"
 
 #define STARS 3u /* what stands in its place */

@@ -8,7 +8,7 @@
 #include <sys/queue.h>
 
 #include "net/http.h"
-#include "net/timer.h"
+#include "host/timer.h"
 
 struct http {
     struct event_base *base;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "net/timer.h"
+#include "host/timer.h"
 
 #define CONVERSATIONS (PROXY_TALKS * 2)
 

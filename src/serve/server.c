@@ -16,10 +16,10 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "net/timer.h"
+#include "host/timer.h"
 #include "serve/answer.h"
 #include "serve/listen.h"
-#include "serve/metrics.h"
+#include "report/metrics.h"
 #include "serve/status_feed.h"
 #include "serve/web_page.h"
 

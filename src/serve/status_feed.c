@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "net/timer.h"
+#include "host/timer.h"
 
 #define PACE_MS 1000
 #define LOOK_MS 2000

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "model/cache.h"
-#include "model/desired.h"
+#include "servers/desired/desired.h"
 
 #define IN_A_SLICE 100 /* what Kubernetes puts into one */
 

@@ -1,4 +1,4 @@
-"""What sync/events relies on: Events of core/v1 are made once, counted up by a merge patch, and found by their Service. On the double
+"""What daemon/events relies on: Events of core/v1 are made once, counted up by a merge patch, and found by their Service. On the double
 and on a real kube-apiserver alike, see test_kubernetes_protocol.py."""
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ OTHERS_MESSAGES = {"Permission denied", "local issuer", "subject name", "jwt on"
 @functools.cache
 def sources() -> str:
     """All of the source's text, with string literals that follow each other as one, and without escapes."""
-    text = "\n".join(path.read_text() for path in sorted([*ROOT.glob("src/*/*.[ch]"), *ROOT.glob("cmd/*/*.c")]))
+    text = "\n".join(path.read_text() for path in sorted([*ROOT.glob("src/**/*.[ch]"), *ROOT.glob("cmd/*/*.c")]))
     return re.sub(r'"\s*\\?\s*"', "", text).replace('\\"', '"')
 
 

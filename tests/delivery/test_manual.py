@@ -1,6 +1,6 @@
 """The manual page: its form, and that its commands, options, files and exit statuses are those of the daemon and its unit.
 
-Its list of settings is held to the table by tests/unit/test_settings_pages.c."""
+Its list of settings is held to the table by tests/unit/settings/test_settings_pages.c."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_commands_and_options_are_those_of_help() -> None:
 def test_exit_statuses_are_those_of_the_source() -> None:
     listed = set(re.findall(r"^\.It (\d+)", section("EXIT STATUS"), re.M))
     defined = set()
-    for header in (*ROOT.glob("src/sync/*.h"), *ROOT.glob("src/config/*.h")):
+    for header in ROOT.glob("src/**/*.h"):
         defined |= set(re.findall(r"#define \w*EXIT\w* (\d+)", header.read_text()))
     assert listed == defined | {"0", "1"}
 

@@ -93,7 +93,7 @@ def test_table_of_metrics_is_what_is_exported(tls: Rig) -> None:
 
 def sources() -> str:
     """All of the source's text, with string literals that follow each other as one, and without escapes."""
-    text = "\n".join(path.read_text() for path in sorted([*ROOT.glob("src/*/*.[ch]"), *ROOT.glob("cmd/*/*.c")]))
+    text = "\n".join(path.read_text() for path in sorted([*ROOT.glob("src/**/*.[ch]"), *ROOT.glob("cmd/*/*.c")]))
     return re.sub(r'"\s*\\?\s*"', "", text).replace('\\"', '"')
 
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "dataplane/cfgfile.h"
+#include "haproxy/cfg/file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,8 +9,8 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "dataplane/codec.h"
-#include "model/diff.h"
+#include "haproxy/dataplane/codec.h"
+#include "servers/change/diff.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

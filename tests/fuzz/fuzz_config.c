@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "config/config.h"
+#include "settings/settings.h"
 
 #define ENTRIES_MAX 64
 

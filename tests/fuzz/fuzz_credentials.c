@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "config/credentials_file.h"
+#include "settings/secrets/credentials_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

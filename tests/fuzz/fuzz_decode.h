@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "kube/decode.h"
+#include "kube/decode/decode.h"
 #include "model/cache.h"
 
 static inline void check(bool good)

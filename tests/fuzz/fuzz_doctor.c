@@ -3,10 +3,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "dataplane/about.h"
+#include "haproxy/dataplane/about.h"
 #include "kube/access_review.h"
 #include "net/proxy_talk.h"
-#include "sync/doctor_clock.h"
+#include "cli/doctor/doctor_clock.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

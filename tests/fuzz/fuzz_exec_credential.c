@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/kubeconfig.h"
+#include "settings/kubeconfig/kubeconfig.h"
 #include "kube/exec_credential.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "kube/lease.h"
+#include "kube/lease/lease.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,9 +8,9 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "dataplane/cfgfile.h"
-#include "dataplane/codec.h"
-#include "dataplane/rawcfg.h"
+#include "haproxy/cfg/file.h"
+#include "haproxy/dataplane/codec.h"
+#include "haproxy/cfg/servers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

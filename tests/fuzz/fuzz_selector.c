@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "config/selector.h"
+#include "settings/selector.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

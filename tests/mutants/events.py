@@ -2,11 +2,11 @@
 
 from .mutant import Mutant, Room
 
-CORRELATOR = "sync/event_correlator.c"
-EVENTS = "sync/events.c"
+CORRELATOR = "daemon/event_correlator.c"
+EVENTS = "daemon/events.c"
 WRITER = "kube/event_writer.c"
 OBJECT = "kube/event_object.c"
-JOURNAL = "sync/target_journal.c"
+JOURNAL = "servers/target_history.c"
 
 NEVER_FLOODING = (
     Mutant("every Event is sent", CORRELATOR, "    if (b->credit_ms < CORRELATOR_REFILL_MS)\n        return false;\n", ""),
@@ -63,5 +63,5 @@ TOLD_ONCE = (
 
 ROOMS = (
     Room("events", ("test_event_correlator", "test_events", "test_event_writer", "test_event_object"), NEVER_FLOODING + TRUE),
-    Room("journal", ("test_target_journal",), TOLD_ONCE),
+    Room("journal", ("test_target_history",), TOLD_ONCE),
 )

@@ -1,12 +1,12 @@
-"""Which files are written to (dataplane/cfgfile, cfgfile_compare, sync/target_guard and what asks it)."""
+"""Which files are written to (haproxy/cfg/file, cfgfile_compare, servers/target_guard and what asks it)."""
 
 from .mutant import Mutant, Room
 
-FILE = "dataplane/cfgfile.c"
-COMPARE = "dataplane/cfgfile_compare.c"
-GUARD = "sync/target_guard.c"
-DECIDE = "sync/target_decide.c"
-PLAN = "sync/plan.c"
+FILE = "haproxy/cfg/file.c"
+COMPARE = "haproxy/cfg/compare.c"
+GUARD = "servers/target_guard.c"
+DECIDE = "servers/target_decide.c"
+PLAN = "servers/change/plan.c"
 
 READING = (
     Mutant("a branch of a conditional is none", FILE, '{".if", ".elif", ".else", ".endif"}', '{".if", ".elif", ".else"}'),
@@ -63,16 +63,16 @@ WRITING = (
 )
 
 LOOKING = (
-    Mutant("a dead transaction is an API without a preview", "dataplane/txn.c", "a->version == t->version &&\n", "true &&\n"),
-    Mutant("an API without a preview stops it", "dataplane/txn.c", "        t->result = TXN_PREVIEWED;\n    return next;", "        ;\n    return next;"),
-    Mutant("a look is committed", "dataplane/txn.c", "if (t->preview_only || (t->look_wanted", "if ((t->look_wanted"),
-    Mutant("a problem is none", "dataplane/txn.c", "problem != NULL ? TXN_HARMFUL : TXN_PREVIEWED", "TXN_PREVIEWED"),
-    Mutant("anything is a preview", "dataplane/txn.c", "if (txn_is_success(a) && a->version >= 0)\n        return (struct txn_action){.type = TXN_JUDGE};",
+    Mutant("a dead transaction is an API without a preview", "haproxy/dataplane/transaction.c", "a->version == t->version &&\n", "true &&\n"),
+    Mutant("an API without a preview stops it", "haproxy/dataplane/transaction.c", "        t->result = TXN_PREVIEWED;\n    return next;", "        ;\n    return next;"),
+    Mutant("a look is committed", "haproxy/dataplane/transaction.c", "if (t->preview_only || (t->look_wanted", "if ((t->look_wanted"),
+    Mutant("a problem is none", "haproxy/dataplane/transaction.c", "problem != NULL ? TXN_HARMFUL : TXN_PREVIEWED", "TXN_PREVIEWED"),
+    Mutant("anything is a preview", "haproxy/dataplane/transaction.c", "if (txn_is_success(a) && a->version >= 0)\n        return (struct txn_action){.type = TXN_JUDGE};",
            "if (txn_is_success(a))\n        return (struct txn_action){.type = TXN_JUDGE};"),
 )
 
 ROOMS = (
-    Room("guard, the look", ("test_txn",), LOOKING),
-    Room("guard, the file", ("test_cfgfile",), READING + COMPARING),
+    Room("guard, the look", ("test_transaction",), LOOKING),
+    Room("guard, the file", ("test_cfg_file",), READING + COMPARING),
     Room("guard, what is written", ("test_target_guard", "test_plan"), WRITING),
 )

@@ -1,12 +1,12 @@
-"""What a server inherits from default-server lines (dataplane/rawcfg_inherit), and how our lines answer it."""
+"""What a server inherits from default-server lines (haproxy/cfg/inherit), and how our lines answer it."""
 
 from .mutant import Mutant, Room
 
-INHERIT = "dataplane/rawcfg_inherit.c"
-SERVER = "model/diff_server.c"
-ALIENS = "model/diff_aliens.c"
-CODEC = "dataplane/codec.c"
-WRITE = "dataplane/codec_write.c"
+INHERIT = "haproxy/cfg/inherit.c"
+SERVER = "servers/change/diff_server.c"
+ALIENS = "servers/change/diff_unsupported.c"
+CODEC = "haproxy/dataplane/codec.c"
+WRITE = "haproxy/dataplane/codec_write.c"
 
 READING = (
     Mutant("the defaults section does not count", INHERIT,
@@ -42,7 +42,7 @@ WRITES = (
 )
 
 ROOMS = (
-    Room("default-server", ("test_rawcfg", "test_codec"), READING),
+    Room("default-server", ("test_cfg_servers", "test_codec"), READING),
     Room("answers to a default-server", ("test_diff",), ANSWERS),
     Room("words of an answer", ("test_codec_write",), WRITES),
 )

@@ -1,10 +1,10 @@
-"""What goes without a reload: the choice and the memory of who set what (model/lane*), and the machine of one write."""
+"""What goes without a reload: the choice and the memory of who set what (servers/change/route*), and the machine of one write."""
 
 from .mutant import Mutant, Room
 
-LANE = "model/lane.c"
-MEMORY = "model/lane_memory.c"
-MACHINE = "dataplane/lane.c"
+LANE = "servers/change/route.c"
+MEMORY = "servers/change/admin_states.c"
+MACHINE = "haproxy/dataplane/runtime_update.c"
 
 CHOICE = (
     Mutant("equal names are told something", LANE, "if (i - first == 1 && !diff_server", "if (!diff_server"),
@@ -92,9 +92,9 @@ WRITE = (
     Mutant("the version of a write is not kept", MACHINE, "    l->version = a->version;\n", ""),
 )
 
-LOOK = "sync/target_look.c"
+LOOK = "servers/target_read.c"
 CROSSED = (
-    Mutant("a call that crosses a look is made twice", "sync/target_tell.c", "if (t->phase == TARGET_OBSERVING)", "if (false)"),
+    Mutant("a call that crosses a look is made twice", "servers/target_runtime.c", "if (t->phase == TARGET_OBSERVING)", "if (false)"),
     Mutant("what a crossed look could not show is not looked at", LOOK, "            t->unverified = true;\n", ""),
     Mutant("who is back amid a look stays down", MEMORY,
            "runtime_set_admin(&r->servers[i], mark->told);", "r->servers[i].admin = mark->told;"),
@@ -103,7 +103,7 @@ CROSSED = (
 )
 
 ROOMS = (
-    Room("lane", ("test_lane", "test_lane_memory", "test_lane_random"), CHOICE + REMEMBERED),
-    Room("write without a reload", ("test_lane_machine",), WRITE),
-    Room("calls and looks that cross", ("test_target_lanes", "test_lane_memory"), CROSSED),
+    Room("lane", ("test_route", "test_admin_states", "test_route_random"), CHOICE + REMEMBERED),
+    Room("write without a reload", ("test_runtime_update",), WRITE),
+    Room("calls and looks that cross", ("test_target_runtime_update", "test_admin_states"), CROSSED),
 )

@@ -2,8 +2,8 @@
 
 from .mutant import Mutant, Room
 
-LEADER = "kube/leader.c"
-LEASE = "kube/lease.c"
+LEADER = "kube/lease/leader.c"
+LEASE = "kube/lease/lease.c"
 
 TWO_AT_ONCE = (
     Mutant("a leader acts as long as its lease lasts, and longer", LEADER,

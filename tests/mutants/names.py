@@ -1,10 +1,10 @@
-"""Under which names servers stand in one HAProxy (model/names)."""
+"""Under which names servers stand in one HAProxy (servers/names)."""
 
 from .mutant import Mutant, Room
 
-NAMES = "model/names.c"
-DESIRED = "model/desired.c"
-PARKING = "model/parking.c"
+NAMES = "servers/names.c"
+DESIRED = "servers/desired/desired.c"
+PARKING = "servers/change/parking.c"
 
 ADOPTION = (
     Mutant("nothing is adopted", NAMES, "if (w->in->rules->adopt == ADOPT_KEEP) {", "if (false) {"),

@@ -2,8 +2,8 @@
 
 from .mutant import Mutant, Room
 
-UNKNOWN = "config/unknown.c"
-VALUES = "config/values.c"
+UNKNOWN = "settings/unknown.c"
+VALUES = "settings/values.c"
 
 MISSPELT = (
     Mutant("a misspelt safety setting is ignored", UNKNOWN, "if (suggestion != NULL && is_sure && is_safety(suggestion))", "if (false)"),
@@ -13,7 +13,7 @@ MISSPELT = (
     Mutant("anything sends the PROXY protocol or not", VALUES, 'c->proxy_v2 || str_eq(value, "false") ? 0 : -1', "0"),
 )
 
-METRICS = "serve/metrics.c"
+METRICS = "report/metrics.c"
 
 SERIES = (
     Mutant("a peer makes series without an end", METRICS, "return count >= PEER_VALUES_MAX;", "return false;"),
@@ -25,11 +25,11 @@ SERIES = (
     Mutant("what is not known any more stays on the page", METRICS, "    if (s != NULL)\n        series_free(x, s);\n", "    (void)s;\n"),
 )
 
-CODEC = "dataplane/codec_runtime.c"
-RUNTIME = "model/runtime.c"
-REPORT = "sync/target_report.c"
-LOOK = "sync/target_look.c"
-STATUS = "sync/status_haproxy.c"
+CODEC = "haproxy/dataplane/codec_runtime.c"
+RUNTIME = "haproxy/runtime.c"
+REPORT = "servers/target_report.c"
+LOOK = "servers/target_read.c"
+STATUS = "daemon/status_haproxy.c"
 
 HEALTH = (
     Mutant("a server that its check calls down is up", CODEC, 'ret->down = str_eq(operational, "down");', "ret->down = false;"),
@@ -49,9 +49,9 @@ HEALTH = (
     Mutant("what is read is not shown", LOOK, "found[i]);\n        slot_measure_up(s);\n", "found[i]);\n"),
 )
 
-DECIDE = "sync/target_decide.c"
-EXPLAIN = "sync/inspect_explain.c"
-TEXT = "sync/inspect_text.c"
+DECIDE = "servers/target_decide.c"
+EXPLAIN = "cli/explain_print.c"
+TEXT = "cli/plan_text.c"
 SAID = (
     Mutant("to be held is latency", DECIDE, "s->event_us = s->latest_event_us = 0; /* to be held", "s->event_us = 0; /* to be held"),
     Mutant("explain promises what is refused", EXPLAIN, "if (b->plan.verdict == PLAN_REFUSE) {", "if (false) {"),
@@ -62,8 +62,8 @@ SAID = (
 )
 
 ROOMS = (
-    Room("what is said", ("test_target_lanes", "test_inspect_explain", "test_inspect_text"), SAID),
-    Room("settings", ("test_unknown", "test_config"), MISSPELT),
+    Room("what is said", ("test_target_runtime_update", "test_explain_print", "test_plan_text"), SAID),
+    Room("settings", ("test_unknown", "test_settings"), MISSPELT),
     Room("metrics", ("test_metrics",), SERIES),
-    Room("health", ("test_codec_runtime", "test_runtime", "test_target_lanes", "test_status_haproxy"), HEALTH),
+    Room("health", ("test_codec_runtime", "test_runtime", "test_target_runtime_update", "test_status_haproxy"), HEALTH),
 )

@@ -1,12 +1,12 @@
-"""The plan: which lines are ours, what is written to them (model/diff*), and whether it is (sync/plan, sync/brake)."""
+"""The plan: which lines are ours, what is written to them (servers/change/diff*), and whether it is (servers/change/plan, servers/change/loss_limit)."""
 
 from .mutant import Mutant, Room
 
-DIFF = "model/diff.c"
-SERVER = "model/diff_server.c"
-ALIENS = "model/diff_aliens.c"
-PLAN = "sync/plan.c"
-BRAKE = "sync/brake.c"
+DIFF = "servers/change/diff.c"
+SERVER = "servers/change/diff_server.c"
+ALIENS = "servers/change/diff_unsupported.c"
+PLAN = "servers/change/plan.c"
+BRAKE = "servers/change/loss_limit.c"
 
 LINES = (
     Mutant("backup servers are ours", DIFF, "return s->backup || keep_glob", "return keep_glob"),
@@ -132,7 +132,7 @@ VERDICTS = (
 )
 
 ROOMS = (
-    Room("difference", ("test_diff", "test_diff_state", "test_diff_lanes", "test_diff_parking", "test_diff_random",
+    Room("difference", ("test_diff", "test_diff_state", "test_diff_route", "test_diff_parking", "test_diff_random",
                         "test_diff_parking_random", "test_plan"), LINES + PARKING + WRITES + FIELDS),
-    Room("plan", ("test_plan", "test_brake"), VERDICTS),
+    Room("plan", ("test_plan", "test_loss_limit"), VERDICTS),
 )

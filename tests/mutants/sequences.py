@@ -2,22 +2,22 @@
 
 from .mutant import Mutant, Room
 
-MEMORY = "model/lane_memory.c"
-LOOK = "sync/target_look.c"
-HANDOVER = "sync/target_handover.c"
-DECIDE = "sync/target_decide.c"
-BRAKE = "sync/brake.c"
-WRITE = "dataplane/codec_write.c"
-TELL = "sync/target_tell.c"
-OBSERVE = "sync/observe.c"
-GUARD = "sync/target_guard.c"
-TARGET = "sync/target.c"
-REPORT = "sync/target_report.c"
-NAMES = "model/names.c"
-LANE = "model/lane.c"
-DIFF = "model/diff.c"
-STATUS = "sync/status_haproxy.c"
-SERVER = "model/diff_server.c"
+MEMORY = "servers/change/admin_states.c"
+LOOK = "servers/target_read.c"
+HANDOVER = "servers/target_shutdown.c"
+DECIDE = "servers/target_decide.c"
+BRAKE = "servers/change/loss_limit.c"
+WRITE = "haproxy/dataplane/codec_write.c"
+TELL = "servers/target_runtime.c"
+OBSERVE = "haproxy/read.c"
+GUARD = "servers/target_guard.c"
+TARGET = "servers/target.c"
+REPORT = "servers/target_report.c"
+NAMES = "servers/names.c"
+LANE = "servers/change/route.c"
+DIFF = "servers/change/diff.c"
+STATUS = "daemon/status_haproxy.c"
+SERVER = "servers/change/diff_server.c"
 
 STREAMS = (
     Mutant("a file that went back is at rest", LOOK, "t->drift == NULL && t->split_version < 0 &&", "t->drift == NULL &&"),

@@ -1,11 +1,11 @@
-"""One HAProxy (sync/target*): what waits for what."""
+"""One HAProxy (servers/target*): what waits for what."""
 
 from .mutant import Mutant, Room
 
-DECIDE = "sync/target_decide.c"
-FAST = "sync/target_fast.c"
-WRITE = "sync/target_write.c"
-END_FILE = "sync/target_handover.c"
+DECIDE = "servers/target_decide.c"
+FAST = "servers/target_runtime_update.c"
+WRITE = "servers/target_write.c"
+END_FILE = "servers/target_shutdown.c"
 
 ROOM = (
     Mutant("without room for a transaction nothing is written", DECIDE,
@@ -31,7 +31,7 @@ END = (
 )
 
 ROOMS = (
-    Room("target", ("test_target", "test_target_lanes"), ROOM),
+    Room("target", ("test_target", "test_target_runtime_update"), ROOM),
     Room("what was undone", ("test_target_safety",), UNDONE),
-    Room("end of a target", ("test_target_handover",), END),
+    Room("end of a target", ("test_target_shutdown",), END),
 )

@@ -2,9 +2,9 @@
 
 from .mutant import Mutant, Room
 
-TXN = "dataplane/txn.c"
-STEPS = "dataplane/txn_steps.c"
-VERDICT = "dataplane/txn_verdict.c"
+TXN = "haproxy/dataplane/transaction.c"
+STEPS = "servers/change/transaction_steps.c"
+VERDICT = "haproxy/dataplane/transaction_verdict.c"
 
 MACHINE = (
     Mutant("a transaction that failed is left behind", TXN,
@@ -86,9 +86,9 @@ NAMED = (
     Mutant("what the API says of a begin is not looked at", TXN, "        t->refusal = codec_refusal(a->body, a->body_len);\n", "        ;\n"),
 )
 CODEC = (
-    Mutant("an empty message is a refusal", "dataplane/codec_status.c", "message != NULL && message[0] != '\\0';", "message != NULL;"),
-    Mutant("an agent that is off sets weights", "dataplane/codec_status.c", "&enabled, NULL) == 0 && enabled;", "&enabled, NULL) == 0;"),
+    Mutant("an empty message is a refusal", "haproxy/dataplane/codec_status.c", "message != NULL && message[0] != '\\0';", "message != NULL;"),
+    Mutant("an agent that is off sets weights", "haproxy/dataplane/codec_status.c", "&enabled, NULL) == 0 && enabled;", "&enabled, NULL) == 0;"),
 )
 
 ROOMS = (Room("codec", ("test_codec_status",), CODEC),
-         Room("transaction", ("test_txn", "test_txn_steps", "test_txn_random"), MACHINE + ORDER + ANSWERS + NAMED))
+         Room("transaction", ("test_transaction", "test_transaction_steps", "test_transaction_random"), MACHINE + ORDER + ANSWERS + NAMED))

@@ -9,7 +9,7 @@
 #define SEQUENCES_API_H
 
 #include "conf.h"
-#include "dataplane/client.h"
+#include "haproxy/dataplane/client.h"
 
 #define TRANSACTIONS_MAX 20
 #define FAULTS_MAX 8

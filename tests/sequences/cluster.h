@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "conf.h"
-#include "model/desired.h"
+#include "servers/desired/desired.h"
 
 #define NODES 9
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/diff.h"
+#include "servers/change/diff.h"
 #include "world.h"
 
 #define ADOPTED_US 45000000

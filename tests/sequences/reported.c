@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "sync/status_haproxy.h"
+#include "daemon/status_haproxy.h"
 #include "world.h"
 
 #define LOOK_US 45000000     /* after which a look has seen what somebody else did */

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "loss.h"
-#include "sync/clients.h"
+#include "daemon/clients.h"
 
 #define STEPS_AT_ONE_MOMENT 2000
 #define RESYNC_MS 30000

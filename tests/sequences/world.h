@@ -5,14 +5,14 @@
 #include "api.h"
 #include "base/log.h"
 #include "cluster.h"
-#include "dataplane/client.h"
+#include "haproxy/dataplane/client.h"
 #include "event.h"
-#include "net/timer.h"
-#include "sync/journal.h"
-#include "sync/mappings.h"
-#include "sync/targets.h"
-#include "sync/telemetry.h"
-#include "sync/wisher.h"
+#include "host/timer.h"
+#include "report/history.h"
+#include "daemon/mappings.h"
+#include "daemon/targets.h"
+#include "report/telemetry.h"
+#include "daemon/wisher.h"
 
 #define TARGETS_MAX 3
 #define TIMERS_MAX 16

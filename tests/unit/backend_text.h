@@ -20,8 +20,8 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "model/backend.h"
-#include "model/desired.h"
+#include "haproxy/backend.h"
+#include "servers/desired/desired.h"
 
 static inline uint16_t text_port(const char *s)
 {

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "base/mem.h"
-#include "config/config.h"
+#include "settings/settings.h"
 
 /* Credentials that are fine, so that a test of something else sees only what it is about. */
 #define LOGIN "HAPROXY_DATAPLANE_USERNAME=u", "HAPROXY_DATAPLANE_PASSWORD=p"

@@ -12,8 +12,8 @@
 #define TESTS_LANE_TEXT_H
 
 #include "backend_text.h"
-#include "model/lane.h"
-#include "model/runtime.h"
+#include "servers/change/route.h"
+#include "haproxy/runtime.h"
 
 static inline enum runtime_admin text_admin(const char *word)
 {

@@ -23,7 +23,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "model/cache.h"
-#include "model/desired.h"
+#include "servers/desired/desired.h"
 #include "model/objects.h"
 
 #include "dice.h"

@@ -31,11 +31,11 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "dataplane/client.h"
-#include "net/timer.h"
-#include "sync/journal.h"
-#include "sync/target_internal.h"
-#include "sync/telemetry.h"
+#include "haproxy/dataplane/client.h"
+#include "host/timer.h"
+#include "report/history.h"
+#include "servers/target_internal.h"
+#include "report/telemetry.h"
 
 #define SET_BYTES 64
 #define BACKENDS_MAX 2

@@ -1,0 +1,154 @@
+#include "base/page.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/utf8.h"
+
+#define WIDTH_MIN 60 /* narrower terminals wrap by themselves */
+#define WIDTH_MAX 140
+
+static const char *const inks[] = {
+    [INK_PLAIN] = "",         [INK_BOLD] = "\x1b[1m",    [INK_DIM] = "\x1b[2m",   [INK_RED] = "\x1b[31m",
+    [INK_GREEN] = "\x1b[32m", [INK_YELLOW] = "\x1b[33m", [INK_CYAN] = "\x1b[36m",
+};
+
+void page_init(struct page *p, struct buf *out, bool colour, size_t width)
+{
+    size_t w = width == 0 ? PAGE_WIDTH_DEFAULT : width < WIDTH_MIN ? WIDTH_MIN : width > WIDTH_MAX ? WIDTH_MAX : width;
+    *p = (struct page){.out = out, .colour = colour, .width = w};
+}
+
+/* ---- what may be shown ---- */
+
+/* Adds text as it may be shown (out NULL: only counts) and returns its columns. */
+static size_t add_safe(struct buf *out, const char *text)
+{
+    size_t columns = 0;
+    for (const char *s = text; *s != '\0';) {
+        char escaped[16];
+        uint32_t c = 0;
+        size_t len = utf8_decode(s, &c);
+        bool shown = len > 0 && utf8_is_shown(c);
+        if (len == 0 || c < 0x80)
+            snprintf(escaped, sizeof(escaped), "\\x%02x", (unsigned char)*s);
+        else
+            snprintf(escaped, sizeof(escaped), "\\u{%x}", (unsigned)c);
+        if (out != NULL)
+            buf_addn(out, shown ? s : escaped, shown ? len : strlen(escaped));
+        columns += shown ? 1 : strlen(escaped);
+        s += len > 0 ? len : 1;
+    }
+    return columns;
+}
+
+size_t page_columns(const char *text)
+{
+    return add_safe(NULL, text);
+}
+
+char *page_safe(const char *text)
+{
+    cleanup(buf_fini) struct buf out;
+    buf_init(&out, 0);
+    add_safe(&out, text);
+    return buf_take(&out);
+}
+
+bool page_is_utf8(const char *text)
+{
+    uint32_t c;
+    for (const char *s = text; *s != '\0';) {
+        size_t len = utf8_decode(s, &c);
+        if (len == 0)
+            return false;
+        s += len;
+    }
+    return true;
+}
+
+/* ---- writing ---- */
+
+void page_put(struct page *p, enum page_ink ink, const char *text)
+{
+    bool coloured = p->colour && ink != INK_PLAIN && *text != '\0';
+    if (coloured)
+        buf_add(p->out, inks[ink]);
+    p->column += add_safe(p->out, text);
+    if (coloured)
+        buf_add(p->out, "\x1b[0m");
+}
+
+void page_printf(struct page *p, enum page_ink ink, const char *fmt, ...)
+{
+    cleanup(mem_free_ptr) char *text = NULL;
+    va_list ap;
+    va_start(ap, fmt);
+    if (vasprintf(&text, fmt, ap) < 0)
+        abort(); /* out of memory */
+    va_end(ap);
+    page_put(p, ink, text);
+}
+
+void page_to(struct page *p, size_t column)
+{
+    size_t n = p->column < column ? column - p->column : p->column > 0 ? 1 : 0;
+    p->column += n;
+    for (; n > 0; n--)
+        buf_addn(p->out, " ", 1);
+}
+
+void page_end_line(struct page *p)
+{
+    buf_add(p->out, "\n");
+    p->column = 0;
+}
+
+void page_flow(struct page *p, enum page_ink ink, const char *text)
+{
+    static const char blanks[] = " \t\r\n";
+    size_t left = p->column;
+    cleanup(buf_fini) struct buf line;
+    buf_init(&line, 0);
+    size_t columns = 0;
+    while (*text != '\0') {
+        size_t len = strcspn(text, blanks);
+        cleanup(mem_free_ptr) char *word = mem_strndup(text, len);
+        size_t more = page_columns(word);
+        if (columns > 0 && left + columns + 1 + more > p->width) {
+            page_put(p, ink, buf_str(&line));
+            page_end_line(p);
+            page_to(p, left);
+            buf_clear(&line);
+            columns = 0;
+        }
+        buf_printf(&line, "%s%s", columns > 0 ? " " : "", word);
+        columns += more + (columns > 0 ? 1 : 0);
+        text += len;
+        text += strspn(text, blanks);
+    }
+    page_put(p, ink, buf_str(&line));
+}
+
+/* ---- whether to colour ---- */
+
+static const char *variable(char *const *environ_, const char *name)
+{
+    size_t len = strlen(name);
+    for (; *environ_ != NULL; environ_++)
+        if (strncmp(*environ_, name, len) == 0 && (*environ_)[len] == '=')
+            return *environ_ + len + 1;
+    return "";
+}
+
+bool page_wants_colour(enum page_colour choice, bool terminal, char *const *environ_)
+{
+    if (choice != PAGE_COLOUR_AUTO)
+        return choice == PAGE_COLOUR_ALWAYS;
+    return terminal && str_empty(variable(environ_, "NO_COLOR")) && !str_eq(variable(environ_, "TERM"), "dumb");
+}

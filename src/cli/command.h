@@ -1,0 +1,35 @@
+/* What is asked for on the command line. Pure. */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/page.h"
+
+#define COMMAND_USAGE_EXIT_CODE 64 /* EX_USAGE of sysexits.h */
+
+enum command_kind {
+    COMMAND_RUN, /* no argument at all */
+    COMMAND_HELP,
+    COMMAND_VERSION,
+    COMMAND_CHECK_CONFIG,
+    COMMAND_PLAN,    /* plan [-o text|json] [--color=auto|always|never] [--timeout=30s] */
+    COMMAND_DOCTOR,  /* doctor [-o text|json] [--color=...] [--timeout=...] */
+    COMMAND_EXPLAIN, /* explain [--color=...] [--timeout=...] NODE */
+};
+
+struct command {
+    enum command_kind kind;
+    const char *node; /* EXPLAIN; borrowed from argv */
+    bool json;
+    enum page_colour colour;
+    uint64_t timeout_ms;
+};
+
+/* Options may stand before or behind NODE, with "=" or as two words; behind "--" comes no option. -1: err says what is wrong
+ * with which argument. */
+int command_parse(int argc, char *const *argv, struct command *ret, struct error *err) must_check;
+
+#endif

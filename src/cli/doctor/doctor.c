@@ -1,0 +1,205 @@
+#include "cli/doctor/doctor.h"
+
+#include <event2/event.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "settings/settings.h"
+#include "settings/kubeconfig/kubeconfig.h"
+#include "haproxy/dataplane/client.h"
+#include "kube/client.h"
+#include "net/http.h"
+#include "net/tls_files.h"
+#include "daemon/certificates.h"
+#include "daemon/clients.h"
+#include "cli/doctor/doctor_dataplane.h"
+#include "cli/doctor/doctor_haproxy.h"
+#include "cli/doctor/doctor_kubernetes.h"
+#include "cli/doctor/doctor_proxy.h"
+#include "cli/doctor/doctor_report.h"
+#include "cli/doctor/doctor_service.h"
+#include "cli/doctor/doctor_settings.h"
+#include "cli/inspect.h"
+#include "cli/inspect_report.h"
+
+struct doctor {
+    struct event_base *base;
+    struct config *config;
+    const struct doctor_options *options;
+    struct doctor_report *report;
+    struct clients clients; /* the Data Plane clients as in config, some of them NULL */
+    struct error no_kube, no_dataplanes;
+    struct doctor_kubernetes kubernetes;
+    struct doctor_section *kubernetes_section; /* of the report */
+    struct doctor_dataplane *dataplanes;       /* as in config */
+    size_t asking;                             /* questions that are under way */
+};
+
+/* ---- clients, as far as they can be made ---- */
+
+static void make_dataplanes(struct doctor *d)
+{
+    struct clients *c = &d->clients;
+    c->dataplanes = mem_array(d->config->dataplane_count, sizeof(c->dataplanes[0]));
+    c->dataplane_count = d->config->dataplane_count;
+    if (certificates_of_dataplanes(d->config, d->options->log, &c->dataplane_tls, &d->no_dataplanes) != 0)
+        return;
+    for (size_t i = 0; i < c->dataplane_count; i++) {
+        struct config_dataplane *of = &d->config->dataplanes[i];
+        const struct dataplane_client_options o = {.url = of->url,
+                                                   .unix_socket = of->socket,
+                                                   .username = &of->username,
+                                                   .password = &of->password,
+                                                   .token = &of->token,
+                                                   .tls = c->dataplane_tls,
+                                                   .log = d->options->log};
+        c->dataplanes[i].file = dataplane_client_new(d->base, c->http, &o, &d->no_dataplanes);
+    }
+}
+
+static void make_clients(struct doctor *d)
+{
+    cleanup(mem_free_ptr) char *agent = mem_printf("haproxy-k8s-sync/%s", d->options->version);
+    d->clients.http = http_new(d->base, agent, &d->no_kube);
+    if (d->clients.http == NULL)
+        abort(); /* out of memory */
+    if (d->config->proxy_from_environment)
+        http_use_proxy_variables(d->clients.http);
+    if (d->options->access == NULL)
+        d->no_kube = *d->options->no_access;
+    else
+        d->clients.kube = kube_client_new(d->clients.http, d->options->access, d->options->log, &d->no_kube);
+    make_dataplanes(d);
+}
+
+/* ---- questions, side by side ---- */
+
+static void on_asked(void *arg)
+{
+    struct doctor *d = arg;
+    if (--d->asking == 0)
+        event_base_loopbreak(d->base);
+}
+
+static void ask_all(struct doctor *d)
+{
+    d->dataplanes = mem_array(d->config->dataplane_count, sizeof(d->dataplanes[0]));
+    if (d->clients.kube != NULL) {
+        d->asking++;
+        doctor_kubernetes_init(&d->kubernetes, d->base, d->clients.kube, d->config, d->options->access->namespace,
+                               on_asked, d);
+    }
+    for (size_t i = 0; i < d->clients.dataplane_count; i++) {
+        if (d->clients.dataplanes[i].file == NULL)
+            continue;
+        d->asking++;
+        doctor_dataplane_init(&d->dataplanes[i], d->base, d->clients.dataplanes[i].file, on_asked, d);
+    }
+    if (d->asking == 0)
+        return;
+    if (d->clients.kube != NULL)
+        doctor_kubernetes_start(&d->kubernetes, d->options->timeout_ms);
+    for (size_t i = 0; i < d->clients.dataplane_count; i++)
+        if (d->dataplanes[i].client != NULL)
+            doctor_dataplane_start(&d->dataplanes[i], d->options->timeout_ms);
+    event_base_dispatch(d->base);
+}
+
+/* ---- the look, and the sections ---- */
+
+static void add_kubernetes(struct doctor *d)
+{
+    const struct kube_access *access = d->options->access;
+    struct doctor_section *s = doctor_section(d->report, "kubernetes", access != NULL ? access->server : NULL, NULL);
+    doctor_kubernetes_report(&d->kubernetes, access, d->clients.kube == NULL ? &d->no_kube : NULL, d->config, s);
+    d->kubernetes_section = s;
+}
+
+/* The target of the report is NULL where that HAProxy was not read. */
+static const struct inspect_target *target_of(const struct doctor *d, const struct inspect_report *seen, size_t at)
+{
+    size_t target = 0;
+    for (size_t i = 0; i < at; i++)
+        target += doctor_dataplane_usable(&d->dataplanes[i]);
+    return doctor_dataplane_usable(&d->dataplanes[at]) ? &seen->targets[target] : NULL;
+}
+
+static void add_haproxy(struct doctor *d, const struct inspect_report *seen, size_t at)
+{
+    const struct config_dataplane *of = &d->config->dataplanes[at];
+    const struct doctor_haproxy_input in = {.config = d->config,
+                                            .of = of,
+                                            .asked = &d->dataplanes[at],
+                                            .no_client = &d->no_dataplanes,
+                                            .tls = d->clients.dataplane_tls,
+                                            .seen = seen,
+                                            .target = target_of(d, seen, at)};
+    doctor_haproxy_report(&in, doctor_section(d->report, "haproxy", of->url, NULL));
+    for (size_t i = 0; in.target != NULL && i < seen->mapping_count; i++)
+        doctor_backend_report(&in, &in.target->backends[i], d->report);
+}
+
+static void add_clock(struct doctor *d)
+{
+    struct doctor_section *s = doctor_section(d->report, "clock", NULL, NULL);
+    doctor_clock_report_kernel(doctor_clock_synchronised(), s);
+    doctor_clock_report_skew("clock.kubernetes", "Kubernetes", "its API", &d->kubernetes.skew, s);
+    for (size_t i = 0; i < d->config->dataplane_count; i++)
+        doctor_clock_report_skew("clock.haproxy", "HAProxy", d->config->dataplanes[i].url, &d->dataplanes[i].skew, s);
+}
+
+static void on_look(void *arg, const struct inspect_report *seen)
+{
+    struct doctor *d = arg;
+    doctor_kubernetes_report_missing(seen->missing, d->report, d->kubernetes_section);
+    for (size_t i = 0; i < seen->mapping_count; i++)
+        doctor_service_report(seen, i, d->config, d->report);
+    for (size_t i = 0; i < d->config->dataplane_count; i++)
+        add_haproxy(d, seen, i);
+    doctor_proxy_report(d->base, seen, d->config, d->report);
+}
+
+static void look(struct doctor *d)
+{
+    const struct doctor_reply *rights = &d->kubernetes.rights_reply;
+    const struct inspect_options options = {.timeout_ms = d->options->timeout_ms,
+                                            .refusals_count = rights->asked && rights->error.kind == ERROR_NONE,
+                                            .show = on_look,
+                                            .arg = d};
+    struct clients usable = {.http = d->clients.http};
+    usable.kube = doctor_kubernetes_usable(&d->kubernetes) ? d->clients.kube : NULL;
+    usable.dataplanes = mem_array(d->clients.dataplane_count, sizeof(usable.dataplanes[0]));
+    for (size_t i = 0; i < d->clients.dataplane_count; i++)
+        if (doctor_dataplane_usable(&d->dataplanes[i]))
+            usable.dataplanes[usable.dataplane_count++] = d->clients.dataplanes[i];
+    inspect_look(d->base, d->config, &usable, d->options->log, &options);
+    free(usable.dataplanes);
+}
+
+/* ---- life ---- */
+
+static void end(struct doctor *d)
+{
+    doctor_kubernetes_fini(&d->kubernetes);
+    for (size_t i = 0; i < d->config->dataplane_count; i++)
+        doctor_dataplane_fini(&d->dataplanes[i]);
+    free(d->dataplanes);
+    clients_free(&d->clients);
+}
+
+void doctor_run(struct event_base *base, struct config *config, const struct doctor_options *options,
+                struct doctor_report *ret)
+{
+    struct doctor d = {.base = base, .config = config, .options = options, .report = ret};
+    *ret = (struct doctor_report){.settings_failed = config == NULL};
+    doctor_settings_report(config, options->findings, options->version, doctor_section(ret, "settings", NULL, NULL));
+    if (config == NULL)
+        return;
+    make_clients(&d);
+    ask_all(&d);
+    add_kubernetes(&d);
+    look(&d);
+    add_clock(&d);
+    end(&d);
+}

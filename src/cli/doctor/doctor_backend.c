@@ -1,0 +1,164 @@
+/* The checks of one backend in one HAProxy. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "settings/settings.h"
+#include "cli/doctor/doctor_haproxy.h"
+#include "cli/doctor/doctor_report.h"
+#include "cli/inspect_print.h"
+#include "cli/inspect_report.h"
+
+#define NAMES_SHOWN 5
+
+static void fail_missing(const struct inspect_backend *b, struct doctor_section *s)
+{
+    struct doctor_check *c = doctor_fail(s, "backend.exists", "backend", "there is none of that name in haproxy.cfg");
+    doctor_why(c, "HAPROXY_BACKEND_NAME (or the name behind = in INGRESS_SERVICES) has to be one of its backends");
+    doctor_fix(c, "in haproxy.cfg, then reload HAProxy", "backend %s\n  mode tcp", b->of->backend);
+    doctor_fix(c, "let the daemon make it", "HAPROXY_CREATE_BACKEND=true");
+}
+
+static bool report_exists(const struct doctor_haproxy_input *in, const struct inspect_backend *b,
+                          struct doctor_section *s)
+{
+    static const char id[] = "backend.exists", label[] = "backend";
+    if (!b->seen) {
+        doctor_fail(s, id, label, "cannot be read: %s", b->unseen.message);
+    } else if (b->actual.exists) {
+        size_t ours = 0;
+        for (size_t i = 0; i < b->actual.server_count; i++)
+            ours += !diff_server_is_foreign(&b->actual.servers[i], in->seen->rules);
+        doctor_ok(s, id, label, "server lines: %zu ours, %zu left alone", ours,
+                  b->actual.server_count - ours + b->actual.template_count);
+        return true;
+    } else if (in->config->create_backend) {
+        doctor_ok(s, id, label, "is not there and will be made, as HAPROXY_CREATE_BACKEND says");
+    } else {
+        fail_missing(b, s);
+    }
+    return false;
+}
+
+static void report_mode(const struct inspect_backend *b, struct doctor_section *s)
+{
+    static const char id[] = "backend.mode", label[] = "mode";
+    bool http = str_eq(b->actual.mode, "http");
+    if (str_empty(b->actual.mode))
+        doctor_ok(s, id, label, "as its defaults section says (without one: tcp)");
+    else
+        doctor_ok(s, id, label, "%s%s", b->actual.mode,
+                  http ? ": HAProxy ends the client's TLS itself and speaks HTTP to the nodes"
+                       : ": bytes are passed on as they are, TLS ends at the ingress controller");
+}
+
+static void report_lines(const struct doctor_haproxy_input *in, const struct inspect_backend *b,
+                         struct doctor_section *s)
+{
+    static const char id[] = "backend.lines", label[] = "lines";
+    const struct diff *d = &b->plan.diff;
+    if (in->target != NULL && in->target->file_problem != NULL) {
+        doctor_skip(s, id, label, "needs a file that may be written, see HAProxy's haproxy.cfg");
+        return;
+    }
+    if (inspect_verdict(b) == INSPECT_REFUSED) {
+        cleanup(mem_free_ptr) char *why = inspect_why(b);
+        struct doctor_check *c =
+            doctor_fail(s, id, label, "must not be written: %s", why != NULL ? why : "no reason given");
+        doctor_advice(c, "take that line out of the backend, or write it in a way that this Data Plane API knows; "
+                         "nothing is written before");
+        return;
+    }
+    for (size_t i = 0; i < d->skip_count; i++)
+        doctor_warn(s, id, label, "no server %s: %s", d->skips[i].name, d->skips[i].reason);
+    if (d->skip_count == 0)
+        doctor_ok(s, id, label, "none that a write would damage");
+}
+
+static void report_changes(const struct inspect_backend *b, bool withheld, struct doctor_section *s)
+{
+    struct inspect_ways ways = inspect_count_ways(b);
+    size_t all = ways.without + ways.reload;
+    const char *how = ways.reload == 0    ? "without a reload"
+                      : ways.without == 0 ? "by a reload"
+                                          : "some of them by a reload";
+    doctor_ok(s, "backend.plan", "plan", "%zu change%s to make, %s%s; haproxy-k8s-sync plan shows %s", all,
+              all == 1 ? "" : "s", how, withheld ? ", and withheld" : "", all == 1 ? "it" : "them");
+}
+
+/* What `plan` would say, in short. */
+static void report_plan(const struct inspect_backend *b, struct doctor_section *s)
+{
+    static const char id[] = "backend.plan", label[] = "plan";
+    enum inspect_verdict v = inspect_verdict(b);
+    cleanup(mem_free_ptr) char *why = inspect_why(b);
+
+    switch (v) {
+    case INSPECT_IN_STEP:
+        doctor_ok(s, id, label, "in step: HAProxy has what Kubernetes says");
+        return;
+    case INSPECT_CHANGES:
+    case INSPECT_WITHHELD:
+        report_changes(b, v == INSPECT_WITHHELD, s);
+        return;
+    case INSPECT_RELOAD_AGAIN:
+        doctor_warn(s, id, label, "the file is to be loaded again");
+        return;
+    case INSPECT_HOLD:
+    case INSPECT_BRAKE:
+        doctor_warn(s, id, label, "%s", why != NULL ? why : "held");
+        return;
+    case INSPECT_WAITING:
+    case INSPECT_REFUSED:
+    case INSPECT_UNSEEN:
+        break;
+    }
+    doctor_skip(s, id, label, "needs %s",
+                v == INSPECT_WAITING ? "servers, see the Service" : "lines that may be written");
+}
+
+/* Those that are wanted and get no traffic all the same. */
+static void report_health(const struct inspect_backend *b, struct doctor_section *s)
+{
+    size_t live = 0, down = 0;
+    cleanup(buf_fini) struct buf names;
+    buf_init(&names, 0);
+    for (size_t i = 0; i < b->wish->server_count; i++) {
+        const struct desired_server *want = &b->wish->servers[i];
+        const struct runtime_server *is = runtime_find(&b->runtime, want->name);
+        if (want->state != SERVER_LIVE)
+            continue;
+        live++;
+        if (is == NULL || !runtime_fails_check(is))
+            continue;
+        if (down++ < NAMES_SHOWN)
+            buf_printf(&names, "%s%s", names.len > 0 ? ", " : "", want->name);
+    }
+    if (down == 0)
+        return;
+    struct doctor_check *c =
+        doctor_warn(s, "backend.health", "health checks", "HAProxy calls %zu of %zu desired servers DOWN: %s%s", down,
+                    live, buf_str(&names), down > NAMES_SHOWN ? ", ..." : "");
+    doctor_why(c,
+               "they get no connections; the node's port does not answer from HAProxy's machine, or not to this check "
+               "(HAPROXY_ADV_CHECK, HAPROXY_HEALTH_CHECK), or one side alone speaks the PROXY protocol");
+    doctor_fix(c, "on HAProxy's machine, what its check says",
+               "echo 'show stat %s 4 -1' | socat stdio /run/haproxy/admin.sock | cut -d, -f2,18,37", b->of->backend);
+}
+
+void doctor_backend_report(const struct doctor_haproxy_input *in, const struct inspect_backend *b,
+                           struct doctor_report *r)
+{
+    cleanup(mem_free_ptr) char *remark = in->config->dataplane_count > 1 ? mem_printf("at %s", in->of->url) : NULL;
+    struct doctor_section *s = doctor_section(r, "backend", b->of->backend, remark);
+    if (!report_exists(in, b, s)) {
+        doctor_skip(s, "backend.plan", "plan", "needs the backend");
+        return;
+    }
+    report_mode(b, s);
+    report_lines(in, b, s);
+    report_plan(b, s);
+    report_health(b, s);
+}

@@ -1,0 +1,233 @@
+#include "cli/doctor/doctor_connection.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/doctor/doctor_report.h"
+
+#define DAY_S 86400
+#define SOON_DAYS 14
+
+/* X509_V_ERR_... of OpenSSL, RFC 5280 behind them; the numbers are part of its interface. */
+enum { VERIFY_ISSUER = 2, VERIFY_NOT_YET = 9, VERIFY_EXPIRED = 10, VERIFY_NAME = 62, VERIFY_ADDRESS = 64 };
+
+enum { ID_NAME, ID_CONNECTION, ID_TLS, ID_CERTIFICATES, ID_ANSWER, IDS };
+
+static const char *id_of(const struct doctor_peer *p, int which)
+{
+    static const char *const ids[][IDS] = {[DOCTOR_PEER_KUBERNETES] = {"kubernetes.name", "kubernetes.connection",
+                                                                       "kubernetes.tls", "kubernetes.certificates",
+                                                                       "kubernetes.answer"},
+                                           [DOCTOR_PEER_HAPROXY] = {"haproxy.name", "haproxy.connection", "haproxy.tls",
+                                                                    "haproxy.certificates", "haproxy.answer"}};
+    return ids[p->kind][which];
+}
+
+/* "api.example.com" of "https://api.example.com:6443/prefix". Allocates. */
+static char *host_of(const char *url)
+{
+    const char *at = strstr(url, "://");
+    at = at != NULL ? at + 3 : url;
+    if (*at == '[')
+        return mem_strndup(at + 1, strcspn(at + 1, "]"));
+    return mem_strndup(at, strcspn(at, ":/"));
+}
+
+/* "api.example.com:6443", as openssl s_client takes it. Allocates. */
+static char *place_of(const char *url)
+{
+    const char *at = strstr(url, "://");
+    at = at != NULL ? at + 3 : url;
+    size_t len = strcspn(at, "/");
+    cleanup(mem_free_ptr) char *place = mem_strndup(at, len);
+    const char *close = strchr(place, ']');
+    bool has_port = strchr(close != NULL ? close : place, ':') != NULL;
+    return mem_printf("%s%s", place, has_port ? "" : ":443");
+}
+
+static bool is_secure(const struct doctor_peer *p)
+{
+    return str_has_prefix(p->url, "https://") && p->unix_socket == NULL;
+}
+
+/* ---- what is wrong ---- */
+
+/* Without the "GET URL: " in front: the section is about that URL. */
+static const char *bare(const struct error *error)
+{
+    const char *behind = str_has_prefix(error->message, "GET ") ? strstr(error->message, ": ") : NULL;
+    return behind != NULL ? behind + 2 : error->message;
+}
+
+static void fail_name(const struct doctor_peer *p, const struct error *error, struct doctor_section *s)
+{
+    cleanup(mem_free_ptr) char *host = host_of(p->url);
+    struct doctor_check *c = doctor_fail(s, id_of(p, ID_NAME), "name", "%s: %s", host, bare(error));
+    doctor_why(c, "%s",
+               p->proxy != NULL ? p->proxy : "the name is wrong, or the DNS server of this place does not know it");
+    doctor_fix(c, "see what this place makes of it, and correct the URL or the DNS", "getent ahosts %s", host);
+}
+
+static const char *why_no_connection(const struct doctor_peer *p, int os_error)
+{
+    switch (os_error) {
+    case ECONNREFUSED:
+    case ENOENT:
+        return p->nobody_there;
+    case EACCES:
+    case EPERM:
+        return p->unix_socket != NULL ? "this user may not use that socket" : "this machine forbids the connection";
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+        return "no route leads there";
+    default:
+        return "packets get lost on the way: a firewall, a NetworkPolicy, or a wrong address";
+    }
+}
+
+static void fail_connection(const struct doctor_peer *p, const struct http_connection *got, const struct error *error,
+                            struct doctor_section *s)
+{
+    struct doctor_check *c = doctor_fail(s, id_of(p, ID_CONNECTION), "connection", "%s", bare(error));
+    doctor_why(c, "%s%s%s", why_no_connection(p, got->os_error), p->proxy != NULL ? "; " : "",
+               p->proxy != NULL ? p->proxy : "");
+    if (got->os_error == EACCES && p->unix_socket != NULL)
+        doctor_fix(c, "look whose it is", "ls -l %s; id", p->unix_socket);
+    else if (p->look != NULL)
+        doctor_fix(c, "look at it there", "%s", p->look);
+    if (p->unix_socket == NULL && got->os_error != ECONNREFUSED)
+        doctor_fix(c, "try it from here by other means", "curl -sv -m 5 -o /dev/null %s", p->url);
+}
+
+static void add_cure_of_tls(const struct doctor_peer *p, long verify, struct doctor_check *c)
+{
+    cleanup(mem_free_ptr) char *place = place_of(p->url);
+    switch (verify) {
+    case VERIFY_EXPIRED:
+    case VERIFY_NOT_YET:
+        doctor_why(c, "%s",
+                   verify == VERIFY_EXPIRED ? "its certificate has ended, or our clock is wrong"
+                                            : "its certificate begins later, or our clock is wrong");
+        doctor_fix(c, "see from when to when it counts, and renew it there",
+                   "openssl s_client -connect %s </dev/null | openssl x509 -noout -dates; date -u", place);
+        return;
+    case 0:
+    case VERIFY_NAME:
+    case VERIFY_ADDRESS:
+        doctor_why(c, "it is for other names than the one that is asked for");
+        doctor_fix(c, "see which names it is for",
+                   "openssl s_client -connect %s </dev/null | openssl x509 -noout -ext subjectAltName", place);
+        doctor_advice(c, "use one of these names in the URL, or say it in %s", p->name_setting);
+        return;
+    default:
+        doctor_why(c, "it is signed by nobody who is believed here");
+        doctor_advice(c, "name the CA that signed it in %s", p->ca_setting);
+        doctor_fix(c, "see who did", "openssl s_client -showcerts -connect %s </dev/null", place);
+    }
+}
+
+static void fail_tls(const struct doctor_peer *p, const struct http_connection *got, const struct error *error,
+                     struct doctor_section *s)
+{
+    struct doctor_check *c = doctor_fail(s, id_of(p, ID_TLS), "TLS", "%s", bare(error));
+    if (error->kind == ERROR_INVALID) {
+        add_cure_of_tls(p, got->verify, c);
+        return;
+    }
+    doctor_why(c, "connected, but what answers there speaks no TLS that we do");
+    doctor_advice(c, "where that port serves plain http, write http:// in the URL; else look at that server's own log");
+}
+
+/* ---- certificates ---- */
+
+static void add_end(struct buf *text, const char *whose, int64_t end_s, int64_t now_s)
+{
+    char day[32];
+    time_t at = (time_t)end_s;
+    struct tm tm;
+    if (end_s == INT64_MAX || gmtime_r(&at, &tm) == NULL || strftime(day, sizeof(day), "%Y-%m-%d", &tm) == 0)
+        return;
+    int64_t days = (end_s - now_s) / DAY_S;
+    buf_printf(text, "%s%s %s %s", text->len > 0 ? ", " : "", whose, end_s > now_s ? "until" : "has ended on", day);
+    if (end_s > now_s && days <= 90)
+        buf_printf(text, " (%" PRId64 " day%s)", days, days == 1 ? "" : "s");
+}
+
+static int64_t soonest(const struct doctor_peer *p)
+{
+    int64_t s = p->ca_s < p->client_s ? p->ca_s : p->client_s;
+    return s < p->server_s ? s : p->server_s;
+}
+
+static void report_certificates(const struct doctor_peer *p, struct doctor_section *s)
+{
+    cleanup(buf_fini) struct buf text;
+    buf_init(&text, 0);
+    add_end(&text, "server's", p->server_s, p->now_s);
+    add_end(&text, "our own", p->client_s, p->now_s);
+    add_end(&text, "CA", p->ca_s, p->now_s);
+    int64_t end = soonest(p);
+    if (text.len == 0)
+        return;
+    if (end - p->now_s > SOON_DAYS * DAY_S) {
+        doctor_ok(s, id_of(p, ID_CERTIFICATES), "certificates", "%s", buf_str(&text));
+        return;
+    }
+    struct doctor_check *c = (end > p->now_s ? doctor_warn : doctor_fail)(s, id_of(p, ID_CERTIFICATES), "certificates",
+                                                                          "%s", buf_str(&text));
+    doctor_why(c, "%s",
+               end > p->now_s ? "with the first that ends, the connection ends" : "what has ended is not believed");
+    doctor_advice(c, "renew what ends; files that are replaced are read again without a restart");
+}
+
+/* ---- all of it ---- */
+
+static void ok_address(const struct doctor_peer *p, const struct http_connection *got, struct doctor_section *s)
+{
+    char took[32] = "";
+    if (got->took_us > 0)
+        snprintf(took, sizeof(took), ", %.1f ms", (double)got->took_us / 1000.0);
+    doctor_ok(s, id_of(p, ID_CONNECTION), "connection", "%s%s%s%s", got->peer[0] != '\0' ? got->peer : p->url, took,
+              p->proxy != NULL ? "; " : "", p->proxy != NULL ? p->proxy : "");
+}
+
+static void ok_connection(const struct doctor_peer *p, const struct http_connection *got, struct doctor_section *s)
+{
+    if (p->unix_socket != NULL)
+        doctor_ok(s, id_of(p, ID_CONNECTION), "connection", "unix socket %s", p->unix_socket);
+    else
+        ok_address(p, got, s);
+}
+
+bool doctor_connection_report(const struct doctor_peer *p, const struct http_connection *c, const struct error *error,
+                              struct doctor_section *s)
+{
+    bool secure = is_secure(p);
+    if (error == NULL || c->reached == HTTP_REACHED_TLS || (c->reached == HTTP_REACHED_PEER && secure)) {
+        ok_connection(p, c, s);
+    } else if (c->reached == HTTP_REACHED_NOTHING && p->unix_socket == NULL) {
+        fail_name(p, error, s);
+    } else {
+        fail_connection(p, c, error, s);
+    }
+    if (secure && error != NULL && c->reached == HTTP_REACHED_PEER)
+        fail_tls(p, c, error, s);
+    else if (secure && (error == NULL || c->reached == HTTP_REACHED_TLS) && p->insecure)
+        doctor_warn(s, id_of(p, ID_TLS), "TLS", "encrypted, but nobody verifies who it is (%s)", p->ca_setting);
+    else if (secure && (error == NULL || c->reached == HTTP_REACHED_TLS))
+        doctor_ok(s, id_of(p, ID_TLS), "TLS", "its certificate is believed");
+    if (secure)
+        report_certificates(p, s);
+    if (error != NULL && c->reached == HTTP_REACHED_TLS) {
+        struct doctor_check *broken =
+            doctor_fail(s, id_of(p, ID_ANSWER), "answer", "connected, but no answer came: %s", bare(error));
+        doctor_advice(broken, "look at that server's own log: it took the question and gave no answer");
+    }
+    return error == NULL;
+}

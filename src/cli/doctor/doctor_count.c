@@ -1,0 +1,90 @@
+#include "cli/doctor/doctor_count.h"
+
+#include "base/str.h"
+#include "model/cache.h"
+#include "model/node_rules.h"
+
+void doctor_group_add(struct doctor_group *groups, const char *reason, const char *name)
+{
+    size_t i = 0;
+    while (i + 1 < DOCTOR_REASONS_MAX && groups[i].count > 0 && !str_eq(groups[i].reason, reason))
+        i++;
+    struct doctor_group *g = &groups[i];
+    if (g->count == 0)
+        buf_init(&g->names, 0);
+    g->reason = g->count == 0 || str_eq(g->reason, reason) ? reason : "several reasons";
+    if (g->count < DOCTOR_NAMES_SHOWN)
+        buf_printf(&g->names, "%s%s", g->count > 0 ? ", " : "", name);
+    g->count++;
+}
+
+char *doctor_groups_text(const struct doctor_group *groups)
+{
+    cleanup(buf_fini) struct buf text;
+    buf_init(&text, 0);
+    for (size_t i = 0; i < DOCTOR_REASONS_MAX && groups[i].count > 0; i++) {
+        const struct doctor_group *g = &groups[i];
+        buf_printf(&text, "%s%s", text.len > 0 ? "; " : "", buf_str(&g->names));
+        if (g->count > DOCTOR_NAMES_SHOWN)
+            buf_printf(&text, " and %zu more", g->count - DOCTOR_NAMES_SHOWN);
+        buf_printf(&text, ": %s", g->reason);
+    }
+    return buf_take(&text);
+}
+
+struct counting {
+    const struct node_rules *rules;
+    const struct service *service;
+    bool strict;
+    struct doctor_nodes *ret;
+};
+
+static void count_node(void *arg, const struct node *n)
+{
+    const struct counting *c = arg;
+    const char *why = node_exclusion(n);
+    if (why == NULL && node_address_choose(n, c->rules, c->service, c->strict) == NULL)
+        why = "no address of the wanted type and family";
+    c->ret->all++;
+    if (why != NULL) {
+        doctor_group_add(c->ret->left_out, why, n->name);
+        return;
+    }
+    c->ret->usable++;
+    c->ret->not_ready += n->not_ready;
+    c->ret->cordoned += n->cordoned;
+}
+
+void doctor_count_nodes(const struct cache *nodes, const struct node_rules *rules, const struct service *service,
+                        bool strict, struct doctor_nodes *ret)
+{
+    *ret = (struct doctor_nodes){0};
+    struct counting c = {.rules = rules, .service = service, .strict = strict, .ret = ret};
+    cache_each_node(nodes, count_node, &c);
+}
+
+void doctor_nodes_fini(struct doctor_nodes *n)
+{
+    for (size_t i = 0; i < DOCTOR_REASONS_MAX; i++)
+        buf_fini(&n->left_out[i].names);
+}
+
+static void count_set(void *arg, const struct endpoint_set *set)
+{
+    struct doctor_endpoints *ret = arg;
+    ret->objects++;
+    for (size_t g = 0; g < set->group_count; g++) {
+        for (size_t i = 0; i < set->groups[g].endpoint_count; i++) {
+            const struct endpoint *e = &set->groups[g].endpoints[i];
+            ret->all++;
+            ret->ready += e->ready;
+            ret->terminating += e->terminating;
+        }
+    }
+}
+
+void doctor_count_endpoints(const struct cache *service, struct doctor_endpoints *ret)
+{
+    *ret = (struct doctor_endpoints){.slices = cache_synced(service, CACHE_SLICES)};
+    cache_each_set(service, ret->slices ? CACHE_SLICES : CACHE_ENDPOINTS, count_set, ret);
+}

@@ -1,0 +1,48 @@
+/* Numbers of nodes and endpoints instead of thousands of lines. Pure. */
+#ifndef CLI_DOCTOR_DOCTOR_COUNT_H
+#define CLI_DOCTOR_DOCTOR_COUNT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+
+struct cache;
+struct node_rules;
+struct service;
+
+#define DOCTOR_REASONS_MAX 4
+#define DOCTOR_NAMES_SHOWN 3
+
+/* Things that have a reason in common, the first of them by name. */
+struct doctor_group {
+    const char *reason; /* borrowed */
+    size_t count;
+    struct buf names; /* "n1, n2, n3" */
+};
+
+struct doctor_nodes {
+    size_t all, usable, not_ready, cordoned;
+    struct doctor_group left_out[DOCTOR_REASONS_MAX];
+};
+
+/* service NULL: not known. strict: as for node_address_choose. */
+void doctor_count_nodes(const struct cache *nodes, const struct node_rules *rules, const struct service *service,
+                        bool strict, struct doctor_nodes *ret);
+void doctor_nodes_fini(struct doctor_nodes *n);
+
+struct doctor_endpoints {
+    size_t all, ready, terminating;
+    size_t objects; /* EndpointSlices, or Endpoints where these are not to be had */
+    bool slices;
+};
+
+/* What is synced of the Service's. */
+void doctor_count_endpoints(const struct cache *service, struct doctor_endpoints *ret);
+
+/* One more of that reason; beyond DOCTOR_REASONS_MAX of them, to the last one. */
+void doctor_group_add(struct doctor_group *groups, const char *reason, const char *name);
+/* "2 because of REASON (n1, n2)", all of them, ", " between. Allocates. */
+char *doctor_groups_text(const struct doctor_group *groups) must_check;
+
+#endif

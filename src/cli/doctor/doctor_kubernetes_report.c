@@ -1,0 +1,186 @@
+/* What the Kubernetes API said, as checks. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "settings/settings.h"
+#include "settings/kubeconfig/kubeconfig.h"
+#include "net/tls_files.h"
+#include "cli/doctor/doctor_connection.h"
+#include "cli/doctor/doctor_kubernetes.h"
+#include "cli/doctor/doctor_report.h"
+
+static void report_access(const struct kube_access *access, const struct error *no_access, const struct config *config,
+                          struct doctor_section *s)
+{
+    if (no_access == NULL) {
+        const char *how = access->exec != NULL                                     ? "credentials by a plugin"
+                          : access->token_path != NULL                             ? "token in a file"
+                          : access->token != NULL                                  ? "token"
+                          : access->cert.text != NULL || access->cert.path != NULL ? "client certificate"
+                          : access->username != NULL                               ? "user name and password"
+                                                                                   : "no credentials";
+        doctor_ok(s, "kubernetes.access", "access", "%s, %s", access->source, how);
+        return;
+    }
+    struct doctor_check *c = doctor_fail(s, "kubernetes.access", "access", "%s", no_access->message);
+    if (config->kubeconfig != NULL) {
+        doctor_why(c, "KUBECONFIG=%s says how to reach the API, and cannot be used", config->kubeconfig);
+        doctor_fix(c, "see whether kubectl can use it", "KUBECONFIG=%s kubectl get --raw /version", config->kubeconfig);
+        return;
+    }
+    doctor_why(c, "without KUBECONFIG only a pod with a service account knows the way");
+    doctor_fix(c, "outside of a pod: set", "KUBECONFIG=/etc/haproxy-k8s-sync/kubeconfig");
+    doctor_fix(c, "in a pod: let it have the token of its service account, in the pod's spec",
+               "automountServiceAccountToken: true");
+}
+
+static void skip_all(const char *first, const char *why, struct doctor_section *s)
+{
+    static const struct {
+        const char *id, *label;
+    } checks[] = {{"kubernetes.connection", "connection"},
+                  {"kubernetes.version", "version"},
+                  {"kubernetes.credentials", "credentials"},
+                  {"kubernetes.rights", "permission"}};
+    bool begun = first == NULL;
+    for (size_t i = 0; i < array_len(checks); i++) {
+        begun = begun || str_eq(checks[i].label, first);
+        if (begun)
+            doctor_skip(s, checks[i].id, checks[i].label, "%s", why);
+    }
+}
+
+static struct doctor_peer peer_of(const struct doctor_kubernetes *k, const struct kube_access *access,
+                                  const struct config *config)
+{
+    return (struct doctor_peer){
+        .kind = DOCTOR_PEER_KUBERNETES,
+        .url = access->server,
+        .proxy = access->proxy_url != NULL        ? "through the kubeconfig's proxy-url"
+                 : config->proxy_from_environment ? "by PROXY_FROM_ENVIRONMENT, a proxy may be in between"
+                                                  : NULL,
+        .ca_setting = access->insecure ? "the kubeconfig's insecure-skip-tls-verify"
+                                       : "the kubeconfig's certificate-authority(-data)",
+        .name_setting = "the kubeconfig's tls-server-name",
+        .nobody_there =
+            "nothing listens at that address: the API server is down, or the address or port is a wrong one",
+        .look = config->kubeconfig != NULL ? "kubectl cluster-info" : NULL,
+        .insecure = access->insecure,
+        .now_s = (int64_t)(clock_wall_ms() / 1000),
+        .ca_s = tls_files_ca_not_after_s(kube_client_tls(k->client)),
+        .client_s = tls_files_client_not_after_s(kube_client_tls(k->client)),
+        .server_s = kube_client_server_not_after_s(k->client)};
+}
+
+/* ---- who we are ---- */
+
+static void refused(const char *words, const struct kube_access *access, const struct config *config,
+                    struct doctor_section *s)
+{
+    struct doctor_check *c = doctor_fail(s, "kubernetes.credentials", "credentials", "refused: %s", words);
+    doctor_why(c, "the API server does not know them, or not any more (%s)", access->source);
+    if (access->token_path != NULL)
+        doctor_fix(c, "see until when the token counts; a new one is read without a restart",
+                   "cut -d. -f2 %s | base64 -d 2>/dev/null; date +%%s", access->token_path);
+    doctor_fix(c, "make a token that lasts, for use outside of a pod",
+               "kubectl -n %s create token haproxy-k8s-sync --duration=8760h",
+               access->namespace != NULL ? access->namespace : config->mappings[0].namespace);
+}
+
+static void report_credentials(const struct doctor_kubernetes *k, const struct kube_access *access,
+                               const struct config *config, struct doctor_section *s)
+{
+    static const char id[] = "kubernetes.credentials", label[] = "credentials";
+    const struct doctor_reply *self = &k->self;
+    if (k->reached.status == 401 || self->status == 401) {
+        refused((k->reached.status == 401 ? &k->reached : self)->error.message, access, config, s);
+    } else if (self->status == 404) {
+        doctor_ok(s, id, label, "taken; by which name, only Kubernetes 1.28 and later tell");
+    } else if (k->user != NULL && str_eq(k->user, "system:anonymous")) {
+        struct doctor_check *c = doctor_fail(s, id, label, "none that count: to the API server we are %s", k->user);
+        doctor_advice(c, "the access (%s) names no credentials, or none that this server takes", access->source);
+    } else if (k->user != NULL) {
+        doctor_ok(s, id, label, "%s", k->user);
+    } else if (self->status == 403) {
+        struct doctor_check *c = doctor_fail(s, id, label, "%s", self->error.message);
+        doctor_why(c, "whoever is known may ask this: we are not known (no credentials are sent), or "
+                      "the role system:basic-user was taken from everybody");
+        doctor_advice(c, "the access (%s) has to name credentials", access->source);
+    } else {
+        doctor_skip(s, id, label, "the API server does not tell who we are: %s",
+                    self->error.kind != ERROR_NONE ? self->error.message : "not asked in time");
+    }
+}
+
+/* What came in place of a version. */
+static const char *no_version(const struct doctor_kubernetes *k)
+{
+    return k->reached.error.kind != ERROR_NONE ? k->reached.error.message : "the answer to /version names none";
+}
+
+static void fail_none(const struct doctor_kubernetes *k, const struct kube_access *access, struct doctor_section *s)
+{
+    struct doctor_check *c =
+        doctor_fail(s, "kubernetes.version", "version", "no Kubernetes API answers there: %s", no_version(k));
+    doctor_why(c, "something else listens at that address, a web server or a page to log in perhaps, or its URL "
+                  "needs a path, or the API server is not well");
+    doctor_fix(c, "see what it is", "curl -sk -i -m 5 %s/version | head -n 20", access->server);
+}
+
+static void report_version(const struct doctor_kubernetes *k, struct doctor_section *s)
+{
+    static const char id[] = "kubernetes.version", label[] = "version";
+    if (k->version != NULL)
+        doctor_ok(s, id, label, "Kubernetes %s", k->version);
+    else if (k->reached.status == 401)
+        doctor_skip(s, id, label, "not told without credentials that count");
+    else
+        doctor_skip(s, id, label, "not told: %s", no_version(k));
+}
+
+void doctor_kubernetes_report(const struct doctor_kubernetes *k, const struct kube_access *access,
+                              const struct error *no_access, const struct config *config, struct doctor_section *s)
+{
+    report_access(access, no_access, config, s);
+    if (k->client == NULL) {
+        skip_all(NULL, "needs access", s);
+        return;
+    }
+    if (k->reached.unsent) {
+        struct doctor_check *c =
+            doctor_fail(s, "kubernetes.credentials", "credentials", "%s", k->reached.error.message);
+        doctor_advice(c, "run what the kubeconfig's exec entry says by hand, as this user, and see what it prints");
+        skip_all("permission", "needs credentials", s);
+        return;
+    }
+    struct doctor_peer peer = peer_of(k, access, config);
+    if (!doctor_connection_report(&peer, &k->connection, k->reached.status == 0 ? &k->reached.error : NULL, s)) {
+        skip_all("version", "needs a connection", s);
+        return;
+    }
+    if (!doctor_kubernetes_is_one(k)) {
+        fail_none(k, access, s);
+        skip_all("credentials", "needs a Kubernetes API", s);
+        return;
+    }
+    report_version(k, s);
+    report_credentials(k, access, config, s);
+    if (doctor_kubernetes_usable(k))
+        doctor_rights_report(&k->rights, config, k->user, s);
+    else
+        skip_all("permission", "needs credentials", s);
+}
+
+void doctor_kubernetes_report_missing(const char *missing, const struct doctor_report *r, struct doctor_section *s)
+{
+    static const char mark[] = "[-]";
+    if (str_empty(missing) || doctor_count(r, DOCTOR_FAIL) > 0)
+        return;
+    const char *first = str_has_prefix(missing, mark) ? missing + strlen(mark) : missing;
+    struct doctor_check *c =
+        doctor_fail(s, "kubernetes.objects", "objects", "not all came: %.*s", (int)strcspn(first, "\n"), first);
+    doctor_why(c, "what a sync needs cannot be read, and the daemon would wait for it as well");
+    doctor_fix(c, "where the API is only slow: more time", "haproxy-k8s-sync doctor --timeout 60s");
+}

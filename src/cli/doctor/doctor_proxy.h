@@ -1,0 +1,60 @@
+/*
+ * The PROXY protocol on both sides: what HAProxy sends to the servers of each backend, and what the nodes expect, by a probe
+ * of up to three of them from where we are (net/proxy_probe). Runs the loop.
+ */
+#ifndef CLI_DOCTOR_DOCTOR_PROXY_H
+#define CLI_DOCTOR_DOCTOR_PROXY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "net/proxy_talk.h"
+
+struct config;
+struct doctor_report;
+struct doctor_section;
+struct event_base;
+struct inspect_backend;
+struct inspect_report;
+
+void doctor_proxy_report(struct event_base *base, const struct inspect_report *seen, const struct config *config,
+                         struct doctor_report *r);
+
+/* ---- its parts, pure ---- */
+
+enum doctor_sends {
+    DOCTOR_SENDS_NOTHING,
+    DOCTOR_SENDS_BY_SETTING, /* HAPROXY_SEND_PROXY_V2 puts it there */
+    DOCTOR_SENDS_BY_FILE,    /* the backend's default-server says so, which the setting leaves alone */
+};
+
+/* What its servers send once the daemon has written; b may be one that was not seen. */
+enum doctor_sends doctor_proxy_sends(const struct inspect_backend *b, const struct config *config);
+
+#define DOCTOR_PLACES_MAX 3
+
+/* One server that was tried. */
+struct doctor_place {
+    const char *name, *address;
+    unsigned port;
+    struct proxy_replies replies;
+    int os_error;
+};
+
+/* What the nodes expect, as far as they tell. */
+struct doctor_expects {
+    enum proxy_verdict verdict;
+    bool mixed;               /* some want it, some do not */
+    enum proxy_talk language; /* PROXY_TALKS: not known */
+};
+struct doctor_expects doctor_proxy_expects(const struct doctor_place *places, size_t count);
+
+void doctor_proxy_judge(const struct doctor_expects *e, enum doctor_sends sends, const struct doctor_place *places,
+                        size_t count, struct doctor_section *s);
+
+/* A backend of mode http before nodes that speak TLS; nothing is added where all is well, as below. */
+void doctor_proxy_judge_mode(const struct doctor_expects *e, const struct inspect_backend *b, struct doctor_section *s);
+void doctor_proxy_judge_checks(const struct doctor_expects *e, enum doctor_sends sends, const struct inspect_backend *b,
+                               struct doctor_section *s);
+
+#endif

@@ -1,0 +1,323 @@
+#include "cli/doctor/doctor_rights.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "settings/settings.h"
+#include "kube/access_review.h"
+#include "cli/doctor/doctor_report.h"
+
+static const char label[] = "permission";
+
+static const struct need {
+    const char *group, *resource, *verbs[DOCTOR_VERBS_MAX];
+    const char *id;
+    const char *role;    /* that the fix makes; distinct, so that it clashes with none that is there */
+    const char *without; /* what the daemon does without it */
+} needs[] = {
+    [DOCTOR_NODES] = {"",
+                      "nodes",
+                      {"list", "watch"},
+                      "kubernetes.rights.nodes",
+                      "haproxy-k8s-sync-nodes",
+                      "without Nodes no server has an address: nothing is written"},
+    [DOCTOR_SLICES] = {"discovery.k8s.io",
+                       "endpointslices",
+                       {"list", "watch"},
+                       "kubernetes.rights.endpointslices",
+                       "haproxy-k8s-sync-endpointslices",
+                       "without EndpointSlices and Endpoints nobody knows which nodes serve: nothing is written"},
+    [DOCTOR_SERVICE] = {"",
+                        "services",
+                        {"list", "watch"},
+                        "kubernetes.rights.services",
+                        "haproxy-k8s-sync-services",
+                        "without the Service its node ports, its traffic policy and its pause are not known"},
+    [DOCTOR_ENDPOINTS] = {"",
+                          "endpoints",
+                          {"list", "watch"},
+                          "kubernetes.rights.endpoints",
+                          "haproxy-k8s-sync-endpoints",
+                          "they would stand in for EndpointSlices, which may not be read"},
+    [DOCTOR_LEASE] = {"coordination.k8s.io",
+                      "leases",
+                      {"get", "watch", "update"},
+                      "kubernetes.rights.lease",
+                      "haproxy-k8s-sync-lease",
+                      "LEADER_ELECT is set, and without the Lease no replica ever leads"},
+    [DOCTOR_LEASE_CREATE] = {"coordination.k8s.io",
+                             "leases",
+                             {"create"},
+                             "kubernetes.rights.lease-create",
+                             "haproxy-k8s-sync-lease-create",
+                             "LEADER_ELECT is set, and somebody has to make the Lease where there is none yet"},
+    [DOCTOR_EVENTS] = {"",
+                       "events",
+                       {"create", "patch"},
+                       "kubernetes.rights.events",
+                       "haproxy-k8s-sync-events",
+                       "EMIT_EVENTS is set; without this right the daemon runs, and tells nothing"},
+};
+
+/* ---- which are needed ---- */
+
+static void add(struct doctor_rights *r, enum doctor_need need, const char *namespace, const char *name)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (r->list[i].need == need && str_eq(r->list[i].namespace, namespace) && str_eq(r->list[i].name, name))
+            return;
+    r->list = mem_resize(r->list, r->count + 1, sizeof(r->list[0]));
+    r->list[r->count++] = (struct doctor_right){.need = need, .namespace = namespace, .name = name};
+}
+
+void doctor_rights_init(struct doctor_rights *r, const struct config *c, const char *pod_namespace)
+{
+    *r = (struct doctor_rights){0};
+    const char *lease_namespace = c->lease_namespace != NULL ? c->lease_namespace
+                                  : pod_namespace != NULL    ? pod_namespace
+                                                             : c->mappings[0].namespace;
+    add(r, DOCTOR_NODES, NULL, NULL);
+    for (size_t i = 0; i < c->mapping_count; i++) {
+        const struct config_mapping *m = &c->mappings[i];
+        add(r, DOCTOR_SLICES, m->namespace, NULL);
+        add(r, DOCTOR_SERVICE, m->namespace, m->service);
+        add(r, DOCTOR_ENDPOINTS, m->namespace, m->service);
+    }
+    /* A dry run is no candidate, and tells nothing. */
+    if (c->leader_elect && !c->dry_run) {
+        add(r, DOCTOR_LEASE, lease_namespace, c->lease_name);
+        add(r, DOCTOR_LEASE_CREATE, lease_namespace, NULL); /* the name is no part of what a server decides by */
+    }
+    for (size_t i = 0; i < c->mapping_count && c->emit_events && !c->dry_run; i++)
+        add(r, DOCTOR_EVENTS, c->mappings[i].namespace, NULL);
+}
+
+void doctor_rights_fini(struct doctor_rights *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        free(r->list[i].reason);
+    free(r->list);
+    *r = (struct doctor_rights){0};
+}
+
+/* ---- asking ---- */
+
+static size_t verb_count(const struct doctor_right *right)
+{
+    size_t count = 0;
+    while (count < DOCTOR_VERBS_MAX && needs[right->need].verbs[count] != NULL)
+        count++;
+    return count;
+}
+
+bool doctor_rights_next(const struct doctor_rights *r, size_t *at, size_t *verb)
+{
+    for (*at = 0; *at < r->count; (*at)++)
+        for (*verb = 0; *verb < verb_count(&r->list[*at]); (*verb)++)
+            if (r->list[*at].answers[*verb] == DOCTOR_UNASKED)
+                return true;
+    return false;
+}
+
+struct access_right doctor_rights_question(const struct doctor_rights *r, size_t at, size_t verb)
+{
+    const struct doctor_right *right = &r->list[at];
+    const struct need *n = &needs[right->need];
+    return (struct access_right){.group = n->group,
+                                 .resource = n->resource,
+                                 .verb = n->verbs[verb],
+                                 .namespace = right->namespace,
+                                 .name = right->name};
+}
+
+void doctor_rights_answer(struct doctor_rights *r, size_t at, size_t verb, const struct access_review *review,
+                          const struct error *problem)
+{
+    struct doctor_right *right = &r->list[at];
+    if (problem != NULL) {
+        right->answers[verb] = DOCTOR_UNANSWERED;
+        right->problem = *problem;
+        return;
+    }
+    right->answers[verb] = review->allowed ? DOCTOR_ALLOWED : DOCTOR_DENIED;
+    if (!review->allowed && right->reason == NULL && !str_empty(review->reason))
+        right->reason = mem_strdup(review->reason);
+}
+
+/* ---- telling ---- */
+
+static bool any(const struct doctor_right *right, enum doctor_answer answer)
+{
+    for (size_t i = 0; i < verb_count(right); i++)
+        if (right->answers[i] == answer)
+            return true;
+    return false;
+}
+
+/* "list, watch", of those with that answer; DOCTOR_UNASKED: of all. */
+static char *verbs_text(const struct doctor_right *right, enum doctor_answer answer, const char *between)
+{
+    cleanup(buf_fini) struct buf text;
+    buf_init(&text, 0);
+    for (size_t i = 0; i < verb_count(right); i++)
+        if (answer == DOCTOR_UNASKED || right->answers[i] == answer)
+            buf_printf(&text, "%s%s", text.len > 0 ? between : "", needs[right->need].verbs[i]);
+    return buf_take(&text);
+}
+
+/* "nodes", "services ingress/web", "endpointslices in ingress" */
+static char *what_text(const struct doctor_right *right)
+{
+    const char *resource = needs[right->need].resource;
+    if (right->namespace == NULL)
+        return mem_strdup(resource);
+    if (right->name != NULL)
+        return mem_printf("%s %s/%s", resource, right->namespace, right->name);
+    return mem_printf("%s in %s", resource, right->namespace);
+}
+
+static const struct doctor_right *same_place(const struct doctor_rights *r, const struct doctor_right *of,
+                                             enum doctor_need need)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (r->list[i].need == need && str_eq(r->list[i].namespace, of->namespace))
+            return &r->list[i];
+    return NULL;
+}
+
+/* For a shell, where it needs that. Allocates. */
+static char *quoted(const char *text)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+    if (text[strspn(text, plain)] == '\0')
+        return mem_strdup(text);
+    cleanup(buf_fini) struct buf out;
+    buf_init(&out, 0);
+    for (const char *at = text; *at != '\0'; at++)
+        buf_printf(&out, *at == '\'' ? "'\\%c'" : "%c", *at);
+    return mem_printf("'%s'", buf_str(&out));
+}
+
+static bool is_one_line(const char *text)
+{
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            return false;
+    return true;
+}
+
+/* Whom to bind it to, as kubectl takes it. */
+static char *subject_text(const char *user, const struct config *c)
+{
+    static const char account[] = "system:serviceaccount:";
+    /* The name is the API server's to say: nothing of it may be more than a word of the command. */
+    if (user == NULL || !is_one_line(user))
+        return mem_printf("--serviceaccount=%s:haproxy-k8s-sync", c->mappings[0].namespace);
+    bool is_account = str_has_prefix(user, account);
+    cleanup(mem_free_ptr) char *name = quoted(is_account ? user + strlen(account) : user);
+    return mem_printf("--%s=%s", is_account ? "serviceaccount" : "user", name);
+}
+
+static void add_fix(struct doctor_check *check, const struct doctor_right *right, const struct config *c,
+                    const char *user)
+{
+    const struct need *n = &needs[right->need];
+    const char *dot = str_empty(n->group) ? "" : ".";
+    cleanup(mem_free_ptr) char *verbs = verbs_text(right, DOCTOR_UNASKED, ",");
+    cleanup(mem_free_ptr) char *subject = subject_text(user, c);
+    bool by_name = right->need == DOCTOR_LEASE;
+    if (right->namespace == NULL)
+        doctor_fix(check, "run, as somebody who may grant it",
+                   "kubectl create clusterrole %s --verb=%s --resource=%s%s%s\n"
+                   "kubectl create clusterrolebinding %s --clusterrole=%s %s",
+                   n->role, verbs, n->resource, dot, n->group, n->role, n->role, subject);
+    else
+        doctor_fix(check, "run, as somebody who may grant it",
+                   "kubectl -n %s create role %s --verb=%s --resource=%s%s%s%s%s\n"
+                   "kubectl -n %s create rolebinding %s --role=%s %s",
+                   right->namespace, n->role, verbs, n->resource, dot, n->group, by_name ? " --resource-name=" : "",
+                   by_name ? right->name : "", right->namespace, n->role, n->role, subject);
+}
+
+/* How bad a denial is. */
+static enum doctor_mark severity(const struct doctor_rights *r, const struct doctor_right *right,
+                                 const struct config *c)
+{
+    const struct doctor_right *other;
+    switch (right->need) {
+    case DOCTOR_SLICES:
+        other = same_place(r, right, DOCTOR_ENDPOINTS);
+        return other != NULL && !any(other, DOCTOR_DENIED) ? DOCTOR_WARN : DOCTOR_FAIL;
+    case DOCTOR_ENDPOINTS:
+        other = same_place(r, right, DOCTOR_SLICES);
+        return other != NULL && any(other, DOCTOR_DENIED) ? DOCTOR_FAIL : DOCTOR_OK;
+    case DOCTOR_SERVICE:
+        return c->backend_port != 0 ? DOCTOR_WARN : DOCTOR_FAIL;
+    case DOCTOR_EVENTS:
+        return DOCTOR_WARN;
+    case DOCTOR_NODES:
+    case DOCTOR_LEASE:
+    case DOCTOR_LEASE_CREATE:
+        break;
+    }
+    return DOCTOR_FAIL;
+}
+
+static const char *why_text(const struct doctor_right *right, enum doctor_mark mark)
+{
+    if (right->need == DOCTOR_SLICES && mark == DOCTOR_WARN)
+        return "Endpoints stand in for EndpointSlices: 1,000 addresses at most, and nobody drains";
+    if (right->need == DOCTOR_SERVICE && mark == DOCTOR_FAIL)
+        return "without the Service its node ports are not known, and HAPROXY_BACKEND_PORT does not say one either";
+    return needs[right->need].without;
+}
+
+static void report_denied(const struct doctor_rights *r, const struct doctor_right *right, const struct config *c,
+                          const char *user, struct doctor_section *s)
+{
+    const struct need *n = &needs[right->need];
+    enum doctor_mark mark = severity(r, right, c);
+    cleanup(mem_free_ptr) char *missing = verbs_text(right, DOCTOR_DENIED, ", ");
+    cleanup(mem_free_ptr) char *what = what_text(right);
+    if (mark == DOCTOR_OK) {
+        doctor_ok(s, n->id, label, "%s %s: not allowed, and not needed where EndpointSlices may be read", missing,
+                  what);
+        return;
+    }
+    struct doctor_check *check = (mark == DOCTOR_WARN ? doctor_warn : doctor_fail)(
+        s, n->id, label, "%s %s: not allowed%s%s%s", missing, what, right->reason != NULL ? " (" : "",
+        right->reason != NULL ? right->reason : "", right->reason != NULL ? ")" : "");
+    doctor_why(check, "%s", why_text(right, mark));
+    add_fix(check, right, c, user);
+    if (right->need == DOCTOR_SERVICE && mark == DOCTOR_FAIL)
+        doctor_fix(check, "set the port that nodes serve it at", "HAPROXY_BACKEND_PORT=30443");
+    else if (right->need == DOCTOR_NODES)
+        doctor_advice(check,
+                      "apply deploy/rbac.yaml, or the chart with rbac.create=true: either grants all that is needed");
+}
+
+static void report(const struct doctor_rights *r, const struct doctor_right *right, const struct config *c,
+                   const char *user, struct doctor_section *s)
+{
+    const struct need *n = &needs[right->need];
+    cleanup(mem_free_ptr) char *verbs = verbs_text(right, DOCTOR_UNASKED, ", ");
+    cleanup(mem_free_ptr) char *what = what_text(right);
+    if (any(right, DOCTOR_DENIED))
+        report_denied(r, right, c, user, s);
+    else if (any(right, DOCTOR_UNANSWERED))
+        doctor_skip(s, n->id, label, "%s %s: the API server does not tell: %s", verbs, what, right->problem.message);
+    else if (any(right, DOCTOR_UNASKED))
+        doctor_skip(s, n->id, label, "%s %s: not asked any more", verbs, what);
+    else
+        doctor_ok(s, n->id, label, "%s %s", verbs, what);
+}
+
+void doctor_rights_report(const struct doctor_rights *r, const struct config *config, const char *user,
+                          struct doctor_section *s)
+{
+    for (size_t i = 0; i < r->count; i++)
+        report(r, &r->list[i], config, user, s);
+}

@@ -1,0 +1,209 @@
+/* The running HAProxy: is it there, can it be told things, how do its reloads end, is it a master with a worker. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "settings/settings.h"
+#include "cli/doctor/doctor_dataplane.h"
+#include "cli/doctor/doctor_haproxy.h"
+#include "cli/doctor/doctor_report.h"
+#include "cli/inspect_report.h"
+
+#define STAT_MAX_BYTES 4096
+#define SOCKET_LINES "global\n  stats socket /run/haproxy/admin.sock mode 660 level admin expose-fd listeners"
+
+/* ---- it runs ---- */
+
+static bool it_runs(const struct doctor_dataplane *d)
+{
+    const struct doctor_get *get = &d->gets[DATAPLANE_HAPROXY];
+    return get->asked && get->error.kind == ERROR_NONE && d->haproxy.problem == NULL;
+}
+
+static void report_process(const struct doctor_dataplane *d, struct doctor_section *s)
+{
+    static const char id[] = "haproxy.running", label[] = "HAProxy";
+    const struct doctor_get *get = &d->gets[DATAPLANE_HAPROXY];
+    const char *problem = get->error.kind != ERROR_NONE ? get->error.message : d->haproxy.problem;
+    if (!get->asked) {
+        doctor_skip(s, id, label, "not asked in time");
+        return;
+    }
+    if (problem == NULL) {
+        doctor_ok(s, id, label, "%s runs%s%s", d->haproxy.version != NULL ? d->haproxy.version : "it",
+                  d->haproxy.socket != NULL ? ", reached by " : "", d->haproxy.socket != NULL ? d->haproxy.socket : "");
+        return;
+    }
+    struct doctor_check *c = doctor_fail(s, id, label, "the Data Plane API does not reach it: %s", problem);
+    doctor_why(c, "HAProxy does not run, or the API looks for its socket elsewhere");
+    doctor_fix(c, "see whether it runs", "systemctl status haproxy");
+    doctor_fix(c, "in haproxy.cfg, then restart HAProxy and the Data Plane API", SOCKET_LINES);
+}
+
+/* ---- it can be told things ---- */
+
+/* The first backend that is there: what of it could be read. */
+static const struct runtime *runtime_of(const struct doctor_haproxy_input *in)
+{
+    for (size_t i = 0; i < in->seen->mapping_count; i++)
+        if (in->target->backends[i].seen && in->target->backends[i].actual.exists)
+            return &in->target->backends[i].runtime;
+    return NULL;
+}
+
+static void report_runtime(const struct doctor_haproxy_input *in, struct doctor_section *s)
+{
+    static const char id[] = "haproxy.runtime", label[] = "runtime";
+    const struct runtime *runtime = in->target != NULL ? runtime_of(in) : NULL;
+    const struct doctor_dataplane *d = in->asked;
+    bool global_known = d->gets[DATAPLANE_GLOBAL].asked && d->gets[DATAPLANE_GLOBAL].error.kind == ERROR_NONE;
+    if (!it_runs(d) || runtime == NULL) {
+        doctor_skip(s, id, label, "needs %s", it_runs(d) ? "a backend that can be read" : "HAProxy, see above");
+        return;
+    }
+    if (runtime->readable && (!global_known || d->global.admin_socket || d->global.sockets == 0)) {
+        doctor_ok(s, id, label, "it can be read; that it takes changes without a reload, the first one proves");
+        return;
+    }
+    struct doctor_check *c = runtime->readable
+                                 ? doctor_warn(s, id, label, "no stats socket in haproxy.cfg is of level admin")
+                                 : doctor_warn(s, id, label, "what it runs of the backend cannot be read: %s",
+                                               runtime->why != NULL ? runtime->why : "no reason given");
+    doctor_why(c, "changes that need no reload are made by it; without, each takes a transaction and a reload. HAProxy "
+                  "before 2.7 does not answer this at its master socket");
+    doctor_fix(c, "in haproxy.cfg, then restart HAProxy and the Data Plane API", SOCKET_LINES);
+}
+
+/* ---- reloads ---- */
+
+static void report_reloads(const struct doctor_haproxy_input *in, struct doctor_section *s)
+{
+    static const char id[] = "haproxy.reload", label[] = "last reload";
+    const struct doctor_dataplane *d = in->asked;
+    const struct doctor_get *get = &d->gets[DATAPLANE_RELOADS];
+    if (!get->asked || get->error.kind != ERROR_NONE) {
+        doctor_skip(s, id, label, "not told: %s", get->asked ? get->error.message : "not asked in time");
+    } else if (d->reload_failed) {
+        bool silent = str_empty(d->reload_response);
+        struct doctor_check *c = doctor_fail(s, id, label, "failed: %s",
+                                             silent ? "it says nothing (is HAProxy running?)" : d->reload_response);
+        doctor_why(c, "HAProxy goes on with what it ran before; the daemon tries again, in growing pauses");
+        doctor_fix(c, "what HAProxy says of the file itself", "haproxy -c -f /etc/haproxy/haproxy.cfg");
+        doctor_fix(c, "how the API reloads it, in dataplaneapi.yml",
+                   "haproxy:\n  reload:\n    reload_strategy: systemd\n    service_name: haproxy\n    reload_delay: 5");
+    } else if (d->reload_pending) {
+        doctor_ok(s, id, label, "one is under way");
+    } else {
+        doctor_ok(s, id, label, "%s",
+                  d->reload_response != NULL ? "succeeded" : "none since the Data Plane API was started");
+    }
+    if (in->target == NULL || in->target->drift == NULL)
+        return;
+    struct doctor_check *c = doctor_warn(s, "haproxy.drift", "drift",
+                                         "HAProxy runs something else than its file says: %s", in->target->drift);
+    doctor_why(c, "somebody changed one and not the other; the daemon would load the file again");
+}
+
+/* Nothing to say of a file that every write leaves as it is. */
+static void report_file(const struct doctor_haproxy_input *in, struct doctor_section *s)
+{
+    static const char id[] = "haproxy.file", label[] = "haproxy.cfg";
+    const struct inspect_target *t = in->target;
+    if (t == NULL || (t->file_problem == NULL && t->file_doubt == NULL))
+        return;
+    bool sure = t->file_problem != NULL;
+    struct doctor_check *c =
+        sure ? doctor_fail(s, id, label, "%s", t->file_problem) : doctor_warn(s, id, label, "%s", t->file_doubt);
+    doctor_why(c,
+               "the Data Plane API writes the whole file anew with each change, and its meaning would be another; %s",
+               sure ? "nothing is written before that is changed" : "the daemon looks at what would be written first");
+}
+
+void doctor_running_report(const struct doctor_haproxy_input *in, struct doctor_section *s)
+{
+    report_process(in->asked, s);
+    report_runtime(in, s);
+    report_reloads(in, s);
+    report_file(in, s);
+}
+
+/* ---- master and worker ---- */
+
+/* The API is on this machine, so that its HAProxy's process may be one of ours. */
+static bool is_here(const struct config_dataplane *of)
+{
+    static const char *const here[] = {"http://127.",       "https://127.", "http://localhost",
+                                       "https://localhost", "http://[::1]", "https://[::1]"};
+    for (size_t i = 0; i < array_len(here); i++)
+        if (str_has_prefix(of->url, here[i]))
+            return true;
+    return of->socket != NULL;
+}
+
+/* "77 (haproxy) S 76 ..." (proc(5)): name and parent. What is in the text is cut. */
+static bool parse_stat(char *text, const char **ret_name, uint64_t *ret_parent)
+{
+    char *open = strchr(text, '('), *close = strrchr(text, ')');
+    if (open == NULL || close == NULL || close < open || strlen(close) < sizeof(") S 1") - 1)
+        return false;
+    char *parent = close + sizeof(") S ") - 1;
+    *close = '\0';
+    parent[strcspn(parent, " \n")] = '\0';
+    *ret_name = open + 1;
+    return str_parse_uint(parent, INT32_MAX, ret_parent) == 0;
+}
+
+/* Whether that process is a HAProxy, and its parent. False also where it is nobody's business. */
+static bool is_haproxy(uint64_t pid, uint64_t *ret_parent)
+{
+    cleanup(mem_free_ptr) char *path = mem_printf("/proc/%" PRIu64 "/stat", pid);
+    const char *name = "";
+    cleanup(buf_fini) struct buf text;
+    buf_init(&text, STAT_MAX_BYTES);
+    return buf_read_file(&text, path) == 0 && text.len > 0 && parse_stat(text.data, &name, ret_parent) &&
+           str_has_prefix(name, "haproxy");
+}
+
+enum master { MASTER_UNKNOWN, MASTER_YES, MASTER_NO };
+
+static enum master look_for_master(const struct doctor_haproxy_input *in)
+{
+    const struct doctor_dataplane *d = in->asked;
+    uint64_t master = 0, parent = 0;
+    if (d->gets[DATAPLANE_GLOBAL].asked && d->gets[DATAPLANE_GLOBAL].error.kind == ERROR_NONE &&
+        d->global.master_worker)
+        return MASTER_YES;
+    if (d->haproxy.pid <= 0 || !is_here(in->of) || !is_haproxy((uint64_t)d->haproxy.pid, &master))
+        return MASTER_UNKNOWN;
+    return is_haproxy(master, &parent) ? MASTER_YES : MASTER_NO;
+}
+
+void doctor_master_worker_report(const struct doctor_haproxy_input *in, struct doctor_section *s)
+{
+    static const char id[] = "haproxy.master-worker", label[] = "master-worker";
+    enum master is = look_for_master(in);
+    if (is == MASTER_YES) {
+        doctor_ok(s, id, label, "a master reloads it by a new worker, and open connections live on in the old one");
+        return;
+    }
+    if (is == MASTER_UNKNOWN && !it_runs(in->asked)) {
+        doctor_skip(s, id, label, "needs HAProxy, see above");
+        return;
+    }
+    struct doctor_check *c = is == MASTER_NO
+                                 ? doctor_fail(s, id, label, "HAProxy runs without a master")
+                                 : doctor_skip(s, id, label,
+                                               "cannot be told from here: look at its command line (-W, -Ws) or "
+                                               "at global in its file");
+    if (is == MASTER_UNKNOWN) {
+        doctor_fix(c, "on that machine", "ps -o args= -C haproxy; grep -n master-worker /etc/haproxy/haproxy.cfg");
+        return;
+    }
+    doctor_why(c, "a reload needs a master, or it is a restart that cuts every open connection");
+    doctor_fix(c, "in haproxy.cfg, then restart HAProxy", "global\n  master-worker");
+    doctor_fix(c, "or start it as its systemd unit does",
+               "haproxy -Ws -f /etc/haproxy/haproxy.cfg -p /run/haproxy.pid");
+}

@@ -1,0 +1,258 @@
+#include "cli/doctor/doctor_service.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "settings/settings.h"
+#include "model/cache.h"
+#include "model/node_rules.h"
+#include "model/objects.h"
+#include "model/service_port.h"
+#include "cli/doctor/doctor_count.h"
+#include "cli/doctor/doctor_report.h"
+#include "cli/inspect_report.h"
+#include "daemon/sources.h"
+
+#define NAMES_SHOWN 6
+
+/* ---- the object ---- */
+
+static const char *type_name(const struct service *svc)
+{
+    static const char *const types[] = {[SERVICE_CLUSTER_IP] = "ClusterIP",
+                                        [SERVICE_NODE_PORT] = "NodePort",
+                                        [SERVICE_LOAD_BALANCER] = "LoadBalancer",
+                                        [SERVICE_EXTERNAL_NAME] = "ExternalName"};
+    return types[svc->type];
+}
+
+static bool has_node_ports(const struct service *svc)
+{
+    return svc != NULL && (svc->type == SERVICE_NODE_PORT || svc->type == SERVICE_LOAD_BALANCER);
+}
+
+/* "http 80 (nodePort 30080), https 443 (nodePort 30443)" */
+static char *ports_text(const struct service *svc)
+{
+    cleanup(buf_fini) struct buf text;
+    buf_init(&text, 0);
+    for (size_t i = 0; i < svc->port_count; i++) {
+        const struct service_port *p = &svc->ports[i];
+        buf_printf(&text, "%s%s%s%u", text.len > 0 ? ", " : "", p->name, p->name[0] != '\0' ? " " : "", p->number);
+        if (p->node_port != 0)
+            buf_printf(&text, " (nodePort %u)", p->node_port);
+    }
+    return text.len > 0 ? buf_take(&text) : mem_strdup("no TCP port");
+}
+
+static void report_absent(const struct inspect_mapping *m, struct doctor_section *s)
+{
+    const struct mapping_rules *of = m->rules;
+    bool served = m->wish.state == DESIRED_OK; /* by endpoints that somebody else manages */
+    struct doctor_check *c = (served ? doctor_warn : doctor_fail)(
+        s, "service.object", "object", "there is no Service %s in namespace %s", of->service, of->namespace);
+    doctor_fix(c, "see what its name is", "kubectl get services -A");
+    doctor_fix(c, "say it in the settings (with INGRESS_SERVICES: there)",
+               "INGRESS_NAMESPACE=...\nINGRESS_SERVICE_NAME=...");
+    doctor_also(c);
+}
+
+static void report_object(const struct inspect_mapping *m, struct doctor_section *s)
+{
+    static const char id[] = "service.object", label[] = "object";
+    if (m->service_state == INSPECT_SERVICE_ABSENT) {
+        report_absent(m, s);
+    } else if (m->service_state == INSPECT_SERVICE_DENIED) {
+        doctor_skip(s, id, label, "may not be read, see the permission for services");
+    } else if (m->service == NULL) {
+        doctor_skip(s, id, label, "not read, see the permissions");
+    } else if (m->service->type == SERVICE_EXTERNAL_NAME) {
+        struct doctor_check *c = doctor_fail(s, id, label, "it is of type ExternalName");
+        doctor_why(c, "such a Service is a name in the DNS, and has neither endpoints nor node ports");
+    } else {
+        cleanup(mem_free_ptr) char *ports = ports_text(m->service);
+        doctor_ok(s, id, label, "%s%s: %s", type_name(m->service),
+                  !has_node_ports(m->service) ? ""
+                  : m->service->local         ? ", policy Local"
+                                              : ", policy Cluster",
+                  ports);
+        if (m->service->paused) {
+            struct doctor_check *c = doctor_warn(s, "service.paused", "pause", "it is annotated: nothing is written");
+            doctor_fix(c, "to go on", "kubectl -n %s annotate service %s haproxy-k8s-sync/paused-", m->rules->namespace,
+                       m->rules->service);
+        }
+    }
+}
+
+/* ---- its port ---- */
+
+static void fail_port(const struct inspect_mapping *m, const char *problem, struct doctor_section *s)
+{
+    struct doctor_check *c = doctor_fail(s, "service.port", "port", "%s", problem);
+    for (size_t i = 0; m->service != NULL && i < m->service->port_count; i++) {
+        const struct service_port *p = &m->service->ports[i];
+        const char *how = i == 0 ? "say which (with INGRESS_SERVICES: there)" : "say";
+        if (p->name[0] != '\0')
+            doctor_fix(c, how, "INGRESS_SERVICE_PORT=%s", p->name);
+        else
+            doctor_fix(c, how, "INGRESS_SERVICE_PORT=%u", p->number);
+    }
+}
+
+static void report_port(const struct inspect_mapping *m, struct doctor_section *s)
+{
+    cleanup(port_choice_fini) struct port_choice choice = {0};
+    cleanup(mem_free_ptr) char *where = mem_printf("%s/%s", m->rules->namespace, m->rules->service);
+    if (m->service_state == INSPECT_SERVICE_ABSENT || m->service_state == INSPECT_SERVICE_WAITING) {
+        doctor_skip(s, "service.port", "port", "needs the object");
+        return;
+    }
+    service_port_choose(m->service, where, m->rules->port, m->rules->fixed_port, &choice);
+    if (choice.source == PORT_UNDECIDED) {
+        fail_port(m, choice.problem, s);
+    } else if (choice.source == PORT_ENDPOINT) {
+        doctor_ok(s, "service.port", "port", "%s, which is right where the pods are on the host's network",
+                  choice.reason);
+    } else {
+        doctor_ok(s, "service.port", "port", "%u: %s", choice.number, choice.reason);
+    }
+}
+
+/* ---- endpoints and nodes ---- */
+
+static void report_endpoints(const struct inspect_report *seen, const struct inspect_mapping *m,
+                             struct doctor_section *s)
+{
+    static const char id[] = "service.endpoints", label[] = "endpoints";
+    struct doctor_endpoints e;
+    const struct cache *cache = sources_cache(seen->sources, m->source);
+    if (!cache_synced(cache, CACHE_SLICES) && !cache_synced(cache, CACHE_ENDPOINTS)) {
+        doctor_skip(s, id, label, "not read, see the permissions");
+        return;
+    }
+    doctor_count_endpoints(cache, &e);
+    if (e.ready > 0) {
+        doctor_ok(s, id, label, "%zu ready of %zu, from %zu %s", e.ready, e.all, e.objects,
+                  e.slices ? (e.objects == 1 ? "EndpointSlice" : "EndpointSlices") : "Endpoints");
+        return;
+    }
+    if (e.all == 0 && m->service_state == INSPECT_SERVICE_ABSENT) {
+        doctor_skip(s, id, label, "needs the object");
+        return;
+    }
+    cleanup(mem_free_ptr) char *found = e.all > 0 ? mem_printf("%zu, none of them ready", e.all) : mem_strdup("none");
+    struct doctor_check *c = doctor_fail(s, id, label, "%s", found);
+    doctor_why(c, "no pod of the ingress controller serves; what HAProxy has stays as it is until one does");
+    doctor_fix(c, "look at its pods, and at the Service's selector",
+               "kubectl -n %s get pods -o wide\nkubectl -n %s describe service %s", m->rules->namespace,
+               m->rules->namespace, m->rules->service);
+}
+
+static void no_nodes(const struct config *config, struct doctor_section *s)
+{
+    if (config->node_selector == NULL) {
+        struct doctor_check *none = doctor_fail(s, "service.nodes", "nodes", "the cluster has none");
+        doctor_fix(none, "see whether it is the right cluster", "kubectl config current-context; kubectl get nodes");
+        return;
+    }
+    struct doctor_check *c =
+        doctor_fail(s, "service.nodes", "nodes", "none that NODE_SELECTOR=%s selects", config->node_selector);
+    doctor_fix(c, "see which labels they have", "kubectl get nodes --show-labels");
+}
+
+static void report_nodes(const struct inspect_report *seen, const struct inspect_mapping *m,
+                         const struct config *config, struct doctor_section *s)
+{
+    static const char id[] = "service.nodes", label[] = "nodes";
+    cleanup(doctor_nodes_fini) struct doctor_nodes n = {0};
+    const struct cache *nodes = sources_nodes(seen->sources);
+    bool strict = has_node_ports(m->service) && m->rules->fixed_port == 0;
+    if (!cache_synced(nodes, CACHE_NODES)) {
+        doctor_skip(s, id, label, "not read, see the permission for nodes");
+        return;
+    }
+    doctor_count_nodes(nodes, &m->rules->nodes, m->service, strict, &n);
+    cleanup(mem_free_ptr) char *out = doctor_groups_text(n.left_out);
+    cleanup(mem_free_ptr) char *wanted = node_rules_text(&m->rules->nodes, m->service, strict);
+    if (n.all == 0) {
+        no_nodes(config, s);
+    } else if (n.usable == n.all) {
+        doctor_ok(s, id, label, "%zu, all with an address (%s)", n.all, wanted);
+    } else if (n.usable > 0) {
+        doctor_ok(s, id, label, "%zu of %zu may have a server (%s); not %s", n.usable, n.all, wanted, out);
+    } else {
+        struct doctor_check *c =
+            doctor_fail(s, id, label, "none of %zu may have a server (%s): %s", n.all, wanted, out);
+        doctor_fix(c, "see their addresses and labels", "kubectl get nodes -o wide --show-labels");
+        doctor_fix(c, "another type of address, or family", "NODE_ADDRESS_TYPES=InternalIP,ExternalIP\nIP_FAMILY=dual");
+    }
+}
+
+/* ---- what comes of it ---- */
+
+static char *names_of(const struct desired *wish)
+{
+    cleanup(buf_fini) struct buf text;
+    buf_init(&text, 0);
+    for (size_t i = 0; i < wish->server_count && i < NAMES_SHOWN; i++)
+        buf_printf(&text, "%s%s", i > 0 ? ", " : "", wish->servers[i].name);
+    if (wish->server_count > NAMES_SHOWN)
+        buf_printf(&text, " and %zu more", wish->server_count - NAMES_SHOWN);
+    return buf_take(&text);
+}
+
+static void report_left_out(const struct desired *wish, struct doctor_section *s)
+{
+    size_t count = 0, first = 0;
+    for (size_t i = 0; i < wish->skip_count; i++) {
+        if (wish->skips[i].ordinary || wish->skips[i].announced)
+            continue;
+        first = count++ == 0 ? i : first;
+    }
+    if (count == 0)
+        return;
+    struct doctor_check *c =
+        doctor_warn(s, "service.left-out", "left out", "%zu: %s: %s%s", count, wish->skips[first].subject,
+                    wish->skips[first].reason, count > 1 ? ", ..." : "");
+    doctor_fix(c, "see all of them", "haproxy-k8s-sync plan");
+}
+
+static void report_wish(const struct inspect_mapping *m, struct doctor_section *s)
+{
+    static const char id[] = "service.servers", label[] = "servers";
+    const struct desired *wish = &m->wish;
+    if (wish->state == DESIRED_OK) {
+        cleanup(mem_free_ptr) char *names = names_of(wish);
+        doctor_ok(s, id, label, "%zu for backend %s: %s", wish->server_count, m->backend, names);
+    } else if (wish->state == DESIRED_EMPTY || wish->state == DESIRED_UNDECIDED) {
+        struct doctor_check *c = doctor_fail(s, id, label, "none for backend %s: %s", m->backend,
+                                             wish->problem != NULL ? wish->problem : "nothing is known");
+        doctor_fix(c, "why one node gets none, rule by rule", "haproxy-k8s-sync explain NODE");
+    } else {
+        doctor_skip(s, id, label, "not known: %s", wish->problem != NULL ? wish->problem : "not all was read");
+    }
+    report_left_out(wish, s);
+    if (wish->note != NULL)
+        doctor_warn(s, "service.note", "setting", "%s", wish->note);
+}
+
+void doctor_service_report(const struct inspect_report *seen, size_t at, const struct config *config,
+                           struct doctor_report *r)
+{
+    const struct inspect_mapping *m = &seen->mappings[at];
+    cleanup(mem_free_ptr) char *subject = mem_printf("%s/%s", m->rules->namespace, m->rules->service);
+    cleanup(mem_free_ptr) char *remark = mem_printf("for backend %s", m->backend);
+    struct doctor_section *s = doctor_section(r, "service", subject, remark);
+    if (seen->sources == NULL) {
+        doctor_skip(s, "service.object", "object", "needs Kubernetes, see there");
+        return;
+    }
+    report_object(m, s);
+    report_port(m, s);
+    report_endpoints(seen, m, s);
+    report_nodes(seen, m, config, s);
+    report_wish(m, s);
+}

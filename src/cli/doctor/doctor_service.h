@@ -1,0 +1,15 @@
+/* The checks of one Service: the object, its port, its endpoints, the nodes, and what servers come of it. Pure. */
+#ifndef CLI_DOCTOR_DOCTOR_SERVICE_H
+#define CLI_DOCTOR_DOCTOR_SERVICE_H
+
+#include <stddef.h>
+
+struct config;
+struct doctor_report;
+struct inspect_report;
+
+/* Of mapping `at` of what was seen. */
+void doctor_service_report(const struct inspect_report *seen, size_t at, const struct config *config,
+                           struct doctor_report *r);
+
+#endif

@@ -1,0 +1,318 @@
+#include "cli/inspect.h"
+
+#include <event2/event.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "settings/settings.h"
+#include "haproxy/dataplane/client.h"
+#include "model/cache.h"
+#include "servers/names.h"
+#include "host/timer.h"
+#include "daemon/clients.h"
+#include "cli/inspect_decide.h"
+#include "cli/inspect_haproxy.h"
+#include "cli/did_you_mean.h"
+#include "cli/inspect_report.h"
+#include "daemon/mappings.h"
+#include "daemon/rules.h"
+#include "daemon/sources.h"
+
+/* For so many servers of a backend the rules are asked one by one. */
+#define REASONS_MAX 100
+
+/* An API server that has just started refuses everybody for a moment, and a refusal may be followed by another way to ask. */
+#define REFUSED_LOOK_MS 500
+#define REFUSED_LOOKS 6
+
+struct inspect {
+    struct event_base *base;
+    const struct inspect_options *options;
+    const struct clients *clients;
+    struct mappings mappings;
+    struct plan_rules rules;
+    uint64_t park_ttl_ms;
+    struct sources *sources;           /* NULL: Kubernetes is not asked */
+    struct inspect_haproxy *haproxies; /* as the clients' dataplanes */
+    size_t haproxies_left;             /* that are being read */
+    struct timer synced, refused, deadline;
+    unsigned refused_looks; /* in a row at which all that was missing was refused */
+    bool reading;           /* HAProxy; with Kubernetes it is over */
+    char *missing;          /* not all was synced */
+};
+
+/* ---- Kubernetes, then HAProxy ---- */
+
+/* Side by side, each with a deadline of its own. */
+static void read_haproxies(struct inspect *i)
+{
+    i->reading = true;
+    timer_cancel(&i->synced);
+    timer_cancel(&i->refused);
+    timer_cancel(&i->deadline);
+    i->haproxies_left = i->clients->dataplane_count;
+    if (i->haproxies_left == 0)
+        event_base_loopbreak(i->base);
+    for (size_t h = 0; h < i->clients->dataplane_count; h++)
+        inspect_haproxy_start(&i->haproxies[h], i->options->timeout_ms);
+}
+
+static bool all_synced(const struct inspect *i)
+{
+    for (size_t k = 0; k < i->mappings.service_count; k++)
+        if (!sources_synced(i->sources, k))
+            return false;
+    return true;
+}
+
+static void on_synced(void *arg)
+{
+    struct inspect *i = arg;
+    if (!i->reading && all_synced(i))
+        read_haproxies(i);
+}
+
+static void on_changed(void *arg, size_t service, const char *cause, uint64_t received_us)
+{
+    struct inspect *i = arg;
+    (void)service, (void)cause, (void)received_us;
+    timer_set_sooner(&i->synced, 0);
+}
+
+/* The lines of /readyz that are not well. */
+static char *missing_lines(const struct inspect *i)
+{
+    cleanup(buf_fini) struct buf all, missing;
+    buf_init(&all, 0);
+    buf_init(&missing, 0);
+    sources_ready(i->sources, &all);
+    for (const char *line = buf_str(&all); *line != '\0';) {
+        size_t len = strcspn(line, "\n") + 1; /* each ends with one */
+        if (str_has_prefix(line, "[-]"))
+            buf_addn(&missing, line, len);
+        line += len;
+    }
+    return buf_take(&missing);
+}
+
+static void on_deadline(void *arg)
+{
+    struct inspect *i = arg;
+    i->missing = i->sources != NULL ? missing_lines(i) : NULL;
+    read_haproxies(i);
+}
+
+/* Nothing is waited for that will not come. */
+static void look_for_refusals(void *arg)
+{
+    struct inspect *i = arg;
+    i->refused_looks = sources_refused(i->sources) ? i->refused_looks + 1 : 0;
+    if (i->refused_looks >= (i->options->refusals_count ? 1 : REFUSED_LOOKS))
+        on_deadline(i);
+    else
+        timer_set(&i->refused, REFUSED_LOOK_MS);
+}
+
+static void on_haproxy(void *arg)
+{
+    struct inspect *i = arg;
+    if (--i->haproxies_left == 0)
+        event_base_loopbreak(i->base);
+}
+
+/* ---- the report ---- */
+
+static void fill_service(const struct inspect *i, const struct mapping *from, struct inspect_mapping *m)
+{
+    const struct cache *cache = sources_cache(i->sources, from->service);
+    m->service = cache_service(cache, from->rules.service);
+    m->service_state = m->service != NULL                                  ? INSPECT_SERVICE_KNOWN
+                       : sources_service_denied(i->sources, from->service) ? INSPECT_SERVICE_DENIED
+                       : cache_synced(cache, CACHE_SERVICES)               ? INSPECT_SERVICE_ABSENT
+                                                                           : INSPECT_SERVICE_WAITING;
+}
+
+static void fill_mapping(const struct inspect *i, const struct mapping *from, struct inspect_mapping *m)
+{
+    const char *node = i->options->node;
+    m->backend = from->backend;
+    m->rules = &from->rules;
+    m->source = from->service;
+    if (i->sources == NULL) {
+        m->wish.state = DESIRED_NOT_SYNCED;
+        m->wish.problem = mem_strdup("Kubernetes could not be asked");
+        return;
+    }
+    fill_service(i, from, m);
+    mapping_compute(from, i->sources, clock_mono_ms(), &m->wish);
+    if (node == NULL)
+        return;
+    m->node_known = mapping_explain(from, i->sources, node, &m->explanation) == 0;
+    m->is_node = str_ip_family(node) == 0 || cache_node(sources_nodes(i->sources), node) != NULL;
+}
+
+static void add_reason(struct inspect_backend *b, const char *server, const char *text)
+{
+    b->reasons[b->reason_count++] = (struct inspect_reason){.server = mem_strdup(server), .text = mem_strdup(text)};
+}
+
+/* The wish tells only of nodes that have something to do with the Service. Of the others, the rules tell. */
+static void fill_reasons(const struct inspect *i, const struct mapping *from, struct inspect_backend *b)
+{
+    const struct desired *wish = b->wish;
+    b->reasons = mem_array(b->actual.server_count, sizeof(b->reasons[0]));
+    for (size_t k = 0; i->sources != NULL && k < b->actual.server_count && b->reason_count < REASONS_MAX; k++) {
+        cleanup(explanation_fini) struct explanation e = {.state = SERVER_OUT};
+        const char *server = b->actual.servers[k].name;
+        if (desired_find(wish, server) != NULL || desired_why_out(wish, server) != NULL)
+            continue;
+        const char *node = desired_node(wish, server);
+        bool known = mapping_explain(from, i->sources, node != NULL ? node : server, &e) == 0;
+        if (known && e.state == SERVER_OUT)
+            add_reason(b, server, e.verdict);
+        else if (!known && sources_synced(i->sources, from->service))
+            add_reason(b, server, "no node and no endpoint of that name is known");
+    }
+}
+
+static void fill_backend(const struct inspect *i, const struct mapping *from, struct observed *found,
+                         struct inspect_backend *b)
+{
+    if (found->unreadable.kind != ERROR_NONE) {
+        b->unseen = found->unreadable;
+        return;
+    }
+    b->seen = true;
+    b->actual = found->backend;
+    b->runtime = found->runtime;
+    backend_init(&found->backend);
+    runtime_init(&found->runtime);
+    const struct names_input names = {
+        .desired = b->wish, .actual = &b->actual, .runtime = &b->runtime, .rules = &i->rules.diff};
+    if (names_apply(&names, &b->named))
+        b->wish = &b->named;
+    fill_reasons(i, from, b);
+}
+
+static void fill_target(struct inspect *i, struct inspect_haproxy *h, struct inspect_target *t)
+{
+    const struct inspect_rules rules = {.plan = &i->rules,
+                                        .park_ttl_ms = i->park_ttl_ms,
+                                        .node_exists = i->sources != NULL ? sources_node_exists : NULL,
+                                        .node_arg = i->sources,
+                                        .now_ms = clock_mono_ms()};
+    t->url = dataplane_client_url(h->client);
+    t->dirty = h->dirty;
+    t->drift = mem_strdup(h->drift);
+    t->warning = mem_strdup(h->warning);
+    t->file_problem = mem_strdup(h->observe.file_problem);
+    t->file_doubt = mem_strdup(h->observe.defaults_problem);
+    for (size_t k = 0; k < i->mappings.count; k++)
+        fill_backend(i, &i->mappings.list[k], &h->found[k], &t->backends[k]);
+    inspect_decide(t, i->mappings.count, &rules);
+}
+
+static char *nearest_names(const struct inspect *i, const char *node)
+{
+    cleanup(nearest_fini) struct nearest n;
+    nearest_init(&n, node);
+    nearest_look_at_nodes(&n, sources_nodes(i->sources));
+    for (size_t k = 0; k < i->mappings.service_count; k++)
+        nearest_look_at_endpoints(&n, sources_cache(i->sources, k));
+    return nearest_text(&n);
+}
+
+static void fill(struct inspect *i, struct inspect_report *r)
+{
+    inspect_report_init(r, i->clients->dataplane_count, i->mappings.count);
+    r->rules = &i->rules.diff;
+    r->sources = i->sources;
+    r->node = i->options->node;
+    r->missing = mem_strdup(i->missing);
+    for (size_t k = 0; k < r->mapping_count; k++)
+        fill_mapping(i, &i->mappings.list[k], &r->mappings[k]);
+    for (size_t k = 0; k < r->target_count; k++)
+        fill_target(i, &i->haproxies[k], &r->targets[k]);
+    if (r->node != NULL && inspect_explain_status(r) != EXIT_SUCCESS)
+        r->nearest = nearest_names(i, r->node);
+}
+
+/* ---- life ---- */
+
+static void begin_sources(struct inspect *i, const struct config *config, const struct log *log)
+{
+    const struct sources_options options = {.services = i->mappings.services,
+                                            .service_count = i->mappings.service_count,
+                                            .node_selector = config->node_selector,
+                                            .log = log};
+    if (i->clients->kube == NULL) {
+        timer_set(&i->deadline, 0);
+        return;
+    }
+    i->sources = sources_new(i->base, i->clients->kube, &options, on_changed, i);
+    sources_start(i->sources);
+    timer_set(&i->refused, REFUSED_LOOK_MS);
+    timer_set(&i->deadline, i->options->timeout_ms);
+}
+
+static void begin(struct inspect *i, struct config *config, const struct log *log)
+{
+    timer_init(&i->synced, i->base, on_synced, i);
+    timer_init(&i->refused, i->base, look_for_refusals, i);
+    timer_init(&i->deadline, i->base, on_deadline, i);
+    i->haproxies = mem_array(i->clients->dataplane_count, sizeof(i->haproxies[0]));
+    for (size_t h = 0; h < i->clients->dataplane_count; h++)
+        inspect_haproxy_init(&i->haproxies[h], i->base, i->clients->dataplanes[h].file, i->mappings.backends,
+                             i->mappings.count, &i->rules.diff, on_haproxy, i);
+    begin_sources(i, config, log);
+}
+
+static void end(struct inspect *i)
+{
+    if (i->sources != NULL)
+        sources_free(i->sources);
+    for (size_t h = 0; h < i->clients->dataplane_count; h++)
+        inspect_haproxy_fini(&i->haproxies[h]);
+    free(i->haproxies);
+    timer_fini(&i->synced);
+    timer_fini(&i->refused);
+    timer_fini(&i->deadline);
+    free(i->missing);
+}
+
+void inspect_look(struct event_base *base, struct config *config, struct clients *clients, const struct log *log,
+                  const struct inspect_options *options)
+{
+    struct inspect i = {.base = base,
+                        .options = options,
+                        .clients = clients,
+                        .rules = rules_for_plan(config),
+                        .park_ttl_ms = config->park_ttl_ms};
+    struct inspect_report report;
+    mappings_init(&i.mappings, config);
+    begin(&i, config, log);
+    event_base_dispatch(base);
+    if (i.sources != NULL)
+        sources_stop(i.sources); /* what they have is shown from here on, and does not change meanwhile */
+    fill(&i, &report);
+    options->show(options->arg, &report);
+    inspect_report_fini(&report);
+    end(&i);
+    mappings_fini(&i.mappings);
+}
+
+int inspect_run(struct event_base *base, struct config *config, const struct kube_access *access, const char *version,
+                const struct log *log, const struct inspect_options *options, struct error *err)
+{
+    struct clients clients;
+    const struct clients_hooks hooks = {0};
+    int status = clients_make(base, config, access, version, &hooks, log, &clients, err);
+    if (status == 0)
+        inspect_look(base, config, &clients, log, options);
+    clients_free(&clients);
+    return status;
+}

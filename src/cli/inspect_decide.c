@@ -1,0 +1,245 @@
+#include "cli/inspect_decide.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "servers/change/parking.h"
+#include "cli/inspect_report.h"
+
+static bool is_withheld(const struct inspect_backend *b, const struct inspect_rules *rules)
+{
+    return rules->plan->dry_run || b->wish->paused;
+}
+
+static void make_plan(const struct inspect_target *t, const struct inspect_backend *b,
+                      const struct inspect_rules *rules, const struct backend *actual, bool runtime, struct plan *ret)
+{
+    struct brake brake = {0};
+    struct plan_rules of_plan = *rules->plan;
+    of_plan.diff.parking = b->parking;
+    of_plan.file_problem = t->file_problem;
+    of_plan.diff.runtime = runtime && b->runtime.readable;
+    plan_make(actual, b->wish, &of_plan, t->dirty, &brake, rules->now_ms, ret);
+    brake_fini(&brake);
+}
+
+/* What is withheld is chosen all the same, to tell which way it would go. */
+static bool may_write(const struct inspect_backend *b)
+{
+    enum plan_verdict v = b->first.verdict;
+    return v == PLAN_IN_STEP || v == PLAN_WRITE || v == PLAN_RELOAD_AGAIN || v == PLAN_BRAKE || v == PLAN_WITHHELD;
+}
+
+static void begin_anew(struct inspect_backend *b)
+{
+    plan_fini(&b->plan);
+    plan_fini(&b->first);
+    lane_choice_fini(&b->choice);
+    lane_memory_fini(&b->memory);
+    parking_free(b->parking);
+    b->parking = NULL;
+    free(b->ways);
+    b->ways = NULL;
+}
+
+static void choose(const struct inspect_backend *b, const struct inspect_rules *rules, const struct backend *actual,
+                   const struct runtime *runtime, const struct plan *plan, struct lane_choice *ret)
+{
+    const struct lane_input in = {
+        .actual = actual,
+        .runtime = runtime,
+        .wish = b->wish,
+        .diff = &plan->diff,
+        .rules = &rules->plan->diff,
+        .memory = &b->memory,
+        .open = runtime->readable,
+        .may_write = may_write(b),
+    };
+    lane_choose(&in, ret);
+}
+
+/* ---- once that is written ---- */
+
+/* Names and texts are those of b. */
+struct ahead {
+    struct backend actual;
+    struct runtime runtime;
+};
+
+static void ahead_fini(struct ahead *a)
+{
+    free(a->actual.servers);
+    free(a->runtime.servers);
+}
+
+static void set_state(struct ahead *a, const char *server, enum runtime_admin state)
+{
+    for (size_t i = 0; i < a->runtime.count; i++)
+        if (str_eq(a->runtime.servers[i].name, server))
+            a->runtime.servers[i].admin = state;
+}
+
+static void write_line(struct ahead *a, const struct diff_change *c)
+{
+    for (size_t i = 0; i < a->actual.server_count; i++)
+        if (str_eq(a->actual.servers[i].name, c->server.name))
+            a->actual.servers[i] = c->server;
+    if (c->fields & DIFF_MAINTENANCE)
+        set_state(a, c->server.name, c->server.maintenance ? RUNTIME_MAINT : RUNTIME_READY);
+}
+
+static void ahead_make(struct ahead *a, const struct inspect_backend *b)
+{
+    *a = (struct ahead){.actual = b->actual, .runtime = b->runtime};
+    a->actual.servers = mem_array(b->actual.server_count, sizeof(a->actual.servers[0]));
+    a->runtime.servers = mem_array(b->runtime.count, sizeof(a->runtime.servers[0]));
+    for (size_t i = 0; i < b->actual.server_count; i++)
+        a->actual.servers[i] = b->actual.servers[i];
+    for (size_t i = 0; i < b->runtime.count; i++)
+        a->runtime.servers[i] = b->runtime.servers[i];
+    for (size_t i = 0; i < b->choice.call_count; i++)
+        set_state(a, b->choice.calls[i].name, b->choice.calls[i].state);
+    for (size_t i = 0; i < b->choice.write_count; i++)
+        write_line(a, &b->first.diff.changes[b->choice.writes[i].change]);
+}
+
+/* What takes a server away is told only where another one is ready, and that may take a write. */
+static void look_ahead(const struct inspect_target *t, struct inspect_backend *b, const struct inspect_rules *rules)
+{
+    cleanup(ahead_fini) struct ahead ahead;
+    cleanup(plan_fini) struct plan plan;
+    cleanup(lane_choice_fini) struct lane_choice later;
+    struct lane_choice *choice = &b->choice;
+    ahead_make(&ahead, b);
+    make_plan(t, b, rules, &ahead.actual, true, &plan);
+    choose(b, rules, &ahead.actual, &ahead.runtime, &plan, &later);
+    choice->calls = mem_resize(choice->calls, choice->call_count + later.call_count, sizeof(choice->calls[0]));
+    for (size_t i = 0; i < later.call_count; i++)
+        choice->calls[choice->call_count++] = later.calls[i];
+}
+
+/* As the daemon begins. */
+static void decide_first(const struct inspect_target *t, struct inspect_backend *b, const struct inspect_rules *rules)
+{
+    const struct desired *wish = b->wish;
+    const struct diff_rules *ours = &rules->plan->diff;
+    begin_anew(b);
+    if (rules->park_ttl_ms > 0) {
+        b->parking = parking_new(rules->park_ttl_ms);
+        parking_look(b->parking, &b->actual, wish, ours, rules->node_exists, rules->node_arg, rules->now_ms);
+    }
+    make_plan(t, b, rules, &b->actual, true, &b->first);
+    if (b->actual.exists && (wish->state == DESIRED_OK || wish->state == DESIRED_EMPTY))
+        lane_memory_look(&b->memory, &b->actual, &b->runtime, wish, ours, LANE_WORKER_SAME);
+    choose(b, rules, &b->actual, &b->runtime, &b->first, &b->choice);
+    if (b->choice.write_count > 0 && !t->dirty)
+        look_ahead(t, b, rules);
+    if (is_withheld(b, rules))
+        b->choice.call_count = 0;
+}
+
+/* ---- what goes into the file ---- */
+
+/* While HAProxy runs something else than its file says, only a reload makes one of both. */
+static bool needs_transaction(const struct inspect_target *t, const struct inspect_backend *b)
+{
+    return b->first.verdict == PLAN_WRITE && (b->choice.transaction || t->dirty);
+}
+
+static bool target_reloads(const struct inspect_target *t, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct inspect_backend *b = &t->backends[i];
+        if (b->seen && (needs_transaction(t, b) || b->first.verdict == PLAN_RELOAD_AGAIN))
+            return true;
+    }
+    return false;
+}
+
+/* A reload forgets what the running HAProxy alone was told, so that the file says it then. */
+static bool joins(const struct inspect_backend *b)
+{
+    enum plan_verdict v = b->first.verdict;
+    bool drains = false;
+    for (size_t i = 0; i < b->wish->server_count; i++)
+        drains = drains || b->wish->servers[i].state == SERVER_DRAINING;
+    return drains && b->runtime.readable &&
+           (v == PLAN_WRITE || v == PLAN_IN_STEP || v == PLAN_BRAKE || v == PLAN_RELOAD_AGAIN);
+}
+
+static const struct diff_change *find_change(const struct diff *d, const char *server)
+{
+    for (size_t i = 0; i < d->change_count; i++)
+        if (str_eq(d->changes[i].server.name, server))
+            return &d->changes[i];
+    return NULL;
+}
+
+static bool is_written(const struct inspect_backend *b, const char *server)
+{
+    for (size_t i = 0; i < b->choice.write_count; i++)
+        if (str_eq(b->first.diff.changes[b->choice.writes[i].change].server.name, server))
+            return true;
+    return false;
+}
+
+static enum inspect_way way_of(const struct inspect_target *t, const struct inspect_backend *b,
+                               const struct diff_change *c)
+{
+    if (t->dirty || c->op != DIFF_CHANGE)
+        return INSPECT_BY_RELOAD;
+    /* Without a reload a drain is no change of the file: only what is withheld is shown as one all the same. */
+    bool told = b->plan.verdict == PLAN_WITHHELD && b->runtime.readable && !b->choice.transaction &&
+                find_change(&b->first.diff, c->server.name) == NULL;
+    return told || is_written(b, c->server.name) ? INSPECT_WITHOUT_RELOAD : INSPECT_BY_RELOAD;
+}
+
+static int change_order(const void *a, const void *b)
+{
+    const struct diff_change *x = a, *y = b;
+    return x->op != y->op ? (int)x->op - (int)y->op : strcmp(x->server.name, y->server.name);
+}
+
+/* Parked without a reload, but for a moment only: the transaction that follows takes along whatever has no node. */
+static void let_homeless_go(struct inspect_backend *b, const struct inspect_rules *rules)
+{
+    struct diff *d = &b->plan.diff;
+    for (size_t i = 0; i < d->change_count; i++) {
+        struct diff_change *c = &d->changes[i];
+        const char *node = desired_node(b->wish, c->server.name);
+        if (!c->parks || c->op != DIFF_CHANGE || !is_written(b, c->server.name) ||
+            rules->node_exists(rules->node_arg, node != NULL ? node : c->server.name))
+            continue;
+        c->op = DIFF_REMOVE;
+        c->parks = c->server.maintenance = false;
+        c->fields = 0;
+        c->detail[0] = '\0';
+    }
+    if (d->change_count > 1)
+        qsort(d->changes, d->change_count, sizeof(d->changes[0]), change_order);
+}
+
+static void decide_rest(const struct inspect_target *t, struct inspect_backend *b, const struct inspect_rules *rules,
+                        bool reloads)
+{
+    bool withheld = is_withheld(b, rules), reload = needs_transaction(t, b) || (reloads && joins(b));
+    make_plan(t, b, rules, &b->actual, !withheld && !reload, &b->plan);
+    if (reload && !withheld && !t->dirty && rules->node_exists != NULL)
+        let_homeless_go(b, rules);
+    b->ways = mem_array(b->plan.diff.change_count, sizeof(b->ways[0]));
+    for (size_t i = 0; i < b->plan.diff.change_count; i++)
+        b->ways[i] = way_of(t, b, &b->plan.diff.changes[i]);
+}
+
+void inspect_decide(struct inspect_target *t, size_t backend_count, const struct inspect_rules *rules)
+{
+    for (size_t i = 0; i < backend_count; i++)
+        if (t->backends[i].seen)
+            decide_first(t, &t->backends[i], rules);
+    bool reloads = target_reloads(t, backend_count);
+    for (size_t i = 0; i < backend_count; i++)
+        if (t->backends[i].seen)
+            decide_rest(t, &t->backends[i], rules, reloads);
+}

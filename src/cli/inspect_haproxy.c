@@ -1,0 +1,210 @@
+#include "cli/inspect_haproxy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "haproxy/dataplane/client.h"
+#include "haproxy/dataplane/codec.h"
+
+/* What is odd is looked at again, once: during a reload much is, for a moment. */
+#define AGAIN_MS 1000
+
+static void finish(struct inspect_haproxy *h)
+{
+    timer_cancel(&h->again);
+    timer_cancel(&h->deadline);
+    h->done(h->arg);
+}
+
+static void finish_unseen(struct inspect_haproxy *h, const struct error *err)
+{
+    for (size_t i = 0; i < h->count; i++)
+        h->found[i].unreadable = *err;
+    finish(h);
+}
+
+/* What runs and is not what the file says; NULL: nothing. */
+static char *running_problem(const struct inspect_haproxy *h)
+{
+    for (size_t i = 0; i < h->count; i++) {
+        const struct observed *f = &h->found[i];
+        cleanup(mem_free_ptr) char *what =
+            f->unreadable.kind == ERROR_NONE ? runtime_problem(&f->backend, &f->runtime, h->rules) : NULL;
+        if (what != NULL)
+            return mem_printf("backend %s: %s", f->backend.name, what);
+    }
+    return NULL;
+}
+
+/* No reload is known to come that would mend it. */
+static void look_for_drift(struct inspect_haproxy *h)
+{
+    h->drift = h->dirty ? NULL : running_problem(h);
+    h->dirty = h->dirty || h->drift != NULL;
+}
+
+/* As the daemon, which goes on without the list. */
+static void finish_without_history(struct inspect_haproxy *h, const struct error *err)
+{
+    h->warning = mem_printf("the list of reloads cannot be read, so the last one counts as good: %s", err->message);
+    look_for_drift(h);
+    finish(h);
+}
+
+/* ---- how the last reload ended ---- */
+
+static int read_history(const struct dataplane_answer *a, struct codec_reload_history *ret, struct error *err)
+{
+    if (a->error != NULL) {
+        *err = *a->error;
+        return -1;
+    }
+    if (a->status != 200)
+        return error_set_http(err, a->status, "HTTP %d: %s", a->status, a->excerpt);
+    return codec_read_reloads(a->body, a->body_len, ret, err);
+}
+
+static void on_history(void *arg, const struct dataplane_answer *a)
+{
+    struct inspect_haproxy *h = arg;
+    struct codec_reload_history history = {0};
+    struct error err = {0};
+    if (read_history(a, &history, &err) != 0) {
+        finish_without_history(h, &err);
+        return;
+    }
+    if (history.pending) {
+        h->warning = mem_strdup("a reload of HAProxy is still to come; should it fail, there will be more to do");
+    } else if (history.last_failed) {
+        h->dirty = true;
+        bool silent = history.response[strspn(history.response, " \t\r\n")] == '\0';
+        h->warning = mem_printf("HAProxy's last reload failed: %s",
+                                silent ? "it says nothing (is it running?)" : history.response);
+    } else {
+        look_for_drift(h);
+    }
+    codec_reload_history_fini(&history);
+    finish(h);
+}
+
+/* ---- the backends ---- */
+
+static void keep(struct inspect_haproxy *h, struct observed *found)
+{
+    for (size_t i = 0; i < h->count; i++) {
+        backend_fini(&h->found[i].backend);
+        runtime_fini(&h->found[i].runtime);
+        h->found[i] = found[i];
+        backend_init(&found[i].backend);
+        runtime_init(&found[i].runtime);
+    }
+}
+
+static bool is_split(const struct inspect_haproxy *h)
+{
+    for (size_t i = 0; i < h->count; i++)
+        if (h->found[i].backend.split)
+            return true;
+    return false;
+}
+
+static bool is_odd(const struct inspect_haproxy *h)
+{
+    cleanup(mem_free_ptr) char *problem = running_problem(h);
+    for (size_t i = 0; i < h->count; i++)
+        if (h->found[i].backend.exists && !h->found[i].runtime.readable)
+            return true;
+    return problem != NULL || is_split(h);
+}
+
+static void on_observed(void *arg, struct observed *found, const struct error *err)
+{
+    struct inspect_haproxy *h = arg;
+    if (err != NULL) {
+        finish_unseen(h, err);
+        return;
+    }
+    keep(h, found);
+    /* A file that is older than what the API answers: after a hand edit for a moment, after a failed reload for good. */
+    if (!h->looked_again && is_odd(h)) {
+        h->looked_again = true;
+        timer_set(&h->again, AGAIN_MS);
+        return;
+    }
+    h->seen = true;
+    h->dirty = is_split(h);
+    dataplane_send(h->client, "GET", "/reloads", NULL, on_history, h);
+}
+
+static void look(void *arg)
+{
+    struct inspect_haproxy *h = arg;
+    observe_start(&h->observe);
+}
+
+/* The file was read to its end; the running HAProxy was not. */
+static void keep_the_file(struct inspect_haproxy *h, const struct error *err)
+{
+    if (h->observe.step != OBSERVE_WORKER && h->observe.step != OBSERVE_RUNTIME)
+        return;
+    keep(h, h->observe.found);
+    for (size_t i = 0; i < h->count; i++)
+        if (!h->found[i].runtime.readable && h->found[i].runtime.why == NULL)
+            h->found[i].runtime.why = mem_strdup(err->message);
+    h->seen = true;
+    h->dirty = is_split(h);
+}
+
+static void on_deadline(void *arg)
+{
+    struct inspect_haproxy *h = arg;
+    struct error err = {0};
+    dataplane_cancel(h->client);
+    error_set(&err, ERROR_RETRY, "%s did not answer all within %.1f s", dataplane_client_url(h->client),
+              (double)h->timeout_ms / 1000.0);
+    if (!h->seen)
+        keep_the_file(h, &err);
+    if (h->seen)
+        finish_without_history(h, &err);
+    else
+        finish_unseen(h, &err);
+}
+
+void inspect_haproxy_init(struct inspect_haproxy *h, struct event_base *base, struct dataplane_client *client,
+                          const char *const *names, size_t count, const struct diff_rules *rules,
+                          void (*done)(void *arg), void *arg)
+{
+    *h = (struct inspect_haproxy){.client = client, .rules = rules, .count = count, .done = done, .arg = arg};
+    h->found = mem_array(count, sizeof(h->found[0]));
+    for (size_t i = 0; i < count; i++) {
+        backend_init(&h->found[i].backend);
+        runtime_init(&h->found[i].runtime);
+    }
+    observe_init(&h->observe, client, names, count, on_observed, h);
+    h->observe.with_runtime = true;
+    timer_init(&h->again, base, look, h);
+    timer_init(&h->deadline, base, on_deadline, h);
+}
+
+void inspect_haproxy_fini(struct inspect_haproxy *h)
+{
+    dataplane_cancel(h->client);
+    observe_fini(&h->observe);
+    for (size_t i = 0; i < h->count; i++) {
+        backend_fini(&h->found[i].backend);
+        runtime_fini(&h->found[i].runtime);
+    }
+    free(h->found);
+    free(h->drift);
+    free(h->warning);
+    timer_fini(&h->again);
+    timer_fini(&h->deadline);
+}
+
+void inspect_haproxy_start(struct inspect_haproxy *h, uint64_t timeout_ms)
+{
+    h->timeout_ms = timeout_ms;
+    timer_set(&h->deadline, timeout_ms);
+    look(h);
+}

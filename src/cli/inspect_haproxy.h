@@ -1,0 +1,41 @@
+/*
+ * Reads one HAProxy once for `plan` and `explain`: the backends in its file, what it runs of them, and whether its last reload
+ * failed, so that it may run something else than its file says. Only GETs.
+ */
+#ifndef CLI_INSPECT_HAPROXY_H
+#define CLI_INSPECT_HAPROXY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/timer.h"
+#include "haproxy/read.h"
+
+struct diff_rules;
+
+struct inspect_haproxy {
+    struct dataplane_client *client;
+    const struct diff_rules *rules;
+    struct observe observe;
+    struct observed *found; /* one for each name; where it could not be read, it says why */
+    size_t count;
+    bool dirty; /* the last reload failed, or there is a drift: an empty commit is due */
+    char *
+        drift; /* "backend be: server n1: ...": it runs something else, and no reload is known to come; NULL: nothing */
+    char *warning; /* what is not known of reloads; NULL: nothing */
+    struct timer again, deadline;
+    bool looked_again, seen;
+    uint64_t timeout_ms;
+    void (*done)(void *arg);
+    void *arg;
+};
+
+/* names and rules are borrowed; done is called once, timeout_ms after the start at the latest. */
+void inspect_haproxy_init(struct inspect_haproxy *h, struct event_base *base, struct dataplane_client *client,
+                          const char *const *names, size_t count, const struct diff_rules *rules,
+                          void (*done)(void *arg), void *arg);
+void inspect_haproxy_fini(struct inspect_haproxy *h);
+void inspect_haproxy_start(struct inspect_haproxy *h, uint64_t timeout_ms);
+
+#endif

@@ -1,0 +1,330 @@
+/* What the printers have in common. */
+#include "cli/inspect_print.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "model/objects.h"
+#include "model/service_port.h"
+#include "cli/inspect_report.h"
+#include "base/page.h"
+
+static void choose_port(const struct inspect_mapping *m, struct port_choice *ret)
+{
+    cleanup(mem_free_ptr) char *where = mem_printf("%s/%s", m->rules->namespace, m->rules->service);
+    service_port_choose(m->service, where, m->rules->port, m->rules->fixed_port, ret);
+}
+
+char *inspect_port_name(const struct inspect_mapping *m)
+{
+    cleanup(port_choice_fini) struct port_choice choice;
+    choose_port(m, &choice);
+    if (!str_empty(choice.name))
+        return mem_strdup(choice.name);
+    if (m->rules->port != NULL)
+        return mem_strdup(m->rules->port);
+    bool only_one = m->service != NULL && m->service->port_count == 1;
+    return only_one ? mem_printf("%u", m->service->ports[0].number) : NULL;
+}
+
+static void add_fact(struct buf *facts, const char *fact)
+{
+    buf_printf(facts, "%s%s", facts->len > 0 ? ", " : "", fact);
+}
+
+static void add_port_fact(struct buf *facts, const struct inspect_mapping *m)
+{
+    char text[40];
+    cleanup(port_choice_fini) struct port_choice choice;
+    choose_port(m, &choice);
+    if (choice.source == PORT_FIXED || choice.source == PORT_NODE_PORT) {
+        snprintf(text, sizeof(text), choice.source == PORT_FIXED ? "HAPROXY_BACKEND_PORT %u" : "nodePort %u",
+                 choice.number);
+        add_fact(facts, text);
+    } else if (choice.source == PORT_ENDPOINT) {
+        add_fact(facts, "the endpoint's own port");
+    }
+}
+
+static void add_service_facts(struct buf *facts, const struct service *s)
+{
+    static const char *const types[] = {[SERVICE_CLUSTER_IP] = "ClusterIP",
+                                        [SERVICE_NODE_PORT] = "NodePort",
+                                        [SERVICE_LOAD_BALANCER] = "LoadBalancer",
+                                        [SERVICE_EXTERNAL_NAME] = "ExternalName"};
+    add_fact(facts, types[s->type]);
+    if (s->type == SERVICE_NODE_PORT || s->type == SERVICE_LOAD_BALANCER)
+        add_fact(facts, s->local ? "policy Local" : "policy Cluster");
+}
+
+static void print_facts(const char *facts, struct page *p)
+{
+    cleanup(mem_free_ptr) char *text = mem_printf("(%s)", facts);
+    if (p->column + 2 + page_columns(text) > p->width)
+        page_end_line(p);
+    page_to(p, p->column + 2);
+    page_flow(p, INK_DIM, text);
+}
+
+void inspect_print_heading(const struct inspect_mapping *m, struct page *p)
+{
+    cleanup(buf_fini) struct buf facts;
+    cleanup(mem_free_ptr) char *port = inspect_port_name(m);
+    buf_init(&facts, 0);
+    if (m->service_state == INSPECT_SERVICE_DENIED)
+        add_fact(&facts, "the Service itself may not be read");
+    else if (m->service_state == INSPECT_SERVICE_ABSENT)
+        add_fact(&facts, "there is no such Service");
+    else if (m->service != NULL)
+        add_service_facts(&facts, m->service);
+    if (m->service_state != INSPECT_SERVICE_WAITING)
+        add_port_fact(&facts, m);
+    if (m->service != NULL && m->service->paused)
+        add_fact(&facts, "paused");
+    page_put(p, INK_PLAIN, "backend ");
+    page_put(p, INK_BOLD, m->backend);
+    page_put(p, INK_PLAIN, "  <-  Service ");
+    page_printf(p, INK_BOLD, "%s/%s", m->rules->namespace, m->rules->service);
+    if (port != NULL) {
+        page_put(p, INK_PLAIN, " port ");
+        page_put(p, INK_BOLD, port);
+    }
+    if (facts.len > 0)
+        print_facts(buf_str(&facts), p);
+    page_end_line(p);
+}
+
+void inspect_print_target(const struct inspect_target *t, struct page *p)
+{
+    page_put(p, INK_PLAIN, "HAProxy ");
+    page_put(p, INK_BOLD, t->url);
+    page_end_line(p);
+}
+
+char *inspect_drift(const struct inspect_target *t)
+{
+    return t->drift != NULL ? mem_printf("HAProxy runs something else than its file says: %s", t->drift) : NULL;
+}
+
+char *inspect_address(const struct backend_server *s)
+{
+    const char *address = str_empty(s->address) ? "(no address)" : s->address;
+    bool v6 = strchr(address, ':') != NULL;
+    if (s->port == 0)
+        return mem_strdup(address);
+    return mem_printf("%s%s%s:%u", v6 ? "[" : "", address, v6 ? "]" : "", s->port);
+}
+
+char *inspect_why(const struct inspect_backend *b)
+{
+    const struct desired *wish = b->wish;
+    if (b->seen)
+        return mem_strdup(b->plan.why);
+    /* Two troubles at once are both worth saying. */
+    bool waiting = wish->state == DESIRED_NOT_SYNCED || wish->state == DESIRED_UNDECIDED;
+    return mem_printf("%s%s%s", b->unseen.message, waiting ? "; besides, " : "",
+                      waiting && wish->problem != NULL ? wish->problem : "");
+}
+
+const char *inspect_unseen(const struct inspect_report *r, const struct inspect_target *t)
+{
+    for (size_t i = 0; i < r->mapping_count; i++)
+        if (t->backends[i].seen || !str_eq(t->backends[i].unseen.message, t->backends[0].unseen.message))
+            return NULL;
+    return r->mapping_count > 0 ? t->backends[0].unseen.message : NULL;
+}
+
+bool inspect_has_lines(const struct inspect_backend *b)
+{
+    return b->seen && b->plan.verdict != PLAN_WAIT && b->plan.diff.verdict != DIFF_REFUSE;
+}
+
+/* ---- what becomes of a line ---- */
+
+const struct lane_call *inspect_call(const struct inspect_backend *b, const char *server)
+{
+    for (size_t i = 0; i < b->choice.call_count; i++)
+        if (str_eq(b->choice.calls[i].name, server))
+            return &b->choice.calls[i];
+    return NULL;
+}
+
+bool inspect_is_only_told(const struct inspect_backend *b, const char *server)
+{
+    for (size_t i = 0; i < b->plan.diff.change_count; i++)
+        if (str_eq(b->plan.diff.changes[i].server.name, server))
+            return false;
+    return inspect_call(b, server) != NULL;
+}
+
+size_t inspect_told_count(const struct inspect_backend *b)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < b->choice.call_count; i++)
+        count += inspect_is_only_told(b, b->choice.calls[i].name);
+    return count;
+}
+
+const struct lane_mark *inspect_by_hand(const struct inspect_backend *b, const char *server)
+{
+    const struct lane_mark *mark = lane_memory_find(&b->memory, server);
+    /* Without a wish there is nothing that tells whose it is. */
+    return mark != NULL && b->memory.looked && mark->theirs != RUNTIME_READY && !mark->parked ? mark : NULL;
+}
+
+/* The file says so, or the running HAProxy was told. */
+static bool is_drained(const struct inspect_backend *b, const struct backend_server *line)
+{
+    const struct runtime_server *is = runtime_find(&b->runtime, line->name);
+    return line->maintenance || (is != NULL && is->admin != RUNTIME_READY);
+}
+
+enum inspect_line inspect_line(const struct inspect_report *r, const struct inspect_backend *b,
+                               const struct backend_server *line)
+{
+    const struct diff *d = &b->plan.diff;
+    if (diff_server_is_foreign(line, r->rules))
+        return INSPECT_LINE_FOREIGN;
+    for (size_t i = 0; i < d->change_count; i++)
+        if (d->changes[i].op != DIFF_ADD && str_eq(d->changes[i].server.name, line->name))
+            return INSPECT_LINE_CHANGED;
+    if (inspect_call(b, line->name) != NULL)
+        return INSPECT_LINE_TOLD;
+    const struct desired_server *want = desired_find(b->wish, line->name);
+    if (want == NULL)
+        return line->maintenance && b->parking != NULL ? INSPECT_LINE_PARKED : INSPECT_LINE_HELD;
+    bool as_wanted = want->state == SERVER_DRAINING ? is_drained(b, line) : !line->maintenance;
+    return as_wanted ? INSPECT_LINE_EQUAL : INSPECT_LINE_HELD;
+}
+
+struct inspect_ways inspect_count_ways(const struct inspect_backend *b)
+{
+    const struct diff *d = &b->plan.diff;
+    struct inspect_ways ways = {.without = inspect_told_count(b), .reload = d->backend_change || d->create_backend};
+    for (size_t i = 0; i < d->change_count; i++)
+        if (b->ways[i] == INSPECT_BY_RELOAD)
+            ways.reload++;
+        else
+            ways.without++;
+    return ways;
+}
+
+/* ---- reasons ---- */
+
+char *inspect_reload_why(const struct inspect_backend *b)
+{
+    if (inspect_count_ways(b).reload == 0)
+        return NULL;
+    if (b->actual.exists && !b->runtime.readable && b->runtime.why != NULL)
+        return mem_printf("what HAProxy runs cannot be read: %s", b->runtime.why);
+    return mem_strdup(b->choice.why != NULL ? b->choice.why : "HAProxy is to be reloaded anyway");
+}
+
+static const char *known_reason(const struct inspect_backend *b, const char *server)
+{
+    for (size_t i = 0; i < b->reason_count; i++)
+        if (str_eq(b->reasons[i].server, server))
+            return b->reasons[i].text;
+    return NULL;
+}
+
+char *inspect_reason(const struct inspect_backend *b, const char *server)
+{
+    const struct desired *wish = b->wish;
+    const struct desired_server *want = desired_find(wish, server);
+    const struct desired_skip *skip = want == NULL ? desired_why_out(wish, server) : NULL;
+    if (skip != NULL)
+        return mem_printf("%s: %s", skip->subject, skip->reason);
+    return mem_strdup(want != NULL ? want->reason : known_reason(b, server));
+}
+
+char *inspect_change_reason(const struct inspect_backend *b, const struct diff_change *c)
+{
+    bool leaves = c->op == DIFF_REMOVE || (c->op == DIFF_CHANGE && c->parks);
+    bool was_parked = b->parking != NULL && !c->loss; /* why that is over is more to the point */
+    const char *known = leaves && !was_parked ? known_reason(b, c->server.name) : NULL;
+    return mem_strdup(known != NULL ? known : c->reason);
+}
+
+char *inspect_call_reason(const struct inspect_backend *b, const struct lane_call *c)
+{
+    const struct desired_server *want = desired_find(b->wish, c->name);
+    bool drains = want != NULL && want->state == SERVER_DRAINING && c->state == RUNTIME_DRAIN;
+    return mem_strdup(drains ? want->reason : c->why);
+}
+
+/* ---- standard error ---- */
+
+static void print_missing(const char *missing, struct page *p)
+{
+    page_put(p, INK_RED, "Kubernetes did not tell all in time:");
+    page_end_line(p);
+    for (const char *line = missing; *line != '\0';) {
+        size_t len = strcspn(line, "\n");
+        cleanup(mem_free_ptr) char *text = mem_strndup(line, len);
+        size_t mark = str_has_prefix(text, "[-]") ? strlen("[-]") : 0;
+        page_printf(p, INK_RED, "  %.*s", (int)mark, text);
+        page_to(p, p->column + 1);
+        page_flow(p, INK_PLAIN, text + mark);
+        page_end_line(p);
+        line += len + (line[len] == '\n');
+    }
+}
+
+static void print_namesake(const struct inspect_report *r, const struct inspect_target *t,
+                           const struct inspect_backend *b, struct page *p)
+{
+    if (!b->seen || backend_find(&b->actual, r->node) == NULL)
+        return;
+    cleanup(mem_free_ptr) char *line =
+        mem_printf("HAProxy%s%s has a server of that name in backend %s: haproxy-k8s-sync plan says what becomes of it",
+                   r->target_count > 1 ? " " : "", r->target_count > 1 ? t->url : "", b->of->backend);
+    page_flow(p, INK_PLAIN, line);
+    page_end_line(p);
+}
+
+static void print_unknown_node(const struct inspect_report *r, struct page *p)
+{
+    cleanup(mem_free_ptr) char *text = mem_printf("nothing is known by the name %s: it is no Node, no node that an "
+                                                  "endpoint names, and no address of an endpoint that names none",
+                                                  r->node);
+    page_flow(p, INK_RED, text);
+    page_end_line(p);
+    for (size_t t = 0; t < r->target_count; t++)
+        for (size_t m = 0; m < r->mapping_count; m++)
+            print_namesake(r, &r->targets[t], &r->targets[t].backends[m], p);
+    if (r->nearest != NULL) {
+        cleanup(mem_free_ptr) char *hint = mem_printf("did you mean %s?", r->nearest);
+        page_flow(p, INK_PLAIN, hint);
+        page_end_line(p);
+    }
+}
+
+static void print_note(const struct inspect_report *r, const struct inspect_target *t, const char *note, struct page *p)
+{
+    if (note == NULL)
+        return;
+    page_put(p, INK_YELLOW, "note: ");
+    cleanup(mem_free_ptr) char *text =
+        r->target_count > 1 ? mem_printf("HAProxy %s: %s", t->url, note) : mem_strdup(note);
+    page_flow(p, INK_PLAIN, text);
+    page_end_line(p);
+}
+
+void inspect_print_problems(const struct inspect_report *r, struct page *p)
+{
+    if (r->missing != NULL)
+        print_missing(r->missing, p);
+    else if (r->node != NULL && inspect_explain_status(r) != EXIT_SUCCESS)
+        print_unknown_node(r, p);
+    for (size_t t = 0; t < r->target_count; t++) {
+        const struct inspect_target *target = &r->targets[t];
+        cleanup(mem_free_ptr) char *drift = inspect_drift(target);
+        print_note(r, target, target->warning, p);
+        print_note(r, target, target->file_doubt, p);
+        print_note(r, target, drift, p);
+    }
+}

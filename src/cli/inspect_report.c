@@ -1,0 +1,144 @@
+#include "cli/inspect_report.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "servers/change/parking.h"
+
+void inspect_report_init(struct inspect_report *r, size_t target_count, size_t mapping_count)
+{
+    *r = (struct inspect_report){.mappings = mem_array(mapping_count, sizeof(r->mappings[0])),
+                                 .mapping_count = mapping_count,
+                                 .targets = mem_array(target_count, sizeof(r->targets[0])),
+                                 .target_count = target_count};
+    for (size_t m = 0; m < mapping_count; m++) {
+        desired_init(&r->mappings[m].wish);
+        r->mappings[m].explanation.state = SERVER_OUT;
+    }
+    for (size_t t = 0; t < target_count; t++) {
+        r->targets[t].backends = mem_array(mapping_count, sizeof(r->targets[t].backends[0]));
+        for (size_t m = 0; m < mapping_count; m++) {
+            struct inspect_backend *b = &r->targets[t].backends[m];
+            b->of = &r->mappings[m];
+            b->wish = &b->of->wish;
+            desired_init(&b->named);
+            backend_init(&b->actual);
+            runtime_init(&b->runtime);
+        }
+    }
+}
+
+static void backend_end(struct inspect_backend *b)
+{
+    desired_fini(&b->named);
+    plan_fini(&b->plan);
+    plan_fini(&b->first);
+    lane_choice_fini(&b->choice);
+    lane_memory_fini(&b->memory);
+    parking_free(b->parking);
+    free(b->ways);
+    backend_fini(&b->actual);
+    runtime_fini(&b->runtime);
+    for (size_t i = 0; i < b->reason_count; i++) {
+        free(b->reasons[i].server);
+        free(b->reasons[i].text);
+    }
+    free(b->reasons);
+}
+
+void inspect_report_fini(struct inspect_report *r)
+{
+    for (size_t t = 0; t < r->target_count; t++) {
+        struct inspect_target *target = &r->targets[t];
+        for (size_t m = 0; m < r->mapping_count; m++)
+            backend_end(&target->backends[m]);
+        free(target->backends);
+        free(target->drift);
+        free(target->file_problem);
+        free(target->file_doubt);
+        free(target->warning);
+    }
+    for (size_t m = 0; m < r->mapping_count; m++) {
+        desired_fini(&r->mappings[m].wish);
+        explanation_fini(&r->mappings[m].explanation);
+    }
+    free(r->targets);
+    free(r->mappings);
+    free(r->missing);
+    free(r->nearest);
+    *r = (struct inspect_report){0};
+}
+
+enum inspect_verdict inspect_verdict(const struct inspect_backend *b)
+{
+    static const enum inspect_verdict verdicts[] = {
+        [PLAN_WAIT] = INSPECT_WAITING,      [PLAN_IN_STEP] = INSPECT_IN_STEP,
+        [PLAN_WRITE] = INSPECT_CHANGES,     [PLAN_RELOAD_AGAIN] = INSPECT_RELOAD_AGAIN,
+        [PLAN_HOLD] = INSPECT_HOLD,         [PLAN_BRAKE] = INSPECT_BRAKE,
+        [PLAN_WITHHELD] = INSPECT_WITHHELD, [PLAN_REFUSE] = INSPECT_REFUSED,
+    };
+    if (!b->seen)
+        return INSPECT_UNSEEN;
+    bool only_told = b->plan.verdict == PLAN_IN_STEP && b->choice.call_count > 0;
+    return only_told ? INSPECT_CHANGES : verdicts[b->plan.verdict];
+}
+
+const char *inspect_verdict_word(enum inspect_verdict v)
+{
+    static const char *const words[] = {
+        [INSPECT_IN_STEP] = "in_step", [INSPECT_CHANGES] = "changes", [INSPECT_RELOAD_AGAIN] = "reload_again",
+        [INSPECT_HOLD] = "hold",       [INSPECT_BRAKE] = "brake",     [INSPECT_WITHHELD] = "withheld",
+        [INSPECT_REFUSED] = "refused", [INSPECT_WAITING] = "waiting", [INSPECT_UNSEEN] = "unseen",
+    };
+    return words[v];
+}
+
+static int status_of(enum inspect_verdict v)
+{
+    switch (v) {
+    case INSPECT_IN_STEP:
+        return EXIT_SUCCESS;
+    case INSPECT_CHANGES:
+    case INSPECT_RELOAD_AGAIN:
+    case INSPECT_HOLD:
+    case INSPECT_BRAKE:
+    case INSPECT_WITHHELD:
+        return INSPECT_EXIT_CHANGES;
+    case INSPECT_REFUSED:
+    case INSPECT_WAITING:
+    case INSPECT_UNSEEN:
+        break;
+    }
+    return INSPECT_EXIT_UNKNOWN;
+}
+
+static int worse(int a, int b)
+{
+    if (a == INSPECT_EXIT_UNKNOWN || b == INSPECT_EXIT_UNKNOWN)
+        return INSPECT_EXIT_UNKNOWN;
+    return a != EXIT_SUCCESS ? a : b;
+}
+
+int inspect_target_status(const struct inspect_report *r, const struct inspect_target *t)
+{
+    int worst = EXIT_SUCCESS;
+    for (size_t m = 0; m < r->mapping_count; m++)
+        worst = worse(worst, status_of(inspect_verdict(&t->backends[m])));
+    return worst;
+}
+
+int inspect_plan_status(const struct inspect_report *r)
+{
+    int worst = r->missing != NULL ? INSPECT_EXIT_UNKNOWN : EXIT_SUCCESS;
+    for (size_t t = 0; t < r->target_count; t++)
+        worst = worse(worst, inspect_target_status(r, &r->targets[t]));
+    return worst;
+}
+
+int inspect_explain_status(const struct inspect_report *r)
+{
+    for (size_t m = 0; m < r->mapping_count; m++)
+        if (r->mappings[m].node_known)
+            return EXIT_SUCCESS;
+    return INSPECT_EXIT_UNKNOWN;
+}

@@ -1,0 +1,241 @@
+/* `plan -o json`; the fields are documented in the header. */
+#include <stdlib.h>
+#include <string.h>
+#include <yyjson.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/inspect_print.h"
+#include "cli/inspect_report.h"
+#include "json/write.h"
+
+static void add_text(yyjson_mut_doc *doc, yyjson_mut_val *list, const char *s, size_t len)
+{
+    cleanup(mem_free_ptr) char *text = mem_strndup(s, len);
+    json_add(list, json_text(doc, text));
+}
+
+/* ---- one backend ---- */
+
+static void put_service(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_mapping *m)
+{
+    cleanup(mem_free_ptr) char *port = inspect_port_name(m);
+    yyjson_mut_val *service = yyjson_mut_obj(doc);
+    json_put_text(doc, service, "namespace", m->rules->namespace);
+    json_put_text(doc, service, "name", m->rules->service);
+    json_put_text(doc, service, "port", port);
+    json_put(doc, obj, "service", service);
+}
+
+/* As it would be. */
+static enum server_state state_after(const struct inspect_backend *b, const struct diff_change *c)
+{
+    const struct desired_server *want = desired_find(b->wish, c->server.name);
+    return c->op != DIFF_REMOVE && want != NULL ? want->state : SERVER_OUT;
+}
+
+static void put_changes(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_backend *b)
+{
+    const struct diff *d = &b->plan.diff;
+    static const char *const ops[] = {[DIFF_ADD] = "add", [DIFF_CHANGE] = "change", [DIFF_REMOVE] = "remove"};
+    yyjson_mut_val *list = json_put_list(doc, obj, "changes");
+    for (size_t i = 0; i < d->change_count; i++) {
+        const struct diff_change *c = &d->changes[i];
+        yyjson_mut_val *change = json_add_object(doc, list);
+        cleanup(mem_free_ptr) char *reason = inspect_change_reason(b, c);
+        json_put_text(doc, change, "op", ops[c->op]);
+        json_put_text(doc, change, "server", c->server.name);
+        json_put_text(doc, change, "address", c->server.address);
+        json_put_count(doc, change, "port", c->server.port);
+        json_put_int_or_null(doc, change, "weight", c->server.weight);
+        json_put_text(doc, change, "state", server_state_name(state_after(b, c)));
+        json_put_text(doc, change, "detail", c->detail);
+        json_put_text(doc, change, "reason", reason);
+        json_put_bool(doc, change, "loss", c->loss);
+        json_put_bool(doc, change, "announced", c->announced);
+        json_put_bool(doc, change, "parks", c->parks);
+        json_put_bool(doc, change, "reload", b->ways[i] == INSPECT_BY_RELOAD);
+    }
+}
+
+/* The names of the lines of which that becomes. */
+static void put_lines(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, enum inspect_line which,
+                      const struct inspect_report *r, const struct inspect_backend *b)
+{
+    yyjson_mut_val *list = json_put_list(doc, obj, key);
+    for (size_t i = 0; inspect_has_lines(b) && i < b->actual.server_count; i++) {
+        const char *name = b->actual.servers[i].name;
+        if (inspect_line(r, b, &b->actual.servers[i]) == which)
+            add_text(doc, list, name, strlen(name));
+    }
+}
+
+static void put_told(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_backend *b)
+{
+    yyjson_mut_val *list = json_put_list(doc, obj, "told");
+    for (size_t i = 0; i < b->choice.call_count; i++) {
+        const struct lane_call *call = &b->choice.calls[i];
+        cleanup(mem_free_ptr) char *reason = inspect_call_reason(b, call);
+        yyjson_mut_val *told = json_add_object(doc, list);
+        json_put_text(doc, told, "server", call->name);
+        json_put_text(doc, told, "state", runtime_admin_name(call->state));
+        json_put_text(doc, told, "reason", reason);
+    }
+}
+
+static void put_by_hand(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_backend *b)
+{
+    yyjson_mut_val *list = json_put_list(doc, obj, "by_hand");
+    for (size_t i = 0; i < b->memory.count; i++) {
+        const struct lane_mark *mark = inspect_by_hand(b, b->memory.marks[i].name);
+        if (mark == NULL)
+            continue;
+        yyjson_mut_val *set = json_add_object(doc, list);
+        json_put_text(doc, set, "server", mark->name);
+        json_put_text(doc, set, "state", runtime_admin_name(mark->theirs));
+    }
+}
+
+static void put_servers(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct desired *wish)
+{
+    yyjson_mut_val *list = json_put_list(doc, obj, "servers");
+    for (size_t i = 0; i < wish->server_count; i++) {
+        const struct desired_server *s = &wish->servers[i];
+        yyjson_mut_val *server = json_add_object(doc, list);
+        json_put_text(doc, server, "name", s->name);
+        if (s->node != NULL)
+            json_put_text(doc, server, "node", s->node);
+        json_put_text(doc, server, "address", s->address);
+        json_put_count(doc, server, "port", s->port);
+        json_put_int_or_null(doc, server, "weight", s->weight);
+        json_put_text(doc, server, "state", server_state_name(s->state));
+        json_put_text(doc, server, "reason", s->reason);
+    }
+}
+
+static void add_left_out(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct desired_skip *s)
+{
+    yyjson_mut_val *skip = json_add_object(doc, list);
+    json_put_text(doc, skip, "subject", s->subject);
+    json_put_text(doc, skip, "reason", s->reason);
+    json_put_text(doc, skip, "server", s->server);
+    json_put_bool(doc, skip, "announced", s->announced);
+    json_put_bool(doc, skip, "ordinary", s->ordinary);
+}
+
+static void put_left_out(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_backend *b)
+{
+    yyjson_mut_val *list = json_put_list(doc, obj, "left_out");
+    for (size_t i = 0; i < b->wish->skip_count; i++)
+        add_left_out(doc, list, &b->wish->skips[i]);
+    for (size_t i = 0; i < b->plan.diff.skip_count; i++) {
+        const struct diff_skip *s = &b->plan.diff.skips[i];
+        const struct desired_skip as = {.subject = s->name, .reason = s->reason, .server = s->name};
+        add_left_out(doc, list, &as);
+    }
+}
+
+static void put_runtime(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_report *r,
+                        const struct inspect_backend *b)
+{
+    put_told(doc, obj, b);
+    put_by_hand(doc, obj, b);
+    put_lines(doc, obj, "parked", INSPECT_LINE_PARKED, r, b);
+    json_put_text(doc, obj, "runtime", b->runtime.readable ? NULL : b->runtime.why);
+}
+
+static void put_backend(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct inspect_report *r,
+                        const struct inspect_target *t, const struct inspect_backend *b)
+{
+    const struct diff *d = &b->plan.diff;
+    cleanup(mem_free_ptr) char *why = inspect_why(b), *reload_why = inspect_reload_why(b);
+    yyjson_mut_val *obj = json_add_object(doc, list);
+    json_put_text(doc, obj, "backend", b->of->backend);
+    json_put_text(doc, obj, "haproxy", t->url);
+    put_service(doc, obj, b->of);
+    json_put_text(doc, obj, "verdict", inspect_verdict_word(inspect_verdict(b)));
+    json_put_text(doc, obj, "why", why);
+    json_put_text(doc, obj, "note", b->wish->note);
+    json_put_text(doc, obj, "settings", d->backend_detail);
+    json_put_bool(doc, obj, "create", d->create_backend);
+    json_put_bool(doc, obj, "reload", reload_why != NULL || inspect_verdict(b) == INSPECT_RELOAD_AGAIN);
+    json_put_text(doc, obj, "reload_why", reload_why);
+    put_changes(doc, obj, b);
+    json_put_count(doc, obj, "held_back", b->plan.held_back);
+    put_lines(doc, obj, "held", INSPECT_LINE_HELD, r, b);
+    put_runtime(doc, obj, r, b);
+    put_servers(doc, obj, b->wish);
+    put_left_out(doc, obj, b);
+    json_put(doc, obj, "not_ours", b->seen ? yyjson_mut_uint(doc, d->foreign_count) : yyjson_mut_null(doc));
+}
+
+/* ---- each HAProxy ---- */
+
+static void put_targets(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct inspect_report *r)
+{
+    yyjson_mut_val *list = json_put_list(doc, root, "haproxies");
+    for (size_t i = 0; i < r->target_count; i++) {
+        const struct inspect_target *t = &r->targets[i];
+        yyjson_mut_val *obj = json_add_object(doc, list);
+        json_put_text(doc, obj, "url", t->url);
+        json_put_bool(doc, obj, "in_step", inspect_target_status(r, t) == EXIT_SUCCESS);
+        json_put_text(doc, obj, "problem", inspect_unseen(r, t));
+        json_put_text(doc, obj, "note", t->warning);
+        json_put_text(doc, obj, "drift", t->drift);
+    }
+}
+
+static void add_problem(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct inspect_report *r,
+                        const struct inspect_target *t, const char *text)
+{
+    if (text == NULL)
+        return;
+    cleanup(mem_free_ptr) char *whose =
+        r->target_count > 1 ? mem_printf("HAProxy %s: %s", t->url, text) : mem_strdup(text);
+    add_text(doc, list, whose, strlen(whose));
+}
+
+/* One connection that fails is one problem, however many backends it was for. */
+static bool is_news(const struct inspect_target *t, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (str_eq(t->backends[k].unseen.message, t->backends[i].unseen.message))
+            return false;
+    return t->backends[i].unseen.kind != ERROR_NONE;
+}
+
+static void put_problems(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct inspect_report *r)
+{
+    yyjson_mut_val *list = json_put_list(doc, root, "problems");
+    for (const char *line = r->missing; line != NULL && *line != '\0';) {
+        size_t len = strcspn(line, "\n");
+        add_text(doc, list, line, len);
+        line += len + (line[len] == '\n');
+    }
+    for (size_t t = 0; t < r->target_count; t++) {
+        const struct inspect_target *target = &r->targets[t];
+        for (size_t i = 0; i < r->mapping_count; i++)
+            if (is_news(target, i))
+                add_problem(doc, list, r, target, target->backends[i].unseen.message);
+        add_problem(doc, list, r, target, target->warning);
+        add_problem(doc, list, r, target, target->file_doubt);
+        cleanup(mem_free_ptr) char *drift = inspect_drift(target);
+        add_problem(doc, list, r, target, drift);
+    }
+}
+
+void inspect_print_json(const struct inspect_report *r, struct buf *out)
+{
+    yyjson_mut_val *root;
+    yyjson_mut_doc *doc = json_new(&root);
+    json_put_bool(doc, root, "in_step", inspect_plan_status(r) == EXIT_SUCCESS);
+    put_problems(doc, root, r);
+    put_targets(doc, root, r);
+    yyjson_mut_val *list = json_put_list(doc, root, "backends");
+    for (size_t t = 0; t < r->target_count; t++)
+        for (size_t i = 0; i < r->mapping_count; i++)
+            put_backend(doc, list, r, &r->targets[t], &r->targets[t].backends[i]);
+    json_write(doc, true, out);
+    buf_add(out, "\n");
+    json_free(doc);
+}

@@ -1,0 +1,341 @@
+/* `plan` as text: for each HAProxy and backend what would change, what stays, what was left out, and the verdict. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/inspect_print.h"
+#include "cli/inspect_report.h"
+#include "cli/plan_rows.h"
+#include "base/page.h"
+
+#define MARGIN 2
+#define ORDINARY_SHOWN 10
+#define LEFT_OUT_SHOWN 100
+
+static void print_settings(const struct diff *d, struct page *p)
+{
+    if (d->create_backend) {
+        page_to(p, MARGIN);
+        page_put(p, INK_GREEN, "+ the backend itself");
+        page_end_line(p);
+    }
+    if (d->backend_detail != NULL) {
+        page_to(p, MARGIN);
+        page_put(p, INK_YELLOW, "~ ");
+        page_flow(p, INK_YELLOW, d->backend_detail);
+        page_end_line(p);
+    }
+}
+
+static void print_not_ours(const struct diff *d, struct page *p)
+{
+    if (d->foreign_count == 0)
+        return;
+    page_to(p, MARGIN);
+    page_printf(p, INK_DIM, ". %zu %s not ours and left alone", d->foreign_count,
+                d->foreign_count == 1 ? "server line is" : "server lines are");
+    if (d->foreign_inherit_count > 0)
+        page_printf(p, INK_YELLOW, "; %zu of them would inherit send-proxy-v2", d->foreign_inherit_count);
+    page_end_line(p);
+}
+
+/* ---- parked, and set by hand ---- */
+
+static int name_order(const void *a, const void *b)
+{
+    return strverscmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void print_parked(const struct inspect_report *r, const struct inspect_backend *b, struct page *p)
+{
+    cleanup(mem_free_ptr) const char **names = mem_array(b->actual.server_count, sizeof(names[0]));
+    cleanup(buf_fini) struct buf text;
+    size_t count = 0;
+    buf_init(&text, 0);
+    for (size_t i = 0; i < b->actual.server_count; i++)
+        if (inspect_line(r, b, &b->actual.servers[i]) == INSPECT_LINE_PARKED)
+            names[count++] = b->actual.servers[i].name;
+    if (count == 0)
+        return;
+    qsort(names, count, sizeof(names[0]), name_order);
+    for (size_t i = 0; i < count; i++)
+        buf_printf(&text, "%s%s", i > 0 ? ", " : "parked: ", names[i]);
+    buf_printf(&text, " (maintenance, kept so that %s return needs no reload)", count == 1 ? "its" : "their");
+    page_to(p, MARGIN);
+    page_put(p, INK_DIM, ". ");
+    page_flow(p, INK_DIM, buf_str(&text));
+    page_end_line(p);
+}
+
+static void print_by_hand(const struct inspect_backend *b, struct page *p)
+{
+    size_t count = 0;
+    cleanup(mem_free_ptr) char *what = b->memory.looked ? lane_memory_overrides(&b->memory, &count) : NULL;
+    if (what == NULL)
+        return;
+    cleanup(mem_free_ptr) char *text =
+        mem_printf("set by hand in the running HAProxy: %s; left alone until taken back (state ready)", what);
+    page_to(p, MARGIN);
+    page_put(p, INK_YELLOW, "! ");
+    page_flow(p, INK_YELLOW, text);
+    page_end_line(p);
+}
+
+/* ---- left out ---- */
+
+static void print_left_out(const char *subject, const char *reason, bool ordinary, struct page *p)
+{
+    page_to(p, MARGIN);
+    page_put(p, ordinary ? INK_DIM : INK_YELLOW, ordinary ? ". " : "! ");
+    cleanup(mem_free_ptr) char *text = mem_printf("%s: %s", subject, reason);
+    page_flow(p, ordinary ? INK_DIM : INK_YELLOW, text);
+    page_end_line(p);
+}
+
+/* The row of its server says it already: as the reason of what goes or is held. */
+static bool is_told(const struct inspect_report *r, const struct inspect_backend *b, const struct desired_skip *s)
+{
+    if (!inspect_has_lines(b) || s->server == NULL || desired_why_out(b->wish, s->server) != s)
+        return false;
+    const struct backend_server *line = backend_find(&b->actual, s->server);
+    return line != NULL && inspect_line(r, b, line) != INSPECT_LINE_PARKED;
+}
+
+static void print_skips(const struct inspect_report *r, const struct inspect_backend *b, bool ordinary, size_t most,
+                        struct page *p)
+{
+    const struct desired *wish = b->wish;
+    size_t count = 0;
+    for (size_t i = 0; i < wish->skip_count; i++) {
+        const struct desired_skip *s = &wish->skips[i];
+        if (s->ordinary == ordinary && !is_told(r, b, s) && count++ < most)
+            print_left_out(s->subject, s->reason, ordinary, p);
+    }
+    if (count > most) {
+        page_to(p, MARGIN);
+        page_printf(p, INK_DIM, ". and %zu more like these; -o json has them all", count - most);
+        page_end_line(p);
+    }
+}
+
+/* Wished for as draining, but there is no line to drain. */
+static void print_drained(const struct inspect_backend *b, struct page *p)
+{
+    for (size_t i = 0; b->seen && i < b->wish->server_count; i++) {
+        const struct desired_server *s = &b->wish->servers[i];
+        if (s->state != SERVER_DRAINING || backend_find(&b->actual, s->name) != NULL)
+            continue;
+        cleanup(mem_free_ptr) char *why = mem_printf("draining, and not there: it gets no line (%s)", s->reason);
+        print_left_out(s->name, why, true, p);
+    }
+}
+
+static void print_all_left_out(const struct inspect_report *r, const struct inspect_backend *b, struct page *p)
+{
+    const struct diff *d = &b->plan.diff;
+    for (size_t i = 0; i < d->skip_count; i++)
+        print_left_out(d->skips[i].name, d->skips[i].reason, false, p);
+    print_skips(r, b, false, LEFT_OUT_SHOWN, p);
+    print_drained(b, p);
+    print_skips(r, b, true, ORDINARY_SHOWN, p);
+    if (b->wish->note != NULL) {
+        page_to(p, MARGIN);
+        page_put(p, INK_YELLOW, "! ");
+        page_flow(p, INK_YELLOW, b->wish->note);
+        page_end_line(p);
+    }
+}
+
+/* ---- verdict ---- */
+
+static size_t count_op(const struct diff *d, enum diff_op op)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < d->change_count; i++)
+        count += d->changes[i].op == op && !d->changes[i].parks;
+    return count;
+}
+
+static size_t count_parks(const struct diff *d)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < d->change_count; i++)
+        count += d->changes[i].parks;
+    return count;
+}
+
+/* Of what is told and is no part of a change. */
+static size_t count_told(const struct inspect_backend *b, enum runtime_admin state)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < b->choice.call_count; i++)
+        count += b->choice.calls[i].state == state && inspect_is_only_told(b, b->choice.calls[i].name);
+    return count;
+}
+
+static void add_count(struct buf *b, size_t count, const char *what)
+{
+    if (count > 0)
+        buf_printf(b, "%s%zu %s", b->len > 0 ? ", " : "", count, what);
+}
+
+/* "2 to add, 1 to change, settings" */
+static void add_changes(struct buf *b, const struct inspect_backend *of)
+{
+    const struct diff *d = &of->plan.diff;
+    add_count(b, count_op(d, DIFF_ADD), "to add");
+    add_count(b, count_op(d, DIFF_CHANGE), "to change");
+    add_count(b, count_told(of, RUNTIME_READY), "to be ready");
+    add_count(b, count_told(of, RUNTIME_DRAIN), "to drain");
+    add_count(b, count_told(of, RUNTIME_MAINT), "to be in maint");
+    add_count(b, count_parks(d), "to park");
+    add_count(b, count_op(d, DIFF_REMOVE), "to remove");
+    if (d->backend_change || d->create_backend)
+        buf_printf(b, "%s%s", b->len > 0 ? ", " : "", d->create_backend ? "the backend to make" : "settings");
+}
+
+/* "; 2 without a reload, 1 by a transaction and a reload". Why it takes one is said where no change shows it. */
+static void add_ways(struct buf *b, const struct inspect_backend *of)
+{
+    struct inspect_ways ways = inspect_count_ways(of);
+    bool shown = of->choice.transaction && (of->runtime.readable || of->runtime.why == NULL || !of->actual.exists);
+    cleanup(mem_free_ptr) char *why = shown ? NULL : inspect_reload_why(of);
+    if (ways.without > 0 && ways.reload > 0)
+        buf_printf(b, "; %zu without a reload, %zu by a transaction and a reload", ways.without, ways.reload);
+    else
+        buf_add(b, ways.reload > 0 ? "; by a transaction and a reload" : "; without a reload");
+    if (why != NULL)
+        buf_printf(b, " (%s)", why);
+}
+
+static void add_in_step(struct buf *b, const struct inspect_backend *of)
+{
+    const struct desired *wish = of->wish;
+    size_t draining = 0, count = 0;
+    for (size_t i = 0; i < wish->server_count; i++)
+        if (backend_find(&of->actual, wish->servers[i].name) != NULL) {
+            count++;
+            draining += wish->servers[i].state == SERVER_DRAINING;
+        }
+    buf_printf(b, "%zu server%s", count, count == 1 ? "" : "s");
+    if (draining > 0)
+        buf_printf(b, ", %zu draining", draining);
+    if (!of->runtime.readable && of->runtime.why != NULL)
+        buf_printf(b, ", by its file alone: what HAProxy runs cannot be read: %s", of->runtime.why);
+}
+
+static void verdict_text(const struct inspect_target *t, const struct inspect_backend *b, struct buf *text)
+{
+    enum inspect_verdict v = inspect_verdict(b);
+    if (v == INSPECT_IN_STEP)
+        add_in_step(text, b);
+    if (v == INSPECT_CHANGES || v == INSPECT_WITHHELD)
+        add_changes(text, b);
+    if (text->len > 0 && v != INSPECT_IN_STEP)
+        add_ways(text, b);
+    if (v == INSPECT_RELOAD_AGAIN)
+        buf_add(text, t->drift != NULL
+                          ? "HAProxy runs something else than its file says, so an empty commit would load the file"
+                          : "the last reload failed, so an empty commit would apply the file again");
+    cleanup(mem_free_ptr) char *why = inspect_why(b);
+    if (str_empty(why))
+        return;
+    buf_printf(text, "%s%s%s", text->len > 0 ? "; " : "",
+               v == INSPECT_CHANGES && b->plan.held_back > 0 ? "the loss limit holds the rest: " : "", why);
+}
+
+static void print_verdict(const struct inspect_target *t, const struct inspect_backend *b, struct page *p)
+{
+    static const struct {
+        enum page_ink ink;
+        const char *word;
+    } shapes[] = {
+        [INSPECT_IN_STEP] = {INK_GREEN, "in step"},
+        [INSPECT_CHANGES] = {INK_YELLOW, "changes"},
+        [INSPECT_RELOAD_AGAIN] = {INK_YELLOW, "reload again"},
+        [INSPECT_HOLD] = {INK_YELLOW, "holding"},
+        [INSPECT_BRAKE] = {INK_YELLOW, "held by the loss limit"},
+        [INSPECT_WITHHELD] = {INK_YELLOW, "withheld"},
+        [INSPECT_REFUSED] = {INK_RED, "refused"},
+        [INSPECT_WAITING] = {INK_RED, "waiting"},
+        [INSPECT_UNSEEN] = {INK_RED, "could not tell"},
+    };
+    enum inspect_verdict v = inspect_verdict(b);
+    const struct diff *d = &b->plan.diff;
+    size_t changes = d->change_count + (d->backend_change || d->create_backend) + inspect_told_count(b);
+    cleanup(buf_fini) struct buf text;
+    buf_init(&text, 0);
+    verdict_text(t, b, &text);
+    page_to(p, MARGIN);
+    if (v == INSPECT_CHANGES)
+        page_printf(p, shapes[v].ink, "%zu change%s", changes, changes == 1 ? "" : "s");
+    else
+        page_put(p, shapes[v].ink, shapes[v].word);
+    if (text.len > 0) {
+        page_put(p, INK_PLAIN, ": ");
+        page_flow(p, INK_PLAIN, buf_str(&text));
+    }
+    page_end_line(p);
+}
+
+/* A blank line behind a part that has any. */
+static void end_part(struct page *p, size_t *before)
+{
+    if (p->out->len > *before)
+        page_end_line(p);
+    *before = p->out->len;
+}
+
+static void print_backend(const struct inspect_report *r, const struct inspect_target *t,
+                          const struct inspect_backend *b, struct page *p)
+{
+    inspect_print_heading(b->of, p);
+    size_t before = p->out->len;
+    if (inspect_has_lines(b)) {
+        print_settings(&b->plan.diff, p);
+        inspect_print_rows(r, b, p);
+    }
+    end_part(p, &before);
+    if (inspect_has_lines(b)) {
+        print_by_hand(b, p);
+        print_parked(r, b, p);
+        print_not_ours(&b->plan.diff, p);
+    }
+    print_all_left_out(r, b, p);
+    end_part(p, &before);
+    print_verdict(t, b, p);
+}
+
+/* One connection that fails is told once. */
+static bool print_unseen(const struct inspect_report *r, const struct inspect_target *t, struct page *p)
+{
+    const char *why = inspect_unseen(r, t);
+    if (why == NULL)
+        return false;
+    page_to(p, MARGIN);
+    page_put(p, INK_RED, "could not tell");
+    page_put(p, INK_PLAIN, ": ");
+    page_flow(p, INK_PLAIN, why);
+    page_end_line(p);
+    return true;
+}
+
+void inspect_print_plan(const struct inspect_report *r, struct page *p)
+{
+    for (size_t i = 0; i < r->target_count; i++) {
+        const struct inspect_target *t = &r->targets[i];
+        if (i > 0)
+            page_end_line(p);
+        if (r->target_count > 1) {
+            inspect_print_target(t, p);
+            if (print_unseen(r, t, p))
+                continue;
+        }
+        for (size_t m = 0; m < r->mapping_count; m++) {
+            if (m > 0)
+                page_end_line(p);
+            print_backend(r, t, &t->backends[m], p);
+        }
+    }
+}

@@ -1,0 +1,47 @@
+/*
+ * The connections of one run: one libcurl multi, Kubernetes and the Data Plane APIs on it. Each of these has two connections:
+ * one writes and reads the file, one step at a time; the other tells the running HAProxy, which must not wait for that.
+ */
+#ifndef DAEMON_CLIENTS_H
+#define DAEMON_CLIENTS_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "haproxy/dataplane/client.h"
+
+struct config;
+struct event_base;
+struct http;
+struct kube_access;
+struct kube_client;
+struct tls_files;
+
+struct clients_dataplane {
+    struct dataplane_client *file;
+    struct dataplane_client *runtime;
+};
+
+/* What each Data Plane client gets. */
+struct clients_hooks {
+    struct dataplane_client_events events;
+    struct dataplane_gate gate;
+};
+
+struct clients {
+    struct http *http;
+    struct kube_client *kube;
+    struct clients_dataplane *dataplanes; /* as in config, and in its order */
+    size_t dataplane_count;
+    struct tls_files *dataplane_tls; /* NULL: no URL is https */
+};
+
+/* config and log outlive them. requested gets the client's URL as its target. ERROR_INVALID: certificates or a
+ * token that cannot be used; ERROR_FATAL: no memory for libcurl. -1: *ret is to be freed still. */
+int clients_make(struct event_base *base, struct config *config, const struct kube_access *access, const char *version,
+                 const struct clients_hooks *hooks, const struct log *log, struct clients *ret,
+                 struct error *err) must_check;
+void clients_free(struct clients *c); /* a zeroed one is allowed */
+
+#endif

@@ -1,0 +1,498 @@
+#include "daemon/controller.h"
+
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "settings/settings.h"
+#include "host/systemd.h"
+#include "host/timer.h"
+#include "serve/server.h"
+#include "daemon/certificates.h"
+#include "daemon/clients.h"
+#include "daemon/events.h"
+#include "report/history.h"
+#include "daemon/leadership.h"
+#include "daemon/mappings.h"
+#include "daemon/rules.h"
+#include "daemon/sources.h"
+#include "daemon/status.h"
+#include "daemon/systemd_status.h"
+#include "daemon/targets.h"
+#include "report/telemetry.h"
+#include "daemon/wisher.h"
+
+/* After a change was taken up the next one is no sooner than this many times the CPU time that it cost: a dying node does not
+ * wait, and a storm of events does not eat the machine. */
+#define COALESCE_TIMES 20
+#define COALESCE_MAX_MS 100
+#define HEARTBEAT_MS 1000 /* how often the loop proves that it turns */
+#define HEARTBEAT_DEAD_MS 30000
+#define STOP_DEADLINE_MS 4000
+
+struct controller {
+    struct event_base *base;
+    struct config *config;
+    const struct log *log;
+    struct telemetry telemetry;
+    struct journal *journal;
+    struct events *events; /* NULL: nobody wants them */
+    struct status *status; /* NULL: there is no status page */
+    struct server *server;
+    struct notify *notify; /* NULL: no supervisor wants to know */
+    struct clients clients;
+    struct mappings mappings;
+    struct wisher *wishers; /* mappings.count */
+    struct sources *sources;
+    struct leadership *leadership;
+    struct targets *targets; /* NULL: another replica leads */
+    bool leading;            /* as was told last */
+    bool stepping_down;      /* they are ending */
+
+    struct timer coalesce, drain, heartbeat, deadline, stepped_down;
+    uint64_t taken_up_ms; /* when a change was last taken up; 0: never */
+    uint64_t pause_ms;    /* until the next one is */
+    uint64_t beat_ms;
+    bool stopping;
+};
+
+/* ---- from a change to a wish ---- */
+
+/* Tells the target, unless it was told just that. */
+static bool tell(struct controller *c, size_t which, struct desired *wish, uint64_t event_us)
+{
+    struct wisher *w = &c->wishers[which];
+    if (!wisher_take(w, wish) || c->targets == NULL || c->stepping_down)
+        return false;
+    targets_wish(c->targets, which, wish, w->cause != NULL ? w->cause : "a drain ended", event_us);
+    return true;
+}
+
+/* True where the target was told something new. *due_ms: when it has to be computed again by itself; 0: no need. */
+static bool compute(struct controller *c, size_t which, uint64_t *due_ms)
+{
+    struct wisher *w = &c->wishers[which];
+    struct desired wish;
+    w->dirty = false;
+    mapping_compute(w->mapping, c->sources, c->taken_up_ms, &wish);
+    wisher_log(w, &wish, c->log);
+    status_take(c->status, which, &wish);
+    if (wish.due_ms != 0 && (*due_ms == 0 || wish.due_ms < *due_ms))
+        *due_ms = wish.due_ms;
+    bool told = tell(c, which, &wish, w->event_us);
+    w->event_us = 0;
+    wisher_set_cause(w, NULL);
+    desired_fini(&wish);
+    return told;
+}
+
+static void set_pause(struct controller *c, uint64_t began_us)
+{
+    uint64_t pause_ms = (clock_cpu_us() - began_us) * COALESCE_TIMES / 1000;
+    c->pause_ms = pause_ms > COALESCE_MAX_MS ? COALESCE_MAX_MS : pause_ms;
+}
+
+static bool any_synced(const struct controller *c)
+{
+    for (size_t i = 0; i < c->mappings.count; i++)
+        if (sources_synced(c->sources, c->mappings.list[i].service))
+            return true;
+    return false;
+}
+
+static void take_up(void *arg)
+{
+    struct controller *c = arg;
+    uint64_t began_us = clock_cpu_us();
+    bool any = false;
+    uint64_t due_ms = 0;
+    c->taken_up_ms = clock_mono_ms();
+    if (c->stopping)
+        return;
+    for (size_t i = 0; i < c->mappings.count; i++) {
+        struct wisher *w = &c->wishers[i];
+        bool due = w->last.due_ms != 0 && w->last.due_ms <= c->taken_up_ms;
+        if ((w->dirty || due) && sources_synced(c->sources, w->mapping->service))
+            any = compute(c, i, &due_ms) || any;
+        else if (w->last.due_ms != 0 && (due_ms == 0 || w->last.due_ms < due_ms))
+            due_ms = w->last.due_ms;
+    }
+    if (due_ms != 0)
+        timer_set(&c->drain, due_ms > c->taken_up_ms ? due_ms - c->taken_up_ms : 1);
+    else
+        timer_cancel(&c->drain);
+    if (any)
+        targets_go(c->targets); /* all that changed at once goes into one transaction */
+    set_pause(c, began_us);
+    if (any_synced(c))
+        leadership_start(c->leadership); /* a replica that sees nothing is no candidate */
+}
+
+/* The first change is taken up at once, further ones after a pause; the latest state wins. */
+static void on_change(void *arg, size_t service, const char *cause, uint64_t received_us)
+{
+    struct controller *c = arg;
+    uint64_t now = clock_mono_ms(), free_at = c->taken_up_ms + c->pause_ms;
+    for (size_t i = 0; i < c->mappings.count; i++) {
+        struct wisher *w = &c->wishers[i];
+        bool concerned =
+            service == SOURCES_ALL ? sources_synced(c->sources, w->mapping->service) : w->mapping->service == service;
+        if (!concerned)
+            continue;
+        w->dirty = true;
+        wisher_set_cause(w, cause);
+        if (w->event_us == 0)
+            w->event_us = received_us;
+    }
+    timer_set_sooner(&c->coalesce, c->taken_up_ms == 0 || now >= free_at ? 0 : free_at - now);
+}
+
+/* ---- readiness, liveness, metrics ---- */
+
+static bool ready(void *arg, struct buf *body)
+{
+    struct controller *c = arg;
+    bool all = sources_ready(c->sources, body);
+    for (size_t i = 0; i < c->mappings.count; i++) {
+        const struct wisher *w = &c->wishers[i];
+        if (w->last.state != DESIRED_UNDECIDED)
+            continue;
+        buf_printf(body, "[-]mapping of backend %s: %s\n", w->mapping->backend, w->last.problem);
+        all = false;
+    }
+    if (!leadership_ready(c->leadership, body))
+        all = false;
+    if (c->targets != NULL && !targets_ready(c->targets, body))
+        all = false;
+    if (c->stopping) {
+        buf_add(body, "[-]stopping\n");
+        all = false;
+    }
+    return all;
+}
+
+static bool alive(void *arg, struct buf *body)
+{
+    const struct controller *c = arg;
+    uint64_t age_ms = clock_mono_ms() - c->beat_ms;
+    bool ok = age_ms < HEARTBEAT_DEAD_MS;
+    buf_printf(body, "[%c]loop: last turn %llu ms ago\n", ok ? '+' : '-', (unsigned long long)age_ms);
+    return ok;
+}
+
+static void print_status(void *arg, struct buf *json, size_t *ret_news_at)
+{
+    struct controller *c = arg;
+    cleanup(buf_fini) struct buf readiness;
+    buf_init(&readiness, 0);
+    struct status_now now = {.targets = c->targets, .stopping = c->stopping};
+    now.ready = ready(c, &readiness);
+    now.readiness = buf_str(&readiness);
+    status_print(c->status, &now, json, ret_news_at);
+}
+
+static void beat(void *arg)
+{
+    struct controller *c = arg;
+    c->beat_ms = clock_mono_ms();
+    timer_set(&c->heartbeat, notify_next_ms(c->notify, HEARTBEAT_MS));
+    supervisor_tell(c->notify, c->stopping, ready, c);
+    log_tell_losses(c->log);
+    for (size_t i = 0; !c->stopping && i < c->mappings.count; i++)
+        wisher_log_wait(&c->wishers[i], c->log);
+}
+
+static void on_scrape(void *arg)
+{
+    struct controller *c = arg;
+    struct metric *lost = c->telemetry.log_lines_dropped;
+    metric_add(lost, (double)log_dropped(c->log) - metric_value(lost, NULL), NULL);
+    sources_measure(c->sources, &c->telemetry);
+    certificates_measure(&c->clients, &c->telemetry, c->log);
+}
+
+static void on_dataplane_request(void *arg, const char *url, const char *method, int status)
+{
+    struct controller *c = arg;
+    char code[12];
+    snprintf(code, sizeof(code), "%d", status);
+    metric_add(c->telemetry.requests, 1, url, method, code, NULL);
+}
+
+/* ---- life ---- */
+
+static void make_targets(struct controller *c)
+{
+    struct target_options options = {
+        .backends = c->mappings.backends,
+        .backend_count = c->mappings.count,
+        .rules = rules_for_plan(c->config),
+        .resync_period_ms = c->config->resync_period_ms,
+        .park_ttl_ms = c->config->park_ttl_ms,
+        .node_exists = sources_node_exists,
+        .node_arg = c->sources,
+        .telemetry = &c->telemetry,
+        .journal = c->journal,
+        .log = c->log,
+    };
+    c->targets = targets_new(c->base, &options, c->clients.dataplanes, c->clients.dataplane_count);
+}
+
+/* ---- leading, and not ---- */
+
+/* Each wish is told anew. */
+static void on_lead(void *arg)
+{
+    struct controller *c = arg;
+    c->leading = true;
+    if (c->stopping || c->stepping_down)
+        return; /* on_stepped_down goes on */
+    make_targets(c);
+    targets_start(c->targets);
+    for (size_t i = 0; i < c->mappings.count; i++) {
+        struct wisher *w = &c->wishers[i];
+        wisher_forget_told(w);
+        w->dirty = true;
+        if (w->cause == NULL)
+            wisher_set_cause(w, "this replica leads now");
+    }
+    timer_set_sooner(&c->coalesce, 0);
+}
+
+static void on_released(void *arg)
+{
+    struct controller *c = arg;
+    event_base_loopbreak(c->base);
+}
+
+static void on_targets_stopped(void *arg)
+{
+    struct controller *c = arg;
+    leadership_release(c->leadership, on_released, c);
+}
+
+/* They ended, or had their time. */
+static void on_stepped_down(void *arg)
+{
+    struct controller *c = arg;
+    timer_cancel(&c->stepped_down);
+    targets_free(c->targets);
+    c->targets = NULL;
+    c->stepping_down = false;
+    telemetry_forget_targets(&c->telemetry);
+    if (c->stopping)
+        on_targets_stopped(c);
+    else if (c->leading)
+        on_lead(c);
+}
+
+/* Called from within them. */
+static void on_targets_ended(void *arg)
+{
+    struct controller *c = arg;
+    timer_set(&c->stepped_down, 0);
+}
+
+static void on_step_down(void *arg)
+{
+    struct controller *c = arg;
+    c->leading = false;
+    if (c->stopping || c->targets == NULL || c->stepping_down)
+        return;
+    c->stepping_down = true;
+    timer_set(&c->stepped_down, STOP_DEADLINE_MS);
+    targets_stop(c->targets, on_targets_ended, c);
+}
+
+static void make_leadership(struct controller *c, const struct kube_access *access)
+{
+    const struct leadership_options options = {
+        .config = c->config, .access = access, .client = c->clients.kube, .leader = c->telemetry.leader, .log = c->log};
+    static const struct leadership_callbacks callbacks = {.lead = on_lead, .step_down = on_step_down};
+    c->leadership = leadership_new(c->base, &options, &callbacks, c);
+}
+
+static bool may_write(void *arg)
+{
+    const struct controller *c = arg;
+    return leadership_may_write(c->leadership);
+}
+
+static bool may_take_back(void *arg)
+{
+    const struct controller *c = arg;
+    return leadership_may_take_back(c->leadership);
+}
+
+static void make_sources(struct controller *c)
+{
+    struct sources_options options = {
+        .services = c->mappings.services,
+        .service_count = c->mappings.service_count,
+        .node_selector = c->config->node_selector,
+        .telemetry = &c->telemetry,
+        .log = c->log,
+    };
+    c->sources = sources_new(c->base, c->clients.kube, &options, on_change, c);
+}
+
+static void make_events(struct controller *c)
+{
+    const struct events_options options = {.client = c->clients.kube,
+                                           .journal = c->journal,
+                                           .mappings = &c->mappings,
+                                           .sources = c->sources,
+                                           .written = c->telemetry.events,
+                                           .log = c->log};
+    if (c->config->emit_events && !c->config->dry_run)
+        c->events = events_new(c->base, &options);
+}
+
+static void make_wishers(struct controller *c)
+{
+    mappings_init(&c->mappings, c->config);
+    c->wishers = mem_array(c->mappings.count, sizeof(c->wishers[0]));
+    for (size_t i = 0; i < c->mappings.count; i++)
+        wisher_init(&c->wishers[i], &c->mappings.list[i]);
+}
+
+static void on_status_changed(void *arg)
+{
+    server_status_changed(((struct controller *)arg)->server);
+}
+
+static void make_status(struct controller *c, const char *version)
+{
+    const struct status_options options = {.config = c->config,
+                                           .mappings = &c->mappings,
+                                           .sources = c->sources,
+                                           .leadership = c->leadership,
+                                           .clients = &c->clients,
+                                           .journal = c->journal,
+                                           .version = version};
+    c->status = status_new(&options, on_status_changed, c);
+}
+
+static int make_server(struct controller *c, struct error *err)
+{
+    const struct server_callbacks callbacks = {
+        .ready = ready, .alive = alive, .status = c->status != NULL ? print_status : NULL};
+    c->server = server_new(c->base, c->config->listen_host, c->config->listen_port, c->telemetry.registry, c->log,
+                           &callbacks, c, err);
+    return c->server != NULL ? 0 : -1;
+}
+
+static void on_deadline(void *arg)
+{
+    struct controller *c = arg;
+    log_warn(c->log, "the Data Plane API did not answer in time; stopping without its answer");
+    event_base_loopbreak(c->base);
+}
+
+struct controller *controller_new(struct event_base *base, struct config *config, const struct kube_access *access,
+                                  const char *version, const struct log *log, struct error *err)
+{
+    struct controller *c = mem_alloc(sizeof(*c));
+    const struct clients_hooks hooks = {
+        .events = {.requested = on_dataplane_request, .arg = c},
+        .gate = {.may_write = may_write, .may_take_back = may_take_back, .arg = c},
+    };
+    c->base = base;
+    c->config = config;
+    c->log = log;
+    c->beat_ms = clock_mono_ms();
+    c->notify = notify_new(log);
+    timer_init(&c->coalesce, base, take_up, c);
+    timer_init(&c->drain, base, take_up, c);
+    timer_init(&c->heartbeat, base, beat, c);
+    timer_init(&c->deadline, base, on_deadline, c);
+    timer_init(&c->stepped_down, base, on_stepped_down, c);
+    telemetry_init(&c->telemetry, version);
+    c->journal = journal_new();
+    metric_set(c->telemetry.dry_run, config->dry_run ? 1 : 0, NULL);
+    metrics_on_scrape(c->telemetry.registry, on_scrape, c);
+    make_wishers(c);
+    if (clients_make(base, config, access, version, &hooks, log, &c->clients, err) != 0) {
+        controller_free(c);
+        return NULL;
+    }
+    make_sources(c);
+    make_events(c);
+    make_leadership(c, access);
+    if (config->status_page)
+        make_status(c, version);
+    if (make_server(c, err) != 0) {
+        controller_free(c);
+        return NULL;
+    }
+    return c;
+}
+
+void controller_free(struct controller *c)
+{
+    if (c == NULL)
+        return;
+    status_free(c->status);
+    server_free(c->server);
+    events_free(c->events);
+    sources_free(c->sources);
+    targets_free(c->targets);
+    leadership_free(c->leadership);
+    clients_free(&c->clients);
+    telemetry_fini(&c->telemetry);
+    notify_free(c->notify);
+    journal_free(c->journal);
+    timer_fini(&c->coalesce);
+    timer_fini(&c->drain);
+    timer_fini(&c->heartbeat);
+    timer_fini(&c->deadline);
+    timer_fini(&c->stepped_down);
+    for (size_t i = 0; i < c->mappings.count; i++)
+        wisher_fini(&c->wishers[i]);
+    free(c->wishers);
+    mappings_fini(&c->mappings);
+    free(c);
+}
+
+void controller_start(struct controller *c)
+{
+    timer_set(&c->heartbeat, 0); /* ready is what turns */
+    sources_start(c->sources);
+    if (!c->config->leader_elect)
+        leadership_start(c->leadership); /* HAProxy is read while the caches fill */
+}
+
+void controller_compare(struct controller *c)
+{
+    if (c->stopping)
+        return;
+    log_info(c->log, "SIGHUP: comparing now");
+    for (size_t i = 0; i < c->mappings.count; i++)
+        log_limit_reset(&c->wishers[i].wait_limit);
+    sources_poke(c->sources);
+    leadership_poke(c->leadership);
+    events_poke(c->events);
+    if (c->targets != NULL && !c->stepping_down)
+        targets_compare(c->targets);
+    notify_reloading(c->notify, clock_mono_us());
+    supervisor_tell(c->notify, c->stopping, ready, c);
+}
+
+void controller_stop(struct controller *c)
+{
+    if (c->stopping)
+        return;
+    c->stopping = true;
+    log_info(c->log, "stopping; HAProxy stays as it is");
+    timer_set(&c->deadline, STOP_DEADLINE_MS);
+    supervisor_tell(c->notify, c->stopping, ready, c);
+    sources_stop(c->sources);
+    if (c->stepping_down)
+        return; /* they are ending, and may have a transaction to take back: on_stepped_down goes on */
+    if (c->targets != NULL)
+        targets_stop(c->targets, on_targets_stopped, c);
+    else
+        on_targets_stopped(c);
+}

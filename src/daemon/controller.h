@@ -1,0 +1,29 @@
+/*
+ * The whole of the main job: informers fill the cache, bursts are coalesced, the wish is computed and handed to the
+ * target, readiness and metrics are kept. One thread, one event loop; nothing here blocks.
+ */
+#ifndef DAEMON_CONTROLLER_H
+#define DAEMON_CONTROLLER_H
+
+#include "base/error.h"
+#include "base/log.h"
+
+struct config;
+struct controller;
+struct event_base;
+struct kube_access;
+
+/* config outlives the controller. ERROR_FATAL: address in use, certificates unreadable, no memory for libcurl. */
+struct controller *controller_new(struct event_base *base, struct config *config, const struct kube_access *access,
+                                  const char *version, const struct log *log, struct error *err) must_check;
+void controller_free(struct controller *c);
+
+void controller_start(struct controller *c);
+
+/* SIGHUP: compares HAProxy with the wish now, and asks Kubernetes again where it waits for a retry. */
+void controller_compare(struct controller *c);
+
+/* SIGTERM: finishes or aborts the transaction in hand, leaves HAProxy as it is, and ends the loop within 4 s. */
+void controller_stop(struct controller *c);
+
+#endif

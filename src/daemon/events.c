@@ -1,0 +1,350 @@
+#include "daemon/events.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "kube/event_writer.h"
+#include "host/timer.h"
+#include "report/metrics.h"
+#include "daemon/event_correlator.h"
+#include "report/history.h"
+#include "daemon/mappings.h"
+#include "daemon/sources.h"
+
+#define QUEUE_MAX 64
+#define ITEM_AGE_MAX_MS 300000
+#define ITEM_TRIES_MAX 30
+#define ITEM_TRIES_AT_ONCE 3
+#define DENIED_PAUSE_MS 600000
+#define LOG_PERIOD_MS 300000
+#define DENIED_LOG_MS 86400000
+#define HOST_MAX 64
+#define COMBINED "(combined from similar events): "
+
+/* An Event that waits, or is under way. */
+struct item {
+    size_t service;
+    enum event_reason reason;
+    uint64_t id;
+    char *message;
+    unsigned count, tries;
+    uint64_t first_wall_ms, last_wall_ms, since_ms;
+};
+
+/* One Service. */
+struct about {
+    struct correlator correlator;
+    uint64_t denied_until_ms; /* nothing is written on it before; 0: it was not denied */
+    bool in_trouble;          /* that they cannot be written was logged */
+    struct log_limit denied_limit, trouble_limit;
+    bool told; /* of this Event, since a journal's entry may be about several backends of one Service */
+};
+
+struct events {
+    struct events_options options;
+    char host[HOST_MAX + 1];
+    struct journal_listener listener;
+    struct timer timer;
+    struct event_writer *writer;
+    struct about *about; /* one for each Service of the mappings */
+    struct item queue[QUEUE_MAX];
+    size_t count;
+    bool busy; /* queue[0] is under way */
+    uint64_t not_before_ms;
+    struct backoff backoff;
+    struct log_limit dropped_limit;
+};
+
+static void count(const struct events *e, const char *result)
+{
+    metric_add(e->options.written, 1, result, NULL);
+}
+
+/* ---- the queue ---- */
+
+static void take_out(struct events *e, size_t at, const char *result)
+{
+    count(e, result);
+    free(e->queue[at].message);
+    e->count--;
+    memmove(&e->queue[at], &e->queue[at + 1], (e->count - at) * sizeof(e->queue[0]));
+}
+
+/* One of the same Event that was not sent yet: it tells both. */
+static struct item *waiting(struct events *e, size_t service, uint64_t id)
+{
+    for (size_t i = e->busy ? 1 : 0; i < e->count; i++)
+        if (e->queue[i].service == service && e->queue[i].id == id)
+            return &e->queue[i];
+    return NULL;
+}
+
+static void make_room(struct events *e)
+{
+    unsigned held_back;
+    if (e->count < QUEUE_MAX)
+        return;
+    take_out(e, e->busy ? 1 : 0, "dropped");
+    if (log_limit_pass(&e->dropped_limit, clock_mono_ms(), "", &held_back))
+        log_warn(e->options.log, "Kubernetes takes Events too slowly: the oldest are dropped",
+                 log_int("waiting", e->count), log_if(held_back > 0, log_int("times_before", held_back)));
+}
+
+static void put_in(struct events *e, size_t service, enum event_reason reason, const struct correlated *c,
+                   const char *text)
+{
+    cleanup(mem_free_ptr) char *whole = mem_printf("%s%s", c->combined ? COMBINED : "", text);
+    struct item *item = waiting(e, service, c->id);
+    if (item == NULL) {
+        make_room(e);
+        item = &e->queue[e->count++];
+        *item = (struct item){.service = service, .reason = reason, .id = c->id, .since_ms = clock_mono_ms()};
+    } else {
+        count(e, "merged");
+    }
+    free(item->message);
+    item->message = event_message(whole);
+    item->count = c->count;
+    item->first_wall_ms = c->first_wall_ms;
+    item->last_wall_ms = clock_wall_ms();
+}
+
+static void step(struct events *e);
+
+/* ---- from the journal ---- */
+
+static void happened(struct events *e, size_t service, enum event_reason reason, const char *text)
+{
+    struct about *about = &e->about[service];
+    struct correlated c;
+    uint64_t now_ms = clock_mono_ms();
+    correlator_take(&about->correlator, reason, event_reason_warns(reason), text, now_ms, clock_wall_ms(), &c);
+    if (!c.send)
+        count(e, "limited");
+    else if (now_ms < about->denied_until_ms)
+        count(e, "denied");
+    else
+        put_in(e, service, reason, &c, text);
+}
+
+/* Whatever is about all of a HAProxy is about each Service, once. */
+static void on_entry(void *arg, const struct journal_entry *entry)
+{
+    struct events *e = arg;
+    const struct mappings *m = e->options.mappings;
+    enum event_reason reason = event_reason_of(entry);
+    if (reason == EVENT_NONE)
+        return;
+    cleanup(mem_free_ptr) char *text = event_text_of(entry);
+    for (size_t i = 0; i < m->service_count; i++)
+        e->about[i].told = false;
+    for (size_t i = 0; i < m->count; i++) {
+        struct about *about = &e->about[m->list[i].service];
+        if (about->told || (entry->backend != NULL && !str_eq(entry->backend, m->list[i].backend)))
+            continue;
+        about->told = true;
+        happened(e, m->list[i].service, reason, text);
+    }
+    if (e->count > 0 && !e->busy)
+        timer_set_sooner(&e->timer, 0);
+}
+
+/* ---- what the API says ---- */
+
+static void tell_trouble(struct events *e, struct log_limit *limit, const char *what, const char *fix,
+                         const struct item *item, const struct error *err)
+{
+    const struct sources_service *s = &e->options.mappings->services[item->service];
+    unsigned held_back;
+    if (!log_limit_pass_message(limit, clock_mono_ms(), err->message, &held_back))
+        return;
+    e->about[item->service].in_trouble = true;
+    log_warn(e->options.log, what, log_str("namespace", s->namespace), log_str("service", s->name),
+             log_str("event", event_reason_name(item->reason)), log_str("error", err->message), log_str("fix", fix),
+             log_if(held_back > 0, log_int("times_before", held_back)));
+}
+
+static void written(struct events *e, const struct item *item)
+{
+    struct about *about = &e->about[item->service];
+    correlator_set_written(&about->correlator, item->id, true);
+    about->denied_until_ms = 0;
+    backoff_reset(&e->backoff);
+    if (about->in_trouble)
+        log_info(e->options.log, "Events are written again",
+                 log_str("namespace", e->options.mappings->services[item->service].namespace),
+                 log_str("service", e->options.mappings->services[item->service].name));
+    about->in_trouble = false;
+    log_limit_reset(&about->denied_limit);
+    log_limit_reset(&about->trouble_limit);
+    take_out(e, 0, "written");
+}
+
+static void denied(struct events *e, const struct item *item, const struct error *err)
+{
+    size_t service = item->service;
+    tell_trouble(e, &e->about[service].denied_limit, "Events may not be written; everything else goes on",
+                 "a rule in a Role of that namespace: apiGroups [\"\"], resources [events], verbs [create, patch]; or "
+                 "EMIT_EVENTS=false",
+                 item, err);
+    e->about[service].denied_until_ms = clock_mono_ms() + DENIED_PAUSE_MS;
+    for (size_t i = e->count; i-- > 0;)
+        if (e->queue[i].service == service)
+            take_out(e, i, "denied");
+}
+
+static void later(struct events *e, const struct item *item, int64_t retry_after_ms, const struct error *err)
+{
+    uint64_t wait_ms = backoff_next_ms(&e->backoff);
+    if (retry_after_ms > ITEM_AGE_MAX_MS)
+        retry_after_ms = ITEM_AGE_MAX_MS; /* an answer may say 68 years */
+    if (retry_after_ms > (int64_t)wait_ms)
+        wait_ms = (uint64_t)retry_after_ms;
+    e->not_before_ms = clock_mono_ms() + wait_ms;
+    tell_trouble(e, &e->about[item->service].trouble_limit,
+                 "an Event cannot be written now; it is tried for five minutes", NULL, item, err);
+}
+
+static void on_done(void *arg, enum event_outcome outcome, int64_t retry_after_ms, const struct error *err)
+{
+    struct events *e = arg;
+    struct item *item = &e->queue[0];
+    e->busy = false;
+    switch (outcome) {
+    case EVENT_WRITTEN:
+        written(e, item);
+        break;
+    case EVENT_GONE:
+    case EVENT_EXISTS: /* at once, the other way */
+        correlator_set_written(&e->about[item->service].correlator, item->id, outcome == EVENT_EXISTS);
+        if (item->tries >= ITEM_TRIES_AT_ONCE)
+            later(e, item, -1, err);
+        break;
+    case EVENT_DENIED:
+        denied(e, item, err);
+        break;
+    case EVENT_LATER:
+        later(e, item, retry_after_ms, err);
+        break;
+    case EVENT_REFUSED:
+        tell_trouble(e, &e->about[item->service].trouble_limit, "Kubernetes refuses an Event; it is dropped", NULL,
+                     item, err);
+        take_out(e, 0, "refused");
+        break;
+    }
+    step(e);
+}
+
+/* ---- to the API ---- */
+
+static void send_first(struct events *e)
+{
+    struct item *item = &e->queue[0];
+    struct about *about = &e->about[item->service];
+    const struct sources_service *s = &e->options.mappings->services[item->service];
+    const struct service *known = cache_service(sources_cache(e->options.sources, item->service), s->name);
+    cleanup(mem_free_ptr) char *name = mem_printf("%s.%016" PRIx64, s->name, item->id);
+    const struct event_object object = {.namespace = s->namespace,
+                                        .name = name,
+                                        .service = s->name,
+                                        .service_uid = known != NULL ? known->uid : NULL,
+                                        .reason = event_reason_name(item->reason),
+                                        .warning = event_reason_warns(item->reason),
+                                        .message = item->message,
+                                        .host = e->host,
+                                        .first_ms = item->first_wall_ms,
+                                        .last_ms = item->last_wall_ms,
+                                        .count = item->count};
+    struct error err = {0};
+    item->tries++;
+    e->busy = event_writer_send(e->writer, &object, correlator_is_written(&about->correlator, item->id), &err) == 0;
+    if (!e->busy)
+        later(e, item, -1, &err);
+}
+
+static void drop_old(struct events *e, uint64_t now_ms)
+{
+    for (size_t i = e->count; i-- > 0;)
+        if (now_ms - e->queue[i].since_ms >= ITEM_AGE_MAX_MS || e->queue[i].tries >= ITEM_TRIES_MAX)
+            take_out(e, i, "dropped");
+}
+
+static void step(struct events *e)
+{
+    uint64_t now_ms = clock_mono_ms();
+    if (e->busy)
+        return;
+    drop_old(e, now_ms);
+    if (e->count > 0 && now_ms >= e->not_before_ms)
+        send_first(e);
+    if (e->count > 0 && !e->busy)
+        timer_set(&e->timer, e->not_before_ms > now_ms ? e->not_before_ms - now_ms : 1);
+}
+
+static void on_timer(void *arg)
+{
+    step(arg);
+}
+
+void events_poke(struct events *e)
+{
+    if (e == NULL)
+        return;
+    for (size_t i = 0; i < e->options.mappings->service_count; i++) {
+        e->about[i].denied_until_ms = 0;
+        log_limit_reset(&e->about[i].denied_limit);
+    }
+    e->not_before_ms = 0;
+    if (e->count > 0 && !e->busy)
+        timer_set(&e->timer, 0);
+}
+
+/* ---- life ---- */
+
+/* In a pod it is the pod's name. */
+static void find_host(char host[HOST_MAX + 1])
+{
+    if (gethostname(host, HOST_MAX) != 0 || host[0] == '\0')
+        snprintf(host, HOST_MAX + 1, "unknown");
+}
+
+struct events *events_new(struct event_base *base, const struct events_options *options)
+{
+    struct events *e = mem_alloc(sizeof(*e));
+    unsigned seed = backoff_random_seed();
+    e->options = *options;
+    find_host(e->host);
+    timer_init(&e->timer, base, on_timer, e);
+    e->writer = event_writer_new(options->client, on_done, e);
+    e->about = mem_array(options->mappings->service_count, sizeof(e->about[0]));
+    for (size_t i = 0; i < options->mappings->service_count; i++) {
+        correlator_init(&e->about[i].correlator, clock_wall_ms() * 1000000u + seed % 1000000u, clock_mono_ms());
+        e->about[i].denied_limit.period_ms = DENIED_LOG_MS;
+        e->about[i].trouble_limit.period_ms = LOG_PERIOD_MS;
+    }
+    backoff_init(&e->backoff, 1000, 60000, 500, seed);
+    e->dropped_limit.period_ms = LOG_PERIOD_MS;
+    e->listener = (struct journal_listener){.added = on_entry, .arg = e};
+    journal_listen(options->journal, &e->listener);
+    return e;
+}
+
+void events_free(struct events *e)
+{
+    if (e == NULL)
+        return;
+    journal_forget_listener(&e->listener);
+    event_writer_free(e->writer);
+    timer_fini(&e->timer);
+    for (size_t i = 0; i < e->count; i++)
+        free(e->queue[i].message);
+    free(e->about);
+    free(e);
+}

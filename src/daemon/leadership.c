@@ -1,0 +1,195 @@
+#include "daemon/leadership.h"
+
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "settings/settings.h"
+#include "settings/kubeconfig/kubeconfig.h"
+#include "kube/client.h"
+#include "kube/lease/election.h"
+#include "report/metrics.h"
+
+#define HOST_MAX 64
+
+struct leadership {
+    struct leadership_options options;
+    struct leadership_callbacks callbacks;
+    void *arg;
+    struct election *election; /* NULL: there is none */
+    char *lease;               /* "namespace/name", for messages */
+    char *identity;
+    bool started;
+    struct kube_client_listener listener;
+};
+
+/* The host's name, which in a pod is the pod's, and what tells apart two processes on it: a restart is another candidate. */
+static char *make_identity(void)
+{
+    char host[HOST_MAX + 1] = "";
+    uint64_t random = 0;
+    if (gethostname(host, sizeof(host) - 1) != 0 || host[0] == '\0')
+        snprintf(host, sizeof(host), "unknown");
+    if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+        random = (uint64_t)getpid();
+    return mem_printf("%s_%016" PRIx64, host, random);
+}
+
+static const char *lease_namespace(const struct leadership_options *o)
+{
+    if (o->config->lease_namespace != NULL)
+        return o->config->lease_namespace;
+    return o->access->namespace != NULL ? o->access->namespace : o->config->mappings[0].namespace;
+}
+
+static void set_leading(struct leadership *l, bool leading)
+{
+    metric_set(l->options.leader, leading ? 1 : 0, NULL);
+}
+
+static void on_elected(void *arg)
+{
+    struct leadership *l = arg;
+    log_info(l->options.log, "leading from now on", log_str("lease", l->lease), log_str("identity", l->identity));
+    set_leading(l, true);
+    l->callbacks.lead(l->arg);
+}
+
+static void on_deposed(void *arg)
+{
+    struct leadership *l = arg;
+    const char *problem = election_problem(l->election), *holder = election_holder(l->election);
+    log_warn(l->options.log, "not leading any more; HAProxy stays as it is", log_str("lease", l->lease),
+             log_str("holder", str_empty(holder) ? NULL : holder), log_str("problem", problem));
+    set_leading(l, false);
+    l->callbacks.step_down(l->arg);
+}
+
+static void on_holder(void *arg, const char *identity)
+{
+    struct leadership *l = arg;
+    if (str_empty(identity))
+        log_info(l->options.log, "nobody leads", log_str("lease", l->lease));
+    else if (!str_eq(identity, l->identity))
+        log_info(l->options.log, "standing by: another replica leads", log_str("lease", l->lease),
+                 log_str("leader", identity));
+}
+
+static void on_credentials(void *arg)
+{
+    leadership_poke(arg);
+}
+
+struct leadership *leadership_new(struct event_base *base, const struct leadership_options *options,
+                                  const struct leadership_callbacks *callbacks, void *arg)
+{
+    struct leadership *l = mem_alloc(sizeof(*l));
+    l->options = *options;
+    l->callbacks = *callbacks;
+    l->arg = arg;
+    set_leading(l, false);
+    /* A dry run beside others must not keep the Lease from one that writes, and standing by it would have nothing to show. */
+    if (!options->config->leader_elect || options->config->dry_run)
+        return l;
+    static const struct election_callbacks told = {.elected = on_elected, .deposed = on_deposed, .holder = on_holder};
+    const char *namespace = lease_namespace(options);
+    l->identity = make_identity();
+    l->lease = mem_printf("%s/%s", namespace, options->config->lease_name);
+    l->election = election_new(base,
+                               &(struct election_options){.client = options->client,
+                                                          .log = options->log,
+                                                          .namespace = namespace,
+                                                          .name = options->config->lease_name,
+                                                          .identity = l->identity},
+                               &told, l);
+    l->listener = (struct kube_client_listener){.on_credentials = on_credentials, .arg = l};
+    kube_client_on_credentials(options->client, &l->listener);
+    return l;
+}
+
+void leadership_free(struct leadership *l)
+{
+    if (l == NULL)
+        return;
+    if (l->election != NULL)
+        kube_client_forget_listener(&l->listener);
+    election_free(l->election);
+    free(l->lease);
+    free(l->identity);
+    free(l);
+}
+
+void leadership_start(struct leadership *l)
+{
+    if (l->started)
+        return;
+    l->started = true;
+    if (l->election != NULL) {
+        election_start(l->election);
+        return;
+    }
+    set_leading(l, true);
+    l->callbacks.lead(l->arg);
+}
+
+void leadership_poke(struct leadership *l)
+{
+    if (l->election != NULL && l->started)
+        election_poke(l->election);
+}
+
+bool leadership_may_write(void *arg)
+{
+    const struct leadership *l = arg;
+    return l->election == NULL || election_may_act(l->election);
+}
+
+bool leadership_may_take_back(void *arg)
+{
+    const struct leadership *l = arg;
+    return l->election == NULL || election_may_clean_up(l->election);
+}
+
+void leadership_release(struct leadership *l, void (*done)(void *arg), void *arg)
+{
+    if (l->election != NULL && l->started)
+        election_release(l->election, done, arg);
+    else
+        done(arg);
+}
+
+bool leadership_ready(const struct leadership *l, struct buf *body)
+{
+    if (l->election == NULL)
+        return true;
+    const char *problem = election_problem(l->election), *holder = election_holder(l->election);
+    bool leading = election_may_act(l->election);
+    if (problem != NULL)
+        buf_printf(body, "[%c]leader election: %s%s\n", leading ? '+' : '-', leading ? "leading still, but " : "",
+                   problem);
+    else if (!l->started)
+        buf_add(body, "[+]leader election: no candidate before the caches are synced\n");
+    else if (leading)
+        buf_printf(body, "[+]leader election: leading by lease %s\n", l->lease);
+    else if (str_empty(holder))
+        buf_printf(body, "[+]leader election: nobody holds lease %s yet\n", l->lease);
+    else
+        buf_printf(body, "[+]leader election: standing by for %s, which holds lease %s\n", holder, l->lease);
+    return problem == NULL || leading;
+}
+
+struct leadership_status leadership_status(const struct leadership *l)
+{
+    if (l->election == NULL)
+        return (struct leadership_status){.leading = l->started};
+    return (struct leadership_status){.election = true,
+                                      .leading = election_may_act(l->election),
+                                      .lease = l->lease,
+                                      .holder = election_holder(l->election),
+                                      .problem = election_problem(l->election)};
+}

@@ -1,0 +1,68 @@
+#include "daemon/mappings.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "settings/settings.h"
+#include "servers/desired/explain.h"
+#include "daemon/rules.h"
+
+static size_t service_index(struct mappings *m, const struct config_mapping *of)
+{
+    for (size_t i = 0; i < m->service_count; i++)
+        if (str_eq(m->services[i].namespace, of->namespace) && str_eq(m->services[i].name, of->service))
+            return i;
+    m->services[m->service_count] = (struct sources_service){of->namespace, of->service};
+    return m->service_count++;
+}
+
+void mappings_init(struct mappings *m, const struct config *config)
+{
+    size_t count = config->mapping_count;
+    *m = (struct mappings){.list = mem_array(count, sizeof(m->list[0])),
+                           .count = count,
+                           .backends = mem_array(count, sizeof(m->backends[0])),
+                           .services = mem_array(count, sizeof(m->services[0]))};
+    for (size_t i = 0; i < count; i++) {
+        const struct config_mapping *of = &config->mappings[i];
+        m->list[i] = (struct mapping){.backend = of->backend,
+                                      .service = service_index(m, of),
+                                      .rules = rules_for_mapping(config, of),
+                                      .states = server_states_new()};
+        m->backends[i] = of->backend;
+    }
+}
+
+void mappings_fini(struct mappings *m)
+{
+    for (size_t i = 0; i < m->count; i++)
+        server_states_free(m->list[i].states);
+    free(m->list);
+    free(m->backends);
+    free(m->services);
+    *m = (struct mappings){0};
+}
+
+static struct desired_input input_of(const struct mapping *m, const struct sources *sources)
+{
+    return (struct desired_input){.nodes = sources_nodes(sources),
+                                  .service = sources_cache(sources, m->service),
+                                  .service_denied = sources_service_denied(sources, m->service),
+                                  .rules = &m->rules};
+}
+
+void mapping_compute(const struct mapping *m, const struct sources *sources, uint64_t now_ms, struct desired *ret)
+{
+    struct desired_input in = input_of(m, sources);
+    in.states = m->states;
+    in.now_ms = now_ms;
+    desired_compute(&in, ret);
+}
+
+int mapping_explain(const struct mapping *m, const struct sources *sources, const char *node, struct explanation *ret)
+{
+    struct desired_input in = input_of(m, sources);
+    *ret = (struct explanation){.state = SERVER_OUT};
+    return sources_synced(sources, m->service) ? explain_node(&in, node, ret) : -1;
+}

@@ -1,0 +1,114 @@
+#include "daemon/source.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "kube/refusal.h"
+#include "model/cache.h"
+#include "report/telemetry.h"
+
+static void on_changed(void *arg, const char *cause, uint64_t received_us)
+{
+    struct source *s = arg;
+    if (s->synced_us == 0)
+        s->synced_us = clock_mono_us();
+    s->changed(s->arg, cause, received_us);
+}
+
+static void on_status(void *arg)
+{
+    struct source *s = arg;
+    s->moved(s->arg);
+}
+
+static void on_requested(void *arg, int code)
+{
+    struct source *s = arg;
+    char text[12];
+    snprintf(text, sizeof(text), "%d", code);
+    if (s->telemetry != NULL)
+        metric_add(s->telemetry->requests, 1, "kubernetes", "GET", text, NULL);
+    if (code == 403 || code == 404) {
+        s->refused_us = clock_mono_us();
+        s->moved(s->arg);
+    }
+}
+
+static void on_watch_restarted(void *arg, const char *resource, const char *reason)
+{
+    const struct source *s = arg;
+    if (s->telemetry != NULL)
+        metric_add(s->telemetry->watch_restarts, 1, resource, reason, NULL);
+}
+
+static void on_relisted(void *arg, const char *resource, const char *reason)
+{
+    const struct source *s = arg;
+    if (s->telemetry != NULL)
+        metric_add(s->telemetry->relists, 1, resource, reason, NULL);
+}
+
+void source_init(struct source *s, struct event_base *base, struct kube_client *client, const struct log *log,
+                 const struct informer_options *options)
+{
+    static const struct informer_callbacks callbacks = {.changed = on_changed,
+                                                        .status = on_status,
+                                                        .watch_restarted = on_watch_restarted,
+                                                        .relisted = on_relisted,
+                                                        .requested = on_requested};
+    s->resource = options->resource;
+    s->kind = options->cache_kind;
+    s->informer = informer_new(base, client, s->cache, log, options, &callbacks, s);
+}
+
+void source_fini(struct source *s)
+{
+    informer_free(s->informer);
+    s->informer = NULL;
+}
+
+void source_forget(struct source *s)
+{
+    informer_forget(s->informer);
+    s->synced_us = 0;
+}
+
+struct informer_status source_status(const struct source *s)
+{
+    struct informer_status status = {0};
+    informer_get_status(s->informer, &status);
+    return status;
+}
+
+bool source_refused_since(struct source *s, uint64_t us)
+{
+    if (us == 0)
+        return false;
+    if (s->refused_us > us)
+        return true;
+    if (s->asked_us <= us) { /* once: what comes of it tells, and where nothing does, the backoff goes on */
+        s->asked_us = clock_mono_us();
+        informer_poke(s->informer);
+    }
+    return false;
+}
+
+void source_title(const struct source *s, struct buf *body)
+{
+    buf_printf(body, "watch %s%s%s", s->resource, s->scope != NULL ? " of " : "", s->scope != NULL ? s->scope : "");
+}
+
+bool source_ready(const struct source *s, struct buf *body)
+{
+    struct informer_status status = source_status(s);
+    bool ok = status.synced && !status.stale, forbidden = status.denied == INFORMER_FORBIDDEN;
+    buf_printf(body, "[%c]", ok ? '+' : '-');
+    source_title(s, body);
+    if (ok)
+        buf_printf(body, ": synced, %zu objects\n", cache_count(s->cache, s->kind));
+    else
+        buf_printf(body, ": %s%s%s%s\n", status.synced ? "stale, the last good state is in use: " : "not synced: ",
+                   status.problem[0] != '\0' ? status.problem : "waiting for the first answer", forbidden ? "; " : "",
+                   forbidden ? refusal_cure(status.problem) : "");
+    return ok;
+}

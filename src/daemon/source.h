@@ -1,0 +1,55 @@
+/*
+ * One watch as sync sees it: an informer, what is counted of it, and how sure a refusal is.
+ *
+ * An API server that starts answers 403 to everybody until it has read its roles. So a refusal is believed only where it is
+ * newer than something that the same server did give us: source_refused_since.
+ */
+#ifndef DAEMON_SOURCE_H
+#define DAEMON_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "kube/informer.h"
+
+struct telemetry;
+
+struct source {
+    struct informer *informer;
+    struct cache *cache; /* borrowed */
+    enum cache_kind kind;
+    const char *resource; /* "nodes" */
+    const char *scope;    /* "ns/name" where there are several Services; otherwise NULL; borrowed */
+    struct telemetry *telemetry;
+
+    uint64_t synced_us;  /* since then the cache holds a complete list (monotonic); 0: it does not */
+    uint64_t refused_us; /* the last 403 or 404; 0: none */
+    uint64_t asked_us;   /* asked again by source_refused_since */
+
+    void (*changed)(void *arg, const char *cause, uint64_t received_us);
+    void (*moved)(void *arg); /* its status, or another refusal */
+    void *arg;
+};
+
+/* The caller has filled cache, scope, telemetry and the callbacks; what comes from inside them may start no request. */
+void source_init(struct source *s, struct event_base *base, struct kube_client *client, const struct log *log,
+                 const struct informer_options *options);
+void source_fini(struct source *s); /* a zeroed one is allowed */
+
+/* Empties its set of the cache. The informer, unless it was stopped, lists again. */
+void source_forget(struct source *s);
+
+struct informer_status source_status(const struct source *s);
+
+/* Whether it was refused after that moment (0: which has not come yet, so no). Where that is not known it is asked again at
+ * once, and `moved` tells. Only for one that is denied. */
+bool source_refused_since(struct source *s, uint64_t us);
+
+/* "[+]watch nodes: synced, 5 objects"; false where it is not synced or not in contact. */
+bool source_ready(const struct source *s, struct buf *body);
+/* "watch nodes", "watch endpointslices of ns/name". */
+void source_title(const struct source *s, struct buf *body);
+
+#endif

@@ -1,0 +1,236 @@
+#include "daemon/sources.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "kube/client.h"
+#include "daemon/source.h"
+#include "daemon/sources_service.h"
+#include "report/telemetry.h"
+
+struct sources {
+    struct kube_client *client;
+    struct kube_client_listener listener;
+    struct cache *cache; /* the Nodes */
+    struct source nodes;
+    struct service_sources *services;
+    size_t service_count;
+    bool measured[SERVICE_SOURCES]; /* its gauges were set once: they are kept up to date from then on */
+    void (*changed)(void *arg, size_t service, const char *cause, uint64_t received_us);
+    void *arg;
+};
+
+static void on_service_changed(void *arg, struct service_sources *of, const char *cause, uint64_t received_us)
+{
+    const struct sources *s = arg;
+    s->changed(s->arg, (size_t)(of - s->services), cause, received_us);
+}
+
+static void on_nodes_changed(void *arg, const char *cause, uint64_t received_us)
+{
+    const struct sources *s = arg;
+    bool any = false;
+    for (size_t i = 0; i < s->service_count; i++)
+        any = any || service_sources_synced(&s->services[i]);
+    if (any)
+        s->changed(s->arg, SOURCES_ALL, cause, received_us);
+}
+
+/* Also when they have synced, which is what the Services' own watches may wait for. */
+static void on_nodes_moved(void *arg)
+{
+    const struct sources *s = arg;
+    for (size_t i = 0; i < s->service_count; i++)
+        service_sources_settle(&s->services[i]);
+}
+
+static void on_credentials(void *arg)
+{
+    sources_poke(arg);
+}
+
+/* ---- life ---- */
+
+static void make_nodes(struct sources *s, struct event_base *base, struct kube_client *client,
+                       const struct sources_options *options)
+{
+    const struct informer_options nodes = {.resource = "nodes",
+                                           .path = "/api/v1/nodes",
+                                           .label_selector = options->node_selector,
+                                           .kind = KUBE_NODE,
+                                           .cache_kind = CACHE_NODES};
+    s->cache = cache_new();
+    s->nodes = (struct source){.cache = s->cache,
+                               .telemetry = options->telemetry,
+                               .changed = on_nodes_changed,
+                               .moved = on_nodes_moved,
+                               .arg = s};
+    source_init(&s->nodes, base, client, options->log, &nodes);
+}
+
+struct sources *sources_new(struct event_base *base, struct kube_client *client, const struct sources_options *options,
+                            void (*changed)(void *arg, size_t service, const char *cause, uint64_t received_us),
+                            void *arg)
+{
+    struct sources *s = mem_alloc(sizeof(*s));
+    s->changed = changed;
+    s->arg = arg;
+    s->client = client;
+    s->listener = (struct kube_client_listener){.on_credentials = on_credentials, .arg = s};
+    kube_client_on_credentials(client, &s->listener);
+    make_nodes(s, base, client, options);
+    s->service_count = options->service_count;
+    s->services = mem_array(s->service_count, sizeof(s->services[0]));
+    for (size_t i = 0; i < s->service_count; i++) {
+        const struct service_sources_options service = {.service = &options->services[i],
+                                                        .one_of_several = s->service_count > 1,
+                                                        .nodes = &s->nodes,
+                                                        .telemetry = options->telemetry,
+                                                        .log = options->log,
+                                                        .changed = on_service_changed,
+                                                        .arg = s};
+        service_sources_init(&s->services[i], base, client, &service);
+    }
+    return s;
+}
+
+void sources_free(struct sources *s)
+{
+    if (s == NULL)
+        return;
+    kube_client_forget_listener(&s->listener);
+    source_fini(&s->nodes);
+    for (size_t i = 0; i < s->service_count; i++)
+        service_sources_fini(&s->services[i]);
+    free(s->services);
+    cache_free(s->cache);
+    free(s);
+}
+
+void sources_start(struct sources *s)
+{
+    informer_start(s->nodes.informer);
+    for (size_t i = 0; i < s->service_count; i++)
+        service_sources_start(&s->services[i]);
+}
+
+void sources_stop(struct sources *s)
+{
+    informer_stop(s->nodes.informer);
+    for (size_t i = 0; i < s->service_count; i++)
+        service_sources_stop(&s->services[i]);
+}
+
+void sources_poke(struct sources *s)
+{
+    informer_poke(s->nodes.informer);
+    for (size_t i = 0; i < s->service_count; i++)
+        service_sources_poke(&s->services[i]);
+}
+
+/* ---- what they hold ---- */
+
+const struct cache *sources_nodes(const struct sources *s)
+{
+    return s->cache;
+}
+
+bool sources_node_exists(const void *sources, const char *server)
+{
+    return cache_node(sources_nodes(sources), server) != NULL || str_ip_family(server) != 0;
+}
+
+const struct cache *sources_cache(const struct sources *s, size_t service)
+{
+    return s->services[service].cache;
+}
+
+bool sources_synced(const struct sources *s, size_t service)
+{
+    return service_sources_synced(&s->services[service]);
+}
+
+bool sources_service_denied(const struct sources *s, size_t service)
+{
+    return service_sources_denied(&s->services[service]);
+}
+
+bool sources_refused(const struct sources *s)
+{
+    bool missing = s->nodes.synced_us == 0;
+    if (missing && source_status(&s->nodes).denied == INFORMER_ALLOWED)
+        return false;
+    for (size_t i = 0; i < s->service_count; i++) {
+        if (service_sources_pending(&s->services[i]))
+            return false;
+        missing = missing || !service_sources_synced(&s->services[i]);
+    }
+    return missing;
+}
+
+bool sources_ready(const struct sources *s, struct buf *body)
+{
+    bool all = kube_client_ready(s->client, body);
+    if (!source_ready(&s->nodes, body))
+        all = false;
+    for (size_t i = 0; i < s->service_count; i++)
+        if (!service_sources_ready(&s->services[i], body))
+            all = false;
+    return all;
+}
+
+void sources_each(const struct sources *s, void (*fn)(void *arg, const struct source *of), void *arg)
+{
+    fn(arg, &s->nodes);
+    for (size_t i = 0; i < s->service_count; i++)
+        for (int which = 0; which < SERVICE_SOURCES; which++)
+            if (service_sources_in_use(&s->services[i], which))
+                fn(arg, &s->services[i].all[which]);
+}
+
+/* ---- gauges: a resource's objects of all Services together, and the oldest contact ---- */
+
+struct gauges {
+    double objects;
+    double age_s;
+    bool in_use;
+    bool contact;
+};
+
+static void add_to_gauges(struct gauges *g, const struct source *of, uint64_t now_ms)
+{
+    uint64_t last_ms = source_status(of).last_byte_ms;
+    g->in_use = true;
+    g->objects += (double)cache_count(of->cache, of->kind);
+    if (last_ms == 0)
+        return;
+    double age_s = (double)(now_ms - last_ms) / 1000.0;
+    g->age_s = g->contact && g->age_s > age_s ? g->age_s : age_s;
+    g->contact = true;
+}
+
+static void set_gauges(const struct gauges *g, const char *resource, bool age, struct telemetry *t)
+{
+    metric_set(t->objects, g->objects, resource, NULL);
+    if (age)
+        metric_set(t->watch_age, g->age_s, resource, NULL);
+}
+
+void sources_measure(struct sources *s, struct telemetry *t)
+{
+    uint64_t now_ms = clock_mono_ms();
+    struct gauges nodes = {0};
+    add_to_gauges(&nodes, &s->nodes, now_ms);
+    set_gauges(&nodes, s->nodes.resource, nodes.contact, t);
+    for (int which = 0; which < SERVICE_SOURCES; which++) {
+        struct gauges g = {0};
+        for (size_t i = 0; i < s->service_count; i++)
+            if (service_sources_in_use(&s->services[i], which))
+                add_to_gauges(&g, &s->services[i].all[which], now_ms);
+        if (g.in_use || s->measured[which])
+            set_gauges(&g, s->services[0].all[which].resource, g.contact || s->measured[which], t);
+        s->measured[which] = s->measured[which] || g.contact;
+    }
+}

@@ -1,0 +1,75 @@
+/*
+ * What is watched: Nodes, and for each Service its EndpointSlices, the Service itself, and its Endpoints only where slices
+ * are forbidden or not served. Owns the caches that they fill.
+ *
+ * Each watch is a connection of its own: one, and two for each Service (64 Services: 129).
+ */
+#ifndef DAEMON_SOURCES_H
+#define DAEMON_SOURCES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "model/cache.h"
+
+struct event_base;
+struct kube_client;
+struct source;
+struct sources;
+struct telemetry;
+
+/* Borrowed for the time of sources_new. */
+struct sources_service {
+    const char *namespace;
+    const char *name;
+};
+
+struct sources_options {
+    const struct sources_service *services; /* each of them once */
+    size_t service_count;
+    const char *node_selector;   /* label selector; NULL: all Nodes */
+    struct telemetry *telemetry; /* NULL: not measured */
+    const struct log *log;
+};
+
+#define SOURCES_ALL SIZE_MAX
+
+/* changed: another state is to be taken up for this service; cause is valid during the call. SOURCES_ALL: the Nodes, so for
+ * each that sources_synced is true of. Never called for a service before that. It may be called from inside libcurl: set a
+ * timer, start no request. */
+struct sources *sources_new(struct event_base *base, struct kube_client *client, const struct sources_options *options,
+                            void (*changed)(void *arg, size_t service, const char *cause, uint64_t received_us),
+                            void *arg) must_check;
+void sources_free(struct sources *s);
+
+void sources_start(struct sources *s);
+void sources_stop(struct sources *s);
+void sources_poke(struct sources *s);
+
+const struct cache *sources_nodes(const struct sources *s);
+const struct cache *sources_cache(const struct sources *s, size_t service);
+/* sources: a struct sources. Whether a server of that name has a node; one that is named by its address needs none. */
+bool sources_node_exists(const void *sources, const char *server);
+
+/* Nodes, slices or Endpoints, and the Service (unless it may not be read) have synced once: the caches may be believed. */
+bool sources_synced(const struct sources *s, size_t service);
+
+/* The Service may not be read (403, 404 of the resource): the daemon goes on without what it would say. */
+bool sources_service_denied(const struct sources *s, size_t service);
+
+/* All that is still missing was refused (403, 404 of the resource), so that waiting hardly helps. False where nothing is. */
+bool sources_refused(const struct sources *s);
+
+/* Adds a line for each watch (and for a credential plugin); true where all that are needed are synced and in contact. A denied Service is no lack. */
+bool sources_ready(const struct sources *s, struct buf *body);
+
+/* Calls fn for each watch that is in use. */
+void sources_each(const struct sources *s, void (*fn)(void *arg, const struct source *of), void *arg);
+
+/* Sets the gauges that are read at scrape time. */
+void sources_measure(struct sources *s, struct telemetry *t);
+
+#endif

@@ -1,0 +1,287 @@
+#include "daemon/status.h"
+
+#include <stdlib.h>
+#include <yyjson.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "settings/settings.h"
+#include "daemon/certificates.h"
+#include "daemon/clients.h"
+#include "report/history.h"
+#include "json/write.h"
+#include "daemon/leadership.h"
+#include "daemon/mappings.h"
+#include "daemon/rules.h"
+#include "daemon/source.h"
+#include "daemon/sources.h"
+#include "report/checks.h"
+#include "daemon/status_haproxy.h"
+#include "daemon/status_nodes.h"
+#include "daemon/targets.h"
+
+struct status {
+    struct status_options options;
+    struct status_nodes *nodes; /* mappings->count */
+    uint64_t started_mono_ms;
+    int64_t started_wall_ms;
+    struct journal_listener decided;
+    void (*changed)(void *arg);
+    void *arg;
+};
+
+static void on_decision(void *arg, const struct journal_entry *e)
+{
+    const struct status *s = arg;
+    (void)e;
+    s->changed(s->arg);
+}
+
+struct status *status_new(const struct status_options *options, void (*changed)(void *arg), void *arg)
+{
+    struct status *s = mem_alloc(sizeof(*s));
+    s->options = *options;
+    s->changed = changed;
+    s->arg = arg;
+    s->decided = (struct journal_listener){.added = on_decision, .arg = s};
+    journal_listen(options->journal, &s->decided);
+    s->nodes = mem_array(options->mappings->count, sizeof(s->nodes[0]));
+    for (size_t i = 0; i < options->mappings->count; i++)
+        status_nodes_init(&s->nodes[i]);
+    s->started_mono_ms = clock_mono_ms();
+    s->started_wall_ms = (int64_t)clock_wall_ms();
+    return s;
+}
+
+void status_free(struct status *s)
+{
+    if (s == NULL)
+        return;
+    journal_forget_listener(&s->decided);
+    for (size_t i = 0; i < s->options.mappings->count; i++)
+        status_nodes_fini(&s->nodes[i]);
+    free(s->nodes);
+    free(s);
+}
+
+void status_take(struct status *s, size_t mapping, const struct desired *wish)
+{
+    if (s == NULL)
+        return;
+    status_nodes_take(&s->nodes[mapping], wish);
+    s->changed(s->arg);
+}
+
+/* ---- Kubernetes ---- */
+
+struct listing {
+    yyjson_mut_doc *doc;
+    yyjson_mut_val *list;
+    const struct status_checks *checks;
+    enum status_state worst;
+};
+
+static void worsen(struct listing *l, enum status_state state)
+{
+    if (state > l->worst)
+        l->worst = state;
+}
+
+/* As /readyz has it: a Service that may not be read is no trouble there. */
+static bool is_missed(const struct status_checks *checks, const struct source *of)
+{
+    cleanup(buf_fini) struct buf title;
+    buf_init(&title, 0);
+    source_title(of, &title);
+    for (size_t i = 0; i < checks->count; i++)
+        if (!checks->list[i].ok && str_eq(checks->list[i].subject, buf_str(&title)))
+            return true;
+    return false;
+}
+
+static void add_watch(void *arg, const struct source *of)
+{
+    struct listing *l = arg;
+    const struct informer_status is = source_status(of);
+    yyjson_mut_val *obj = json_add_object(l->doc, l->list);
+    json_put_text(l->doc, obj, "resource", of->resource);
+    json_put_text(l->doc, obj, "service", of->scope);
+    json_put_text(l->doc, obj, "state",
+                  is.denied != INFORMER_ALLOWED ? "refused"
+                  : is.synced && is.stale       ? "stale"
+                  : is.synced                   ? "synced"
+                                                : "waiting");
+    json_put_count(l->doc, obj, "objects", cache_count(of->cache, of->kind));
+    json_put_text(l->doc, obj, "problem", is.problem[0] != '\0' ? is.problem : NULL);
+    if (is_missed(l->checks, of))
+        worsen(l, is.problem[0] != '\0' ? STATUS_PROBLEM : STATUS_WAITING);
+}
+
+static void put_leader(const struct status *s, yyjson_mut_doc *doc, yyjson_mut_val *root)
+{
+    const struct leadership_status is = leadership_status(s->options.leadership);
+    yyjson_mut_val *obj = json_put_object(doc, root, "leader");
+    json_put_bool(doc, obj, "election", is.election);
+    json_put_bool(doc, obj, "leading", is.leading);
+    json_put_text(doc, obj, "lease", is.lease);
+    json_put_text(doc, obj, "holder", is.holder);
+    json_put_text(doc, obj, "problem", is.problem);
+}
+
+static void add_certificate(void *arg, const char *peer, const char *which, int64_t not_after_s)
+{
+    struct listing *l = arg;
+    yyjson_mut_val *obj = json_add_object(l->doc, l->list);
+    json_put_text(l->doc, obj, "peer", peer);
+    json_put_text(l->doc, obj, "certificate", which);
+    json_put_time(l->doc, obj, "not_after", not_after_s * 1000);
+}
+
+static void put_certificates(const struct status *s, yyjson_mut_doc *doc, yyjson_mut_val *root)
+{
+    struct listing l = {.doc = doc, .list = json_put_list(doc, root, "certificates")};
+    certificates_each(s->options.clients, add_certificate, &l);
+}
+
+static void put_brake(const struct status *s, yyjson_mut_doc *doc, yyjson_mut_val *root)
+{
+    const struct plan_rules rules = rules_for_plan(s->options.config);
+    yyjson_mut_val *obj = json_put_object(doc, root, "brake");
+    json_put_count(doc, obj, "max_loss_percent", rules.max_loss_percent);
+    json_put_count(doc, obj, "hold_seconds", rules.brake_ms / 1000);
+}
+
+/* ---- backends and HAProxies ---- */
+
+static void put_backends(const struct status *s, yyjson_mut_doc *doc, yyjson_mut_val *root)
+{
+    yyjson_mut_val *list = json_put_list(doc, root, "backends");
+    size_t left = STATUS_LISTS_MAX;
+    for (size_t i = 0; i < s->options.mappings->count; i++) {
+        const struct mapping *m = &s->options.mappings->list[i];
+        yyjson_mut_val *obj = json_add_object(doc, list), *service = NULL;
+        json_put_text(doc, obj, "backend", m->backend);
+        service = json_put_object(doc, obj, "service");
+        json_put_text(doc, service, "namespace", m->rules.namespace);
+        json_put_text(doc, service, "name", m->rules.service);
+        json_put_text(doc, service, "port", m->rules.port);
+        status_nodes_put(&s->nodes[i], doc, obj, &left);
+    }
+}
+
+static void add_haproxies(const struct status *s, const struct status_now *now, const struct status_checks *checks,
+                          struct listing *l)
+{
+    struct status_haproxies h = {.checks = checks,
+                                 .wall_minus_mono_ms = s->started_wall_ms - (int64_t)s->started_mono_ms,
+                                 .left = STATUS_LISTS_MAX};
+    if (now->targets == NULL)
+        for (size_t i = 0; i < s->options.config->dataplane_count; i++)
+            status_haproxy_add_standby(s->options.config->dataplanes[i].url, l->doc, l->list);
+    else
+        for (size_t i = 0; i < targets_count(now->targets); i++)
+            status_haproxy_add(targets_at(now->targets, i), &h, l->doc, l->list, &l->worst);
+}
+
+/* ---- decisions ---- */
+
+static void put_decisions(const struct status *s, yyjson_mut_doc *doc, yyjson_mut_val *root)
+{
+    const struct journal *j = s->options.journal;
+    yyjson_mut_val *list = json_put_list(doc, root, "decisions");
+    for (size_t i = 0; i < journal_count(j); i++) {
+        const struct journal_entry *e = journal_at(j, i);
+        yyjson_mut_val *obj = json_add_object(doc, list);
+        json_put_count(doc, obj, "number", e->number);
+        json_put_time(doc, obj, "at", e->wall_ms);
+        json_put_text(doc, obj, "kind", journal_kind_name(e->kind));
+        json_put_text(doc, obj, "haproxy", e->target);
+        json_put_text(doc, obj, "backend", e->backend);
+        json_put_text(doc, obj, "server", e->server);
+        json_put_text(doc, obj, "state", e->state);
+        json_put_text(doc, obj, "text", e->text);
+        json_put_text(doc, obj, "why", e->why);
+        json_put_text(doc, obj, "cause", e->cause);
+        json_put_int_or_null(doc, obj, "took_us", e->took_us > 0 ? (int64_t)e->took_us : -1);
+        json_put_int_or_null(doc, obj, "reaction_us", e->reaction_us > 0 ? (int64_t)e->reaction_us : -1);
+    }
+}
+
+/* ---- the whole ---- */
+
+static const char *overall(const struct status_now *now, enum status_state worst)
+{
+    if (now->stopping)
+        return "stopping";
+    if (worst < STATUS_WAITING && now->targets == NULL)
+        return now->ready ? "standby" : status_state_name(STATUS_PROBLEM);
+    if (worst == STATUS_IN_STEP && !now->ready)
+        return status_state_name(STATUS_PROBLEM); /* what belongs to no HAProxy */
+    return status_state_name(worst);
+}
+
+/* Where nothing is wrong: the first thing that is worth more words than "in step". */
+static const char *calm(const struct status_checks *checks)
+{
+    for (size_t i = 0; i < checks->count; i++)
+        if (str_has_prefix(checks->list[i].subject, "target ") && !str_eq(checks->list[i].text, "in step"))
+            return checks->list[i].text;
+    return "in step";
+}
+
+static void put_checks(const struct status_checks *checks, yyjson_mut_doc *doc, yyjson_mut_val *root)
+{
+    yyjson_mut_val *list = json_put_list(doc, root, "checks");
+    for (size_t i = 0; i < checks->count; i++) {
+        yyjson_mut_val *obj = json_add_object(doc, list);
+        json_put_bool(doc, obj, "ok", checks->list[i].ok);
+        json_put_text(doc, obj, "subject", checks->list[i].subject);
+        json_put_text(doc, obj, "text", checks->list[i].text);
+    }
+}
+
+/* What of the document is the same while nothing happens. */
+static void print_news(const struct status *s, const struct status_now *now, struct buf *json)
+{
+    cleanup(status_checks_fini) struct status_checks checks;
+    yyjson_mut_val *root;
+    yyjson_mut_doc *doc = json_new(&root);
+    struct listing watches = {.doc = doc, .list = yyjson_mut_arr(doc), .checks = &checks},
+                   haproxies = {.doc = doc, .list = yyjson_mut_arr(doc)};
+    status_checks_parse(&checks, now->readiness);
+    sources_each(s->options.sources, add_watch, &watches);
+    add_haproxies(s, now, &checks, &haproxies);
+    cleanup(mem_free_ptr) char *summary = status_checks_summary(&checks, calm(&checks));
+    json_put_text(doc, root, "version", s->options.version);
+    json_put_time(doc, root, "started_at", s->started_wall_ms);
+    json_put_bool(doc, root, "dry_run", s->options.config->dry_run);
+    json_put_bool(doc, root, "stopping", now->stopping);
+    json_put_text(doc, root, "state", overall(now, watches.worst > haproxies.worst ? watches.worst : haproxies.worst));
+    json_put_text(doc, root, "summary", summary);
+    json_put_bool(doc, root, "ready", now->ready);
+    put_checks(&checks, doc, root);
+    put_leader(s, doc, root);
+    json_put_count(doc, root, "nodes_known", cache_count(sources_nodes(s->options.sources), CACHE_NODES));
+    json_put(doc, root, "watches", watches.list);
+    put_certificates(s, doc, root);
+    put_brake(s, doc, root);
+    put_backends(s, doc, root);
+    json_put(doc, root, "haproxies", haproxies.list);
+    put_decisions(s, doc, root);
+    json_write(doc, false, json);
+    json_free(doc);
+}
+
+void status_print(const struct status *s, const struct status_now *now, struct buf *json, size_t *ret_news_at)
+{
+    cleanup(buf_fini) struct buf news;
+    char generated_at[JSON_TIME_BYTES];
+    buf_init(&news, 0);
+    print_news(s, now, &news);
+    json_time((int64_t)clock_wall_ms(), generated_at);
+    buf_printf(json, "{\"schema_version\":%d,\"generated_at\":\"%s\",\"uptime_seconds\":%llu,", STATUS_SCHEMA_VERSION,
+               generated_at, (unsigned long long)((clock_mono_ms() - s->started_mono_ms) / 1000));
+    *ret_news_at = json->len;
+    buf_add(json, buf_str(&news) + 1); /* behind its '{' */
+}

@@ -1,0 +1,218 @@
+#include "daemon/status_haproxy.h"
+
+#include <yyjson.h>
+
+#include "base/str.h"
+#include "haproxy/dataplane/client.h"
+#include "json/write.h"
+#include "daemon/status.h"
+#include "servers/target_internal.h"
+
+/* ---- one server ---- */
+
+enum place { PLACE_LIVE, PLACE_DRAINING, PLACE_LEAVING, PLACE_PARKED, PLACE_SPARE, PLACE_NOT_OURS, PLACES };
+
+static const char *const place_names[] = {
+    [PLACE_LIVE] = "live",     [PLACE_DRAINING] = "draining", [PLACE_LEAVING] = "leaving",
+    [PLACE_PARKED] = "parked", [PLACE_SPARE] = "spare",       [PLACE_NOT_OURS] = "not_ours",
+};
+
+struct server_view {
+    const struct backend_server *line;
+    const struct runtime_server *running; /* NULL: not known, or not there */
+    enum runtime_admin theirs;
+    enum place place;
+};
+
+static enum place place_of(const struct slot *s, const struct server_view *v)
+{
+    const struct desired_server *want = desired_find(&s->wish, v->line->name);
+    if (diff_server_is_foreign(v->line, &s->target->options.rules.diff))
+        return PLACE_NOT_OURS;
+    if (want == NULL && v->line->maintenance)
+        return desired_find_spare(&s->wish, v->line->name) != NULL ? PLACE_SPARE : PLACE_PARKED;
+    if (want == NULL && s->have_wish && s->wish.state == DESIRED_OK)
+        return PLACE_LEAVING;
+    bool rests = v->line->maintenance || (v->running != NULL && v->running->admin != RUNTIME_READY);
+    return rests && v->theirs == RUNTIME_READY ? PLACE_DRAINING : PLACE_LIVE;
+}
+
+static struct server_view view_of(const struct slot *s, const struct backend_server *line)
+{
+    const struct lane_mark *mark = lane_memory_find(&s->memory, line->name);
+    struct server_view v = {.line = line,
+                            .running = s->runtime.readable ? runtime_find(&s->runtime, line->name) : NULL,
+                            .theirs = mark != NULL ? mark->theirs : RUNTIME_READY};
+    v.place = place_of(s, &v);
+    return v;
+}
+
+/* NULL: it is not asked for (in maint), or not known. */
+static const char *health_of(const struct server_view *v)
+{
+    if (v->running == NULL || v->running->admin == RUNTIME_MAINT)
+        return NULL;
+    return runtime_fails_check(v->running) ? "down" : "up";
+}
+
+static bool is_down(const struct server_view *v)
+{
+    return v->place == PLACE_LIVE && v->running != NULL && runtime_fails_check(v->running);
+}
+
+static void add_server(const struct slot *s, const struct status_haproxies *h, yyjson_mut_doc *doc,
+                       yyjson_mut_val *list, const struct server_view *v)
+{
+    const struct plan_held *held = plan_find_held(&s->plan, v->line->name);
+    yyjson_mut_val *obj = json_add_object(doc, list);
+    json_put_text(doc, obj, "name", v->line->name);
+    const char *node = desired_node(&s->wish, v->line->name);
+    if (node != NULL && !str_eq(node, v->line->name))
+        json_put_text(doc, obj, "node", node);
+    json_put_text(doc, obj, "address", v->line->address);
+    json_put_int_or_null(doc, obj, "port", v->line->port != 0 ? v->line->port : -1);
+    json_put_int_or_null(doc, obj, "weight", v->line->weight);
+    json_put_text(doc, obj, "state", place_names[v->place]);
+    json_put_text(doc, obj, "line", v->line->maintenance ? "maintenance" : "live");
+    json_put_text(doc, obj, "running", v->running != NULL ? runtime_admin_name(v->running->admin) : NULL);
+    json_put_text(doc, obj, "health", health_of(v));
+    json_put_text(doc, obj, "by_hand", v->theirs != RUNTIME_READY ? runtime_admin_name(v->theirs) : NULL);
+    json_put_time(doc, obj, "held_until", held != NULL ? (int64_t)held->until_ms + h->wall_minus_mono_ms : 0);
+}
+
+/* Those that are to be looked at come first, where not all can be listed. */
+static bool is_telling(const struct server_view *v)
+{
+    return v->place == PLACE_DRAINING || v->place == PLACE_LEAVING || v->theirs != RUNTIME_READY || is_down(v);
+}
+
+static void put_servers(const struct slot *s, struct status_haproxies *h, yyjson_mut_doc *doc, yyjson_mut_val *obj)
+{
+    yyjson_mut_val *servers = json_put_object(doc, obj, "servers"), *list = yyjson_mut_arr(doc);
+    size_t count[PLACES] = {0}, by_hand = 0, down = 0, listed = 0;
+    size_t max = h->left < STATUS_LIST_MAX ? h->left : STATUS_LIST_MAX;
+    for (int telling = 1; telling >= 0; telling--) {
+        for (size_t i = 0; i < s->actual.server_count; i++) {
+            const struct server_view v = view_of(s, &s->actual.servers[i]);
+            if (is_telling(&v) != (telling == 1))
+                continue;
+            count[v.place]++;
+            by_hand += v.theirs != RUNTIME_READY;
+            down += is_down(&v);
+            if (listed < max) {
+                add_server(s, h, doc, list, &v);
+                listed++;
+            }
+        }
+    }
+    h->left -= listed;
+    for (int i = 0; i < PLACES; i++)
+        json_put_count(doc, servers, place_names[i], count[i]);
+    json_put_count(doc, servers, "down", down);
+    json_put_count(doc, servers, "by_hand", by_hand);
+    json_put_count(doc, servers, "listed", listed);
+    json_put(doc, servers, "list", list);
+}
+
+/* ---- one backend ---- */
+
+static enum status_state state_of(const struct target *t, const struct slot *s)
+{
+    bool undecided = s->have_wish && s->wish.state == DESIRED_UNDECIDED; /* somebody has to say more */
+    if (s->problem.kind != ERROR_NONE || t->problem.kind != ERROR_NONE || undecided)
+        return STATUS_PROBLEM;
+    if (s->holding)
+        return s->plan.verdict == PLAN_HOLD && s->plan.diff.ours_count == 0 ? STATUS_PROBLEM : STATUS_HOLDING;
+    if (s->in_step)
+        return STATUS_IN_STEP;
+    bool waits = !s->have_wish || s->wish.state == DESIRED_NOT_SYNCED;
+    return waits || !s->looked || !t->history_known ? STATUS_WAITING : STATUS_CHANGING;
+}
+
+static void put_held(const struct slot *s, const struct status_haproxies *h, yyjson_mut_doc *doc, yyjson_mut_val *obj)
+{
+    yyjson_mut_val *held = json_put_object(doc, obj, "held");
+    bool any = s->plan.held_back > 0;
+    json_put_count(doc, held, "servers", s->plan.held_back);
+    json_put_text(doc, held, "names", any ? s->plan.held_names : NULL);
+    json_put_time(doc, held, "until", any ? (int64_t)s->plan.brake_until_ms + h->wall_minus_mono_ms : 0);
+}
+
+static enum status_state add_backend(const struct target *t, const struct slot *s, struct status_haproxies *h,
+                                     yyjson_mut_doc *doc, yyjson_mut_val *list)
+{
+    const struct status_check *check = status_checks_of(h->checks, dataplane_client_url(t->options.client), s->name);
+    enum status_state state = state_of(t, s);
+    yyjson_mut_val *obj = json_add_object(doc, list);
+    json_put_text(doc, obj, "backend", s->name);
+    json_put_text(doc, obj, "state", status_state_name(state));
+    json_put_text(doc, obj, "text", check != NULL ? check->text : NULL);
+    json_put_bool(doc, obj, "readable", s->runtime.readable);
+    put_held(s, h, doc, obj);
+    json_put_text(doc, obj, "by_hand", s->overrides);
+    put_servers(s, h, doc, obj);
+    return state;
+}
+
+/* ---- one HAProxy ---- */
+
+static const char *trust_name(const struct target *t)
+{
+    static const char *const names[] = {[TRUST_UNTRIED] = "untried",
+                                        [TRUST_PROVEN] = "proven",
+                                        [TRUST_DOUBTED] = "doubted",
+                                        [TRUST_DISPROVEN] = "disproven"};
+    return t->options.runtime == NULL ? "off" : names[t->trust];
+}
+
+static void put_reload(const struct target *t, yyjson_mut_doc *doc, yyjson_mut_val *obj)
+{
+    static const char *const names[] = {
+        [RELOAD_NONE] = "none", [RELOAD_PENDING] = "pending", [RELOAD_DONE] = "done", [RELOAD_BROKEN] = "failed"};
+    yyjson_mut_val *reload = json_put_object(doc, obj, "reload");
+    json_put_text(doc, reload, "state", names[t->reload.state]);
+    json_put_text(doc, reload, "id", t->reload.id);
+    json_put_text(doc, reload, "problem", t->reload.state == RELOAD_BROKEN ? t->reload.error.message : NULL);
+}
+
+static void put_facts(const struct target *t, yyjson_mut_doc *doc, yyjson_mut_val *obj)
+{
+    json_put_int_or_null(doc, obj, "version", t->version);
+    json_put_int_or_null(doc, obj, "worker_pid", t->worker_known ? t->worker_pid : -1);
+    put_reload(t, doc, obj);
+    json_put_text(doc, obj, "runtime", trust_name(t));
+    json_put_text(doc, obj, "drift", t->drift);
+}
+
+void status_haproxy_add(const struct target *t, struct status_haproxies *h, yyjson_mut_doc *doc, yyjson_mut_val *list,
+                        enum status_state *worst)
+{
+    const char *url = dataplane_client_url(t->options.client);
+    yyjson_mut_val *obj = json_add_object(doc, list), *backends = yyjson_mut_arr(doc);
+    enum status_state state = STATUS_IN_STEP;
+    const char *of = t->slots[0].name;
+    for (size_t i = 0; i < t->options.backend_count; i++) {
+        enum status_state one = add_backend(t, &t->slots[i], h, doc, backends);
+        if (one > state) {
+            state = one;
+            of = t->slots[i].name;
+        }
+    }
+    const struct status_check *check = status_checks_of(h->checks, url, of);
+    json_put_text(doc, obj, "url", url);
+    json_put_text(doc, obj, "state", status_state_name(state));
+    json_put_text(doc, obj, "text", check != NULL ? check->text : NULL);
+    put_facts(t, doc, obj);
+    json_put(doc, obj, "backends", backends);
+    if (state > *worst)
+        *worst = state;
+}
+
+void status_haproxy_add_standby(const char *url, yyjson_mut_doc *doc, yyjson_mut_val *list)
+{
+    yyjson_mut_val *obj = json_add_object(doc, list);
+    json_put_text(doc, obj, "url", url);
+    json_put_text(doc, obj, "state", "standby");
+    json_put_text(doc, obj, "text", "left to the replica that leads");
+    json_put_list(doc, obj, "backends");
+}

@@ -1,0 +1,74 @@
+/*
+ * A HAProxy backend as far as this daemon cares: plain values between the Data Plane codec (haproxy/dataplane/codec), the
+ * difference (servers/change/diff) and the log. Fields that are not ours stay in `json`, so that a write gives them back.
+ */
+#ifndef HAPROXY_BACKEND_H
+#define HAPROXY_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+/* A `server` line. */
+struct backend_server {
+    char *name;
+    char *address;
+    uint16_t port; /* 0: the line has none */
+    int weight;    /* -1: the line has none */
+    bool check;
+    bool backup;             /* on the line itself */
+    bool maintenance;        /* `disabled`: on the line, or by its default-server where the line is not `enabled` */
+    bool enabled, no_backup; /* these words stand on the line */
+    bool default_disabled, default_backup; /* its default-server says so, which the line has to answer */
+    uint16_t check_port;                   /* `port` of the check ("health_check_port"); 0: that of the server */
+    bool send_proxy_v2;
+    char *json; /* the whole object as the Data Plane API gave it; NULL for one that is still to be made */
+};
+
+/* A `server-template PREFIX NUM|RANGE` line makes the names PREFIX<n>. */
+struct backend_template {
+    char *prefix;
+    unsigned first, last;
+};
+
+/* A line of the file that the API does not show or would damage. */
+struct backend_alien_line {
+    unsigned line; /* number in haproxy.cfg, from 1 */
+    char *text;
+    char *reason;
+    bool only_shown; /* no line at all: the API shows a server that the file lacks; a write damages nothing there */
+};
+
+struct backend {
+    char *name;
+    bool exists;
+    int64_t version;     /* configuration version that all of this was read at */
+    bool split;          /* the file says another version than the API: the last reload failed and the file went back */
+    char *mode;          /* "tcp", "http", "" where not set */
+    char *balance;       /* algorithm, "" where not set */
+    char *adv_check;     /* "tcp-check", "httpchk", ..., "" where not set */
+    bool httpchk_params; /* the httpchk says what to ask for */
+    bool default_send_proxy_v2; /* in its default-server line */
+    /* Lines of haproxy.cfg whose default-server says `disabled` or `backup` for this backend, be it in the defaults section
+     * that it is from; 0: none. */
+    unsigned disabled_line, backup_line;
+    char *json;                     /* the backend object (base fields) as the API gave it */
+    struct backend_server *servers; /* in the order of the file */
+    size_t server_count;
+    struct backend_template *templates;
+    size_t template_count;
+    struct backend_alien_line *aliens;
+    size_t alien_count;
+};
+
+void backend_init(struct backend *b);
+void backend_fini(struct backend *b);
+void backend_server_fini(struct backend_server *s);
+void backend_server_copy(struct backend_server *to, const struct backend_server *from); /* deep */
+const struct backend_server *backend_find(const struct backend *b, const char *name);
+/* The line that makes a server of that very name (no sign, no leading zero); NULL: none. */
+const struct backend_template *backend_find_template(const struct backend *b, const char *name);
+
+#endif

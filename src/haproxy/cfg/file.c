@@ -1,0 +1,247 @@
+#include "haproxy/cfg/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/cfg/words.h"
+
+#define LINES_SHOWN 5
+/* 64 backends of 5,000 servers have a third of that. What is kept of a line is many times one of a single letter. */
+#define LINES_MAX 1000000
+
+/* Any of these as the first word begins a section, wherever it stands. */
+static const char *const kinds[] = {
+    "acme",           "backend",     "cache",       "crt-store", "defaults",    "fcgi-app",    "frontend",
+    "global",         "healthcheck", "http-errors", "listen",    "log-forward", "log-profile", "mailers",
+    "namespace_list", "peers",       "program",     "resolvers", "ring",        "traces",      "userlist",
+};
+
+/* ---- parsing ---- */
+
+static bool begins_section(const char *word)
+{
+    for (size_t i = 0; i < array_len(kinds); i++)
+        if (str_eq(word, kinds[i]))
+            return true;
+    return false;
+}
+
+static void add_line(struct cfgfile *f, size_t *room, struct cfgfile_line line)
+{
+    if (f->line_count == *room) {
+        *room = *room * 2 + 64;
+        f->lines = mem_resize(f->lines, *room, sizeof(f->lines[0]));
+    }
+    f->lines[f->line_count++] = line;
+}
+
+/* Of the first line that says one. */
+static void take_version(struct cfgfile *f, struct cfgfile_line line)
+{
+    static const char mark[] = "# _version=";
+    uint64_t version;
+    if (f->version >= 0 || line.len <= strlen(mark) || memcmp(line.text, mark, strlen(mark)) != 0)
+        return;
+    cleanup(mem_free_ptr) char *digits = mem_strndup(line.text + strlen(mark), line.len - strlen(mark));
+    digits[strcspn(digits, " \t\r")] = '\0';
+    if (str_parse_uint(digits, INT64_MAX, &version) == 0)
+        f->version = (int64_t)version;
+}
+
+/* `line` is its number among the lines for now: they move. */
+static void add_section(struct cfgfile *f, const struct rawcfg_line *words)
+{
+    f->sections = mem_resize(f->sections, f->section_count + 1, sizeof(f->sections[0]));
+    struct cfgfile_section *s = &f->sections[f->section_count++];
+    bool named = words->count > 1 && !str_eq(words->words[1].text, "from");
+    size_t from = named ? 2 : 1;
+    *s = (struct cfgfile_section){
+        .kind = mem_strdup(rawcfg_word(words, 0)),
+        .name = mem_strdup(named ? rawcfg_word(words, 1) : ""),
+        .from = mem_strdup(str_eq(rawcfg_word(words, from), "from") ? rawcfg_word(words, from + 1) : ""),
+        .line_count = f->line_count - 1};
+}
+
+static void take_line(struct cfgfile *f, size_t *room, struct rawcfg_line *words, struct cfgfile_line line)
+{
+    if (line.len >= CFGFILE_LINE_MAX_BYTES && f->too_long == 0)
+        f->too_long = line.number;
+    take_version(f, line);
+    rawcfg_line_split(words, line.text, line.len);
+    if (words->count == 0)
+        return;
+    add_line(f, room, line);
+    if (begins_section(rawcfg_word(words, 0)))
+        add_section(f, words);
+}
+
+/* Until there are too many. */
+static void split_lines(struct cfgfile *f, const char *text, size_t len)
+{
+    cleanup(rawcfg_line_fini) struct rawcfg_line words;
+    struct cfgfile_line line = {.text = text};
+    size_t room = 0;
+    rawcfg_line_init(&words);
+    for (const char *end = text + len; line.text < end && f->line_count <= LINES_MAX; line.text += line.len + 1) {
+        const char *newline = memchr(line.text, '\n', (size_t)(end - line.text));
+        line.len = (size_t)((newline != NULL ? newline : end) - line.text);
+        line.number++;
+        take_line(f, &room, &words, line);
+    }
+}
+
+/* Now that the lines stay where they are. */
+static void share_lines_out(struct cfgfile *f)
+{
+    const struct cfgfile_line *end = f->lines + f->line_count;
+    for (size_t i = f->section_count; i-- > 0;) {
+        struct cfgfile_section *s = &f->sections[i];
+        s->line = &f->lines[s->line_count];
+        s->lines = s->line + 1;
+        s->line_count = (size_t)(end - s->lines);
+        end = s->line;
+    }
+}
+
+int cfgfile_init(struct cfgfile *f, const char *text, size_t len, struct error *err)
+{
+    *f = (struct cfgfile){.version = -1};
+    if (len > 0 && memchr(text, '\0', len) != NULL)
+        return error_set(err, ERROR_INVALID, "haproxy.cfg holds a NUL character: that is no configuration");
+    if (len > 0)
+        split_lines(f, text, len);
+    if (f->section_count > 0)
+        share_lines_out(f);
+    bool too_many = f->line_count > LINES_MAX;
+    if (f->section_count > 0 && !too_many)
+        return 0;
+    cfgfile_fini(f);
+    if (too_many)
+        return error_set(err, ERROR_INVALID, "haproxy.cfg as the Data Plane API gives it has more than %d lines",
+                         LINES_MAX);
+    return error_set(err, ERROR_INVALID, "haproxy.cfg as the Data Plane API gives it has no section at all: \"%.*s\"",
+                     (int)(len < 80 ? len : 80), text);
+}
+
+void cfgfile_fini(struct cfgfile *f)
+{
+    for (size_t i = 0; i < f->section_count; i++) {
+        free(f->sections[i].kind);
+        free(f->sections[i].name);
+        free(f->sections[i].from);
+    }
+    free(f->sections);
+    free(f->lines);
+    *f = (struct cfgfile){.version = -1};
+}
+
+/* ---- what no write may touch ---- */
+
+/* "line 3, line 7 and 2 more: what; hint" for each kind of problem. */
+struct finding {
+    struct buf lines;
+    size_t count;
+};
+
+static void found(struct finding *f, unsigned line)
+{
+    if (f->count++ < LINES_SHOWN)
+        buf_printf(&f->lines, "%s%u", f->count > 1 ? ", " : "", line);
+}
+
+static void tell(struct buf *out, struct finding *f, const char *what)
+{
+    if (f->count > 0)
+        buf_printf(out, "%sline%s %s", out->len > 0 ? "; " : "", f->count > 1 ? "s" : "", buf_str(&f->lines));
+    if (f->count > LINES_SHOWN)
+        buf_printf(out, " and %zu more", f->count - LINES_SHOWN);
+    if (f->count > 0)
+        buf_printf(out, ": %s", what);
+    buf_fini(&f->lines);
+}
+
+static bool is_conditional(const char *word)
+{
+    static const char *const words[] = {".if", ".elif", ".else", ".endif"};
+    for (size_t i = 0; i < array_len(words); i++)
+        if (str_eq(word, words[i]))
+            return true;
+    return false;
+}
+
+static bool has_servers(const char *kind)
+{
+    return str_eq(kind, "backend") || str_eq(kind, "listen") || str_eq(kind, "peers");
+}
+
+static bool is_server(const char *word)
+{
+    return str_eq(word, "server") || str_eq(word, "server-template") || str_eq(word, "peer");
+}
+
+static void look_at_servers(const struct cfgfile_section *s, struct rawcfg_line *words, struct finding *late)
+{
+    bool servers = false;
+    for (size_t i = 0; has_servers(s->kind) && i < s->line_count; i++) {
+        rawcfg_line_split(words, s->lines[i].text, s->lines[i].len);
+        const char *first = rawcfg_word(words, 0);
+        servers = servers || is_server(first);
+        if (servers && str_eq(first, "default-server"))
+            found(late, s->lines[i].number);
+    }
+}
+
+char *cfgfile_problem(const struct cfgfile *f)
+{
+    cleanup(rawcfg_line_fini) struct rawcfg_line words;
+    struct finding conditionals = {0}, late = {0}, too_long = {0};
+    struct buf out;
+    rawcfg_line_init(&words);
+    buf_init(&out, 0);
+    for (size_t i = 0; i < f->line_count; i++) {
+        if (memchr(f->lines[i].text, '.', f->lines[i].len) == NULL)
+            continue;
+        rawcfg_line_split(&words, f->lines[i].text, f->lines[i].len);
+        if (is_conditional(rawcfg_word(&words, 0)))
+            found(&conditionals, f->lines[i].number);
+    }
+    for (size_t i = 0; i < f->section_count; i++)
+        look_at_servers(&f->sections[i], &words, &late);
+    if (f->too_long != 0)
+        found(&too_long, f->too_long);
+    tell(&out, &conditionals,
+         "a conditional, of which all branches would be live: take it out, and keep the branch that is meant");
+    tell(&out, &late,
+         "a default-server behind a server, which would come before all of them: move it up, or write its "
+         "options on the server lines that follow it");
+    tell(&out, &too_long,
+         "longer than 64 KiB, at which the Data Plane API stops: the rest of the file would be gone; "
+         "break it up, or put what it lists into a file");
+    return out.len > 0 ? buf_take(&out) : NULL;
+}
+
+bool cfgfile_is_proxy(const char *kind)
+{
+    return str_eq(kind, "frontend") || str_eq(kind, "backend") || str_eq(kind, "listen");
+}
+
+char *cfgfile_defaults_problem(const struct cfgfile *f)
+{
+    struct finding lost = {0};
+    struct buf out;
+    size_t last = f->section_count;
+    buf_init(&out, 0);
+    while (last > 0 && !str_eq(f->sections[last - 1].kind, "defaults"))
+        last--;
+    for (size_t i = 0; i < last; i++)
+        if (cfgfile_is_proxy(f->sections[i].kind) && f->sections[i].from[0] == '\0')
+            found(&lost, f->sections[i].line->number);
+    tell(
+        &out, &lost,
+        "a proxy without `from` before the last of several defaults sections, which some Data Plane APIs would make it "
+        "inherit from: name the defaults sections, and give each proxy its `from`");
+    return out.len > 0 ? buf_take(&out) : NULL;
+}

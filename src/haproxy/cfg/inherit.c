@@ -1,0 +1,77 @@
+#include "haproxy/cfg/inherit.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/cfg/keywords.h"
+
+void rawcfg_inherit_fini(struct rawcfg_inherit *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        free(r->defaults[i].name);
+    free(r->defaults);
+    *r = (struct rawcfg_inherit){.count = 0};
+}
+
+static struct rawcfg_state state_of(const struct rawcfg_inherit *r, const char *name)
+{
+    for (size_t i = r->count; i-- > 0;)
+        if (str_eq(r->defaults[i].name, name))
+            return r->defaults[i].state;
+    return (struct rawcfg_state){0};
+}
+
+void rawcfg_inherit_section(struct rawcfg_inherit *r, const struct cfgfile_section *section, const char *backend)
+{
+    r->at = NULL;
+    if (str_eq(section->kind, "defaults")) {
+        struct rawcfg_state state = section->from[0] != '\0' ? state_of(r, section->from) : (struct rawcfg_state){0};
+        r->defaults = mem_resize(r->defaults, r->count + 1, sizeof(r->defaults[0]));
+        r->defaults[r->count] = (struct rawcfg_defaults){mem_strdup(section->name), state};
+        r->at = &r->defaults[r->count++].state;
+    } else if (str_eq(section->kind, "backend") && str_eq(section->name, backend)) {
+        /* Without `from` it is the last section before it, whether that has a name or not. */
+        if (section->from[0] != '\0')
+            r->backend = state_of(r, section->from);
+        else
+            r->backend = r->count > 0 ? r->defaults[r->count - 1].state : (struct rawcfg_state){0};
+        r->at = &r->backend;
+    }
+}
+
+static bool takes_argument(const struct rawcfg_keyword *k)
+{
+    return k != NULL && k->form != RAWCFG_ON && k->form != RAWCFG_OFF && k->form != RAWCFG_TRUE;
+}
+
+void rawcfg_inherit_line(struct rawcfg_inherit *r, const struct rawcfg_line *l, unsigned number)
+{
+    if (r->at == NULL)
+        return;
+    for (size_t i = 1; i < l->count; i++) {
+        const char *word = l->words[i].text;
+        if (str_eq(word, "disabled"))
+            r->at->disabled_line = number;
+        else if (str_eq(word, "enabled"))
+            r->at->disabled_line = 0;
+        else if (str_eq(word, "backup"))
+            r->at->backup_line = number;
+        else if (str_eq(word, "no-backup"))
+            r->at->backup_line = 0;
+        else
+            i += takes_argument(rawcfg_keyword_find(word));
+    }
+}
+
+void rawcfg_inherit_apply(const struct rawcfg_inherit *r, struct backend *b)
+{
+    b->disabled_line = r->backend.disabled_line;
+    b->backup_line = r->backend.backup_line;
+    for (size_t i = 0; i < b->server_count; i++) {
+        struct backend_server *s = &b->servers[i];
+        s->default_disabled = b->disabled_line != 0;
+        s->default_backup = b->backup_line != 0;
+        s->maintenance = s->maintenance || (s->default_disabled && !s->enabled);
+    }
+}

@@ -1,0 +1,39 @@
+/*
+ * What the default-server lines that reach a backend say of its servers' state: those of the `defaults` section that it is
+ * from, and its own (HAProxy configuration manual, 4.1 "default-server", "defaults"). For haproxy/cfg/servers only.
+ */
+#ifndef HAPROXY_CFG_INHERIT_H
+#define HAPROXY_CFG_INHERIT_H
+
+#include <stddef.h>
+
+#include "haproxy/cfg/file.h"
+#include "haproxy/cfg/words.h"
+#include "haproxy/backend.h"
+
+/* The lines that say `disabled` and `backup`; 0: none, or a later one took it back. */
+struct rawcfg_state {
+    unsigned disabled_line, backup_line;
+};
+
+struct rawcfg_defaults {
+    char *name; /* "": none */
+    struct rawcfg_state state;
+};
+
+struct rawcfg_inherit {
+    struct rawcfg_defaults *defaults; /* the sections so far */
+    size_t count;
+    struct rawcfg_state backend; /* of the backend that is looked for */
+    struct rawcfg_state *at;     /* of the section in hand; NULL: one that does not matter */
+};
+
+void rawcfg_inherit_fini(struct rawcfg_inherit *r); /* a zeroed one is the beginning */
+/* A section of any kind begins. */
+void rawcfg_inherit_section(struct rawcfg_inherit *r, const struct cfgfile_section *section, const char *backend);
+/* A default-server line. */
+void rawcfg_inherit_line(struct rawcfg_inherit *r, const struct rawcfg_line *l, unsigned number);
+/* At the end of the file: what its servers are by all that. */
+void rawcfg_inherit_apply(const struct rawcfg_inherit *r, struct backend *b);
+
+#endif

@@ -1,0 +1,131 @@
+#include "haproxy/cfg/words.h"
+
+#include <stdint.h>
+#include <string.h>
+
+void rawcfg_line_init(struct rawcfg_line *l)
+{
+    l->count = 0;
+    l->broken = false;
+    buf_init_secret(&l->text, 0); /* the whole of haproxy.cfg passes through it */
+}
+
+void rawcfg_line_fini(struct rawcfg_line *l)
+{
+    buf_fini(&l->text);
+    l->count = 0;
+}
+
+const char *rawcfg_word(const struct rawcfg_line *l, size_t i)
+{
+    return i < l->count ? l->words[i].text : "";
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static int hex(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+struct scan {
+    const char *at, *end;
+    struct buf *out;
+};
+
+static void put(struct scan *s, char c)
+{
+    buf_addn(s->out, &c, 1);
+}
+
+/* The two digits at s->at; 0 where there are none (and for 00, which would end the word). */
+static int hex_byte(const struct scan *s)
+{
+    if (s->end - s->at < 2 || hex(s->at[0]) < 0 || hex(s->at[1]) < 0)
+        return 0;
+    return hex(s->at[0]) * 16 + hex(s->at[1]);
+}
+
+/* Behind a backslash outside of ''. What HAProxy does not know as an escape stays as it is. */
+static void escape(struct scan *s, bool in_quotes)
+{
+    static const char names[] = "nrt", stand_for[] = "\n\r\t";
+    char c = s->at < s->end ? *s->at++ : '\0';
+    const char *control = c != '\0' ? strchr(names, c) : NULL;
+    if (control != NULL) {
+        put(s, stand_for[control - names]);
+    } else if (c != '\0' && strchr(in_quotes ? "\\\"' #$" : "\\\"' #", c) != NULL) {
+        put(s, c);
+    } else if (c == 'x' && hex_byte(s) > 0) {
+        put(s, (char)hex_byte(s));
+        s->at += 2;
+    } else {
+        put(s, '\\');
+        if (c != '\0')
+            put(s, c);
+    }
+}
+
+/* One word from s->at on; false where a quote does not end. */
+static bool scan_word(struct scan *s)
+{
+    char quote = '\0';
+    while (s->at < s->end) {
+        char c = *s->at;
+        if (quote == '\0' && (is_blank(c) || c == '#'))
+            break;
+        s->at++;
+        if (quote != '\0' && c == quote)
+            quote = '\0';
+        else if (quote == '\0' && (c == '"' || c == '\''))
+            quote = c;
+        else if (c == '\\' && quote != '\'')
+            escape(s, quote == '"');
+        else
+            put(s, c);
+    }
+    return quote == '\0';
+}
+
+static void take_word(struct rawcfg_line *l, struct scan *s)
+{
+    struct rawcfg_word *w = &l->words[l->count];
+    w->raw = s->at;
+    if (!scan_word(s))
+        l->broken = true;
+    w->raw_len = (size_t)(s->at - w->raw);
+    w->plain = memchr(w->raw, '\\', w->raw_len) == NULL && memchr(w->raw, '"', w->raw_len) == NULL &&
+               memchr(w->raw, '\'', w->raw_len) == NULL;
+    put(s, '\0');
+    l->count++;
+}
+
+void rawcfg_line_split(struct rawcfg_line *l, const char *line, size_t len)
+{
+    struct scan s = {.at = line, .end = line + len, .out = &l->text};
+    l->count = 0;
+    l->broken = false;
+    buf_clear(&l->text);
+    for (;;) {
+        while (s.at < s.end && is_blank(*s.at))
+            s.at++;
+        if (s.at == s.end || *s.at == '#')
+            break;
+        if (l->count == RAWCFG_MAX_WORDS) {
+            l->broken = true;
+            break;
+        }
+        take_word(l, &s);
+    }
+    const char *text = buf_str(&l->text); /* only now does the buffer stay where it is */
+    for (size_t i = 0; i < l->count; i++) {
+        l->words[i].text = text;
+        text += strlen(text) + 1;
+    }
+}

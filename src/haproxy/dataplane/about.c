@@ -1,0 +1,81 @@
+#include "haproxy/dataplane/about.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/dataplane/codec_json.h"
+
+/* A text of that object, NULL where there is none. */
+static char *text_of(yyjson_val *obj, const char *key)
+{
+    const char *text = yyjson_get_str(yyjson_obj_get(obj, key));
+    return str_empty(text) ? NULL : mem_strdup(text);
+}
+
+int about_read_api(const char *json, size_t len, char **ret_version, struct error *err)
+{
+    static const char what[] = "the API's description of itself";
+    cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(json, len, what, err);
+    if (doc == NULL)
+        return -1;
+    yyjson_val *api = yyjson_obj_get(yyjson_doc_get_root(doc), "api");
+    if (!yyjson_is_obj(api))
+        return error_set(err, ERROR_INVALID, "%s has no \"api\"", what);
+    /* "v3.3.0 679db0ea"; " dev.dirty" of one that was built without a version */
+    const char *version = yyjson_get_str(yyjson_obj_get(api, "version"));
+    if (version != NULL && version[0] == 'v')
+        version++;
+    size_t size = version != NULL ? strcspn(version, " ") : 0;
+    *ret_version = size > 0 ? mem_strndup(version, size) : NULL;
+    return 0;
+}
+
+int about_read_haproxy(const char *json, size_t len, struct about_haproxy *ret, struct error *err)
+{
+    static const char what[] = "the running HAProxy";
+    cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(json, len, what, err);
+    if (doc == NULL)
+        return -1;
+    yyjson_val *root = yyjson_doc_get_root(doc), *info = yyjson_obj_get(root, "info");
+    if (!yyjson_is_obj(root))
+        return error_set(err, ERROR_INVALID, "%s is %s, expected an object", what, yyjson_get_type_desc(root));
+    *ret =
+        (struct about_haproxy){.version = text_of(info, "version"), .socket = text_of(root, "runtimeAPI"), .pid = -1};
+    if (yyjson_is_int(yyjson_obj_get(info, "pid")))
+        ret->pid = yyjson_get_sint(yyjson_obj_get(info, "pid"));
+    if (!yyjson_is_obj(info))
+        ret->problem = text_of(root, "error");
+    if (!yyjson_is_obj(info) && ret->problem == NULL)
+        ret->problem = mem_strdup("the answer says nothing about it");
+    return 0;
+}
+
+void about_haproxy_fini(struct about_haproxy *a)
+{
+    free(a->version);
+    free(a->socket);
+    free(a->problem);
+    *a = (struct about_haproxy){0};
+}
+
+int about_read_global(const char *json, size_t len, struct about_global *ret, struct error *err)
+{
+    static const char what[] = "the global section";
+    cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(json, len, what, err);
+    if (doc == NULL)
+        return -1;
+    yyjson_val *root = yyjson_doc_get_root(doc), *socket;
+    if (!yyjson_is_obj(root))
+        return error_set(err, ERROR_INVALID, "%s is %s, expected an object", what, yyjson_get_type_desc(root));
+    *ret = (struct about_global){.master_worker = yyjson_is_true(yyjson_obj_get(root, "master-worker"))};
+    yyjson_val *sockets = yyjson_obj_get(root, "runtime_apis");
+    size_t i, count;
+    yyjson_arr_foreach (sockets, i, count, socket) {
+        ret->sockets++;
+        if (yyjson_equals_str(yyjson_obj_get(socket, "level"), "admin"))
+            ret->admin_socket = true;
+    }
+    return 0;
+}

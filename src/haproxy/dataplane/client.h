@@ -1,0 +1,89 @@
+/*
+ * One HAProxy Data Plane API v3: where it is, credentials that are read again when they change, one connection that is
+ * kept. Knows paths, not what they mean.
+ */
+#ifndef HAPROXY_DATAPLANE_CLIENT_H
+#define HAPROXY_DATAPLANE_CLIENT_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "net/http.h"
+
+struct event_base;
+struct secret;
+struct tls_files;
+struct dataplane_client;
+
+#define DATAPLANE_API "/v3/services/haproxy"
+
+struct http_response;
+
+struct dataplane_answer {
+    int status;       /* 0 without an answer */
+    const char *body; /* NUL-terminated, never NULL */
+    size_t body_len;
+    int64_t version;        /* Configuration-Version header; -1 where absent */
+    const char *reload_id;  /* Reload-ID header; NULL where absent */
+    int64_t retry_after_ms; /* -1 where absent */
+    enum http_progress progress;
+    uint64_t duration_us;
+    const struct error *error;            /* no complete answer: why; otherwise NULL */
+    const struct http_response *response; /* for further headers, and how far it got; NULL: it could not be started */
+    char excerpt[512]; /* not a 2xx, or markup: the API's own message, or how it begins; safe to log */
+};
+
+struct dataplane_client_events {
+    void (*requested)(void *arg, const char *url, const char *method, int status); /* metrics; may be NULL */
+    void *arg;
+};
+
+/* Whether we may write at all, asked right before a request's first byte is sent, since the process may have been stopped
+ * between two steps: for those who write only while they hold a lease. Reading is always allowed. */
+struct dataplane_gate {
+    bool (*may_write)(void *arg);     /* NULL: always */
+    bool (*may_take_back)(void *arg); /* delete a transaction that was never committed */
+    void *arg;
+};
+
+struct dataplane_client_options {
+    const char *url;         /* "http(s)://host:port" without userinfo; with a unix socket only for messages */
+    const char *unix_socket; /* path; NULL: TCP */
+    /* Borrowed, outlive the client, may be NULL. A token wins over a username; neither set: no credentials are sent. */
+    struct secret *username, *password, *token;
+    struct tls_files *tls; /* of https; borrowed, shared, followed before each request; NULL: the system's trust */
+    const struct log *log; /* borrowed; may be NULL */
+    struct dataplane_client_events events;
+    struct dataplane_gate gate;
+};
+
+/* base is that of http. Everything but the secrets and the log is copied. Failure: ERROR_FATAL. */
+struct dataplane_client *dataplane_client_new(struct event_base *base, struct http *http,
+                                              const struct dataplane_client_options *options,
+                                              struct error *err) must_check;
+/* Cancels what is under way without calling back. NULL is allowed. */
+void dataplane_client_free(struct dataplane_client *c);
+
+/* One request at a time for each client: a second start before on_answer is a programming error (abort). path is behind
+ * DATAPLANE_API. json NULL: no body. Where the request cannot even be started, on_answer is called from the loop with
+ * status 0 and the error, so callers have one path. */
+void dataplane_send(struct dataplane_client *c, const char *method, const char *path, const char *json,
+                    void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg);
+/* As dataplane_send, for a GET of a path from the root: "/v3/info". */
+void dataplane_get_root(struct dataplane_client *c, const char *path,
+                        void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg);
+bool dataplane_busy(const struct dataplane_client *c);
+/* How far the request under way got. */
+struct http_connection dataplane_connection(const struct dataplane_client *c);
+void dataplane_cancel(struct dataplane_client *c);
+
+/* After 401/403: the files are read again before the next request. True where that gave other credentials. */
+bool dataplane_credentials_refused(struct dataplane_client *c);
+
+/* When the certificate ends that the server showed last, in seconds since the Unix epoch; INT64_MAX where none was seen. */
+int64_t dataplane_client_server_not_after_s(const struct dataplane_client *c);
+
+const char *dataplane_client_url(const struct dataplane_client *c);
+
+#endif

@@ -1,0 +1,91 @@
+/*
+ * JSON of the Data Plane API v3 <-> haproxy/backend. Fields that this daemon does not know are carried along untouched.
+ * Errors name the object and the field (ERROR_INVALID).
+ */
+#ifndef HAPROXY_DATAPLANE_CODEC_H
+#define HAPROXY_DATAPLANE_CODEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "haproxy/backend.h"
+#include "haproxy/runtime.h"
+
+struct diff;
+struct diff_rules;
+struct diff_change;
+
+/* GET .../backends/B: fills name, mode, balance, adv_check, default_send_proxy_v2, json. */
+int codec_read_backend(const char *json, size_t len, struct backend *ret, struct error *err) must_check;
+/* GET .../backends/B/servers: `[]`, `null`, or an array; fills servers. */
+int codec_read_servers(const char *json, size_t len, struct backend *ret, struct error *err) must_check;
+/* GET .../backends/B/server_templates; fills templates. */
+int codec_read_templates(const char *json, size_t len, struct backend *ret, struct error *err) must_check;
+
+/* The body for POST or PUT of one server: the old object (change->server.json) with only our fields replaced. A
+ * weight is always explicit. */
+int codec_write_server(const struct diff_change *change, struct buf *out, struct error *err) must_check;
+/* The body for POST or PUT of the backend's base fields: what is there, with only our fields replaced. An httpchk that is
+ * ours (the wish has a check_port) and says nothing about what to ask for gets GET /healthz. */
+int codec_write_backend(const struct backend *actual, const struct diff *d, const struct diff_rules *rules,
+                        struct buf *out, struct error *err) must_check;
+/* The same and the servers that d adds, for POST of a backend with full_section=true. */
+int codec_write_backend_with_servers(const struct backend *actual, const struct diff *d, const struct diff_rules *rules,
+                                     struct buf *out, struct error *err) must_check;
+
+/* {"_version":N,"id":"...","status":"..."} */
+struct codec_transaction {
+    char *id;
+    char *status;    /* "in_progress", "failed", "outdated", "success" */
+    int64_t version; /* that it was begun at; -1: not told */
+};
+int codec_read_transaction(const char *json, size_t len, struct codec_transaction *ret, struct error *err) must_check;
+int codec_read_transactions(const char *json, size_t len, struct codec_transaction **ret, size_t *ret_count,
+                            struct error *err) must_check;
+void codec_transactions_free(struct codec_transaction *list, size_t count);
+void codec_transaction_fini(struct codec_transaction *t);
+
+/* GET .../reloads/ID */
+enum codec_reload { RELOAD_IN_PROGRESS, RELOAD_SUCCEEDED, RELOAD_FAILED };
+struct codec_reload_status {
+    enum codec_reload state;
+    char *response; /* HAProxy's own words, "" where none */
+};
+int codec_read_reload(const char *json, size_t len, struct codec_reload_status *ret, struct error *err) must_check;
+void codec_reload_fini(struct codec_reload_status *r);
+
+/* GET .../reloads, in any order: how the last one that ended did end, and whether one is still to come. */
+struct codec_reload_history {
+    bool pending;
+    bool last_failed;
+    char *response; /* of the last one that ended: HAProxy's own words; NULL where none ended */
+};
+int codec_read_reloads(const char *json, size_t len, struct codec_reload_history *ret, struct error *err) must_check;
+void codec_reload_history_fini(struct codec_reload_history *h);
+
+/* GET .../runtime/backends/B/servers: fills servers, sorted, and sets readable. An address in brackets loses them. */
+int codec_read_runtime(const char *json, size_t len, struct runtime *ret, struct error *err) must_check;
+/* GET or PUT .../runtime/backends/B/servers/S */
+int codec_read_runtime_server(const char *json, size_t len, struct runtime_server *ret, struct error *err) must_check;
+
+/* GET .../runtime/info: which process answered. */
+struct codec_worker {
+    int64_t pid;
+    int64_t uptime_s; /* -1: not told */
+};
+int codec_read_worker(const char *json, size_t len, struct codec_worker *ret, struct error *err) must_check;
+
+#define CODEC_MAX_REFUSAL_BYTES 4096
+/* What the API says of a request that it refuses, whole but for its end beyond the cap: for a machine to read. NULL: that is no
+ * answer of the API's. */
+char *codec_refusal(const char *body, size_t len) must_check;
+
+/* Whether an agent may set the server's weight at any moment. server_json: as the API has it, or NULL. */
+bool codec_has_agent(const char *server_json);
+
+/* {"code","message"}: the message, or the start of whatever it is, made safe for a log line. */
+void codec_error_message(const char *body, size_t len, char *ret, size_t max);
+
+#endif

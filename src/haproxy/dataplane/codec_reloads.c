@@ -1,0 +1,60 @@
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/dataplane/codec.h"
+#include "haproxy/dataplane/codec_json.h"
+
+static int read_one(yyjson_val *val, struct codec_reload_history *history, int64_t *newest, struct error *err)
+{
+    const char *status, *response;
+    int64_t at;
+    if (!yyjson_is_obj(val))
+        return error_set(err, ERROR_INVALID, "a reload in the list is %s, expected an object",
+                         yyjson_get_type_desc(val));
+    if (codec_need_string(val, "status", "a reload in the list", &status, err) != 0 ||
+        codec_get_string(val, "response", "a reload in the list", &response, err) != 0 ||
+        codec_get_int(val, "reload_timestamp", "a reload in the list", 0, INT64_MAX, 0, &at, err) != 0)
+        return -1;
+    if (str_eq(status, "in_progress")) {
+        history->pending = true;
+        return 0;
+    }
+    bool failed = str_eq(status, "failed");
+    /* In the same second a failure wins: to reload once more than needed is the smaller evil. */
+    if (at > *newest || (at == *newest && failed)) {
+        *newest = at;
+        history->last_failed = failed;
+        free(history->response);
+        history->response = mem_strdup(response);
+    }
+    return 0;
+}
+
+int codec_read_reloads(const char *json, size_t len, struct codec_reload_history *ret, struct error *err)
+{
+    cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(json, len, "the list of reloads", err);
+    if (doc == NULL)
+        return -1;
+    yyjson_val *root = yyjson_doc_get_root(doc), *val;
+    if (!yyjson_is_arr(root) && !yyjson_is_null(root))
+        return error_set(err, ERROR_INVALID, "the list of reloads is %s, expected an array",
+                         yyjson_get_type_desc(root));
+    struct codec_reload_history history = {0};
+    int64_t newest = -1;
+    yyjson_arr_iter iter = yyjson_arr_iter_with(root);
+    while ((val = yyjson_arr_iter_next(&iter)) != NULL) {
+        if (read_one(val, &history, &newest, err) != 0) {
+            codec_reload_history_fini(&history);
+            return -1;
+        }
+    }
+    *ret = history;
+    return 0;
+}
+
+void codec_reload_history_fini(struct codec_reload_history *h)
+{
+    free(h->response);
+    *h = (struct codec_reload_history){0};
+}

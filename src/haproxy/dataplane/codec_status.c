@@ -1,0 +1,209 @@
+#include "haproxy/dataplane/codec.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/dataplane/codec_json.h"
+
+void codec_transaction_fini(struct codec_transaction *t)
+{
+    free(t->id);
+    free(t->status);
+    *t = (struct codec_transaction){0};
+}
+
+void codec_transactions_free(struct codec_transaction *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        codec_transaction_fini(&list[i]);
+    free(list);
+}
+
+static int read_transaction(yyjson_val *val, struct codec_transaction *ret, struct error *err)
+{
+    const char *id, *status;
+    int64_t version;
+    if (!yyjson_is_obj(val))
+        return error_set(err, ERROR_INVALID, "the transaction is %s, expected an object", yyjson_get_type_desc(val));
+    if (codec_need_string(val, "id", "the transaction", &id, err) != 0 ||
+        codec_get_string(val, "status", "the transaction", &status, err) != 0 ||
+        codec_get_int(val, "_version", "the transaction", 0, INT64_MAX, -1, &version, err) != 0)
+        return -1;
+    ret->version = version;
+    ret->id = mem_strdup(id);
+    ret->status = mem_strdup(status);
+    return 0;
+}
+
+int codec_read_transaction(const char *json, size_t len, struct codec_transaction *ret, struct error *err)
+{
+    cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(json, len, "the transaction", err);
+    return doc == NULL ? -1 : read_transaction(yyjson_doc_get_root(doc), ret, err);
+}
+
+int codec_read_transactions(const char *json, size_t len, struct codec_transaction **ret, size_t *ret_count,
+                            struct error *err)
+{
+    cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(json, len, "the list of transactions", err);
+    if (doc == NULL)
+        return -1;
+    yyjson_val *root = yyjson_doc_get_root(doc), *val;
+    if (!yyjson_is_arr(root) && !yyjson_is_null(root))
+        return error_set(err, ERROR_INVALID, "the list of transactions is %s, expected an array",
+                         yyjson_get_type_desc(root));
+    struct codec_transaction *list = mem_array(yyjson_arr_size(root), sizeof(*list));
+    size_t count = 0;
+    yyjson_arr_iter iter = yyjson_arr_iter_with(root);
+    while ((val = yyjson_arr_iter_next(&iter)) != NULL) {
+        if (read_transaction(val, &list[count], err) != 0) {
+            codec_transactions_free(list, count);
+            return -1;
+        }
+        count++;
+    }
+    *ret = list;
+    *ret_count = count;
+    return 0;
+}
+
+int codec_read_reload(const char *json, size_t len, struct codec_reload_status *ret, struct error *err)
+{
+    static const char *const names[] = {
+        [RELOAD_IN_PROGRESS] = "in_progress", [RELOAD_SUCCEEDED] = "succeeded", [RELOAD_FAILED] = "failed"};
+    const char *status, *response;
+    cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(json, len, "the reload", err);
+    if (doc == NULL)
+        return -1;
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    if (!yyjson_is_obj(root))
+        return error_set(err, ERROR_INVALID, "the reload is %s, expected an object", yyjson_get_type_desc(root));
+    if (codec_need_string(root, "status", "the reload", &status, err) != 0 ||
+        codec_get_string(root, "response", "the reload", &response, err) != 0)
+        return -1;
+    for (size_t i = 0; i < array_len(names); i++) {
+        if (str_eq(status, names[i])) {
+            ret->state = (enum codec_reload)i;
+            ret->response = mem_strdup(response);
+            return 0;
+        }
+    }
+    return error_set(err, ERROR_INVALID,
+                     "the reload: field \"status\" is \"%s\", expected in_progress, succeeded or failed", status);
+}
+
+void codec_reload_fini(struct codec_reload_status *r)
+{
+    free(r->response);
+    *r = (struct codec_reload_status){0};
+}
+
+struct excerpt {
+    char *to;
+    size_t len, max; /* max: bytes for text, without the dots and the NUL */
+    bool full;
+};
+
+/* White space and control characters become one blank; nothing is cut inside a UTF-8 sequence. */
+static void excerpt_add(struct excerpt *e, unsigned char c)
+{
+    if (c <= ' ' || c == 0x7f) {
+        if (e->len == 0 || e->to[e->len - 1] == ' ')
+            return;
+        c = ' ';
+    }
+    if (e->len < e->max)
+        e->to[e->len++] = (char)c;
+    else
+        e->full = true;
+}
+
+static void excerpt_end(struct excerpt *e)
+{
+    while (e->full && e->len > 0 && ((unsigned char)e->to[e->len - 1] & 0xc0) == 0x80)
+        e->len--;
+    if (e->full && e->len > 0 && (unsigned char)e->to[e->len - 1] >= 0xc0)
+        e->len--;
+    while (e->len > 0 && e->to[e->len - 1] == ' ')
+        e->len--;
+    memcpy(e->to + e->len, e->full ? "..." : "", e->full ? 4 : 1);
+}
+
+/* Whether a script or a style sheet begins at `tag`: nobody's message. */
+static bool is_silent(const char *tag, size_t left)
+{
+    static const char *const silent[] = {"script", "style"};
+    for (size_t k = 0; k < array_len(silent); k++) {
+        size_t n = strlen(silent[k]);
+        if (left >= n && strncasecmp(tag, silent[k], n) == 0 && (left == n || !isalnum((unsigned char)tag[n])))
+            return true;
+    }
+    return false;
+}
+
+/* The last byte of the tag that begins at i, or of the text that it hides. */
+static size_t skip_tag(const char *body, size_t len, size_t i)
+{
+    if (is_silent(body + i + 1, len - i - 1)) {
+        const char *close = memmem(body + i + 1, len - i - 1, "</", 2);
+        if (close == NULL)
+            return len - 1;
+        i = (size_t)(close - body);
+    }
+    const char *end = memchr(body + i, '>', len - i);
+    return end != NULL ? (size_t)(end - body) : len - 1;
+}
+
+static void excerpt_of(const char *body, size_t len, char *ret, size_t max)
+{
+    struct excerpt e = {.to = ret, .max = max - 4};
+    size_t i = 0;
+    while (i < len && isspace((unsigned char)body[i]))
+        i++;
+    bool markup = i < len && body[i] == '<';
+    for (; i < len && !e.full; i++) {
+        if (markup && body[i] == '<') {
+            i = skip_tag(body, len, i);
+            excerpt_add(&e, ' ');
+        } else {
+            excerpt_add(&e, (unsigned char)body[i]);
+        }
+    }
+    excerpt_end(&e);
+}
+
+char *codec_refusal(const char *body, size_t len)
+{
+    cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(body, len, "the answer", NULL);
+    const char *message = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(doc), "message"));
+    bool any = message != NULL && message[0] != '\0';
+    return any ? mem_strndup(message, strnlen(message, CODEC_MAX_REFUSAL_BYTES)) : NULL;
+}
+
+bool codec_has_agent(const char *server_json)
+{
+    cleanup(codec_doc_free_ptr) yyjson_doc *doc =
+        codec_parse(server_json, server_json != NULL ? strlen(server_json) : 0, "the server", NULL);
+    bool enabled = false;
+    return codec_get_switch(yyjson_doc_get_root(doc), "agent-check", "the server", &enabled, NULL) == 0 && enabled;
+}
+
+void codec_error_message(const char *body, size_t len, char *ret, size_t max)
+{
+    const char *message = "";
+    if (max < 8) {
+        if (max > 0)
+            ret[0] = '\0';
+        return;
+    }
+    cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(body, len, "the answer", NULL);
+    yyjson_val *text = yyjson_obj_get(yyjson_doc_get_root(doc), "message");
+    if (yyjson_is_str(text))
+        message = yyjson_get_str(text);
+    if (!str_empty(message))
+        excerpt_of(message, yyjson_get_len(text), ret, max);
+    else
+        excerpt_of(body, len, ret, max);
+}

@@ -1,0 +1,220 @@
+#include "haproxy/dataplane/codec.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/dataplane/codec_json.h"
+#include "servers/change/diff.h"
+
+/* The document to change: a copy of what the API gave, or an empty object. */
+static yyjson_mut_doc *start_from(const char *json, const char *what, struct error *err)
+{
+    if (json == NULL) {
+        yyjson_mut_doc *fresh = yyjson_mut_doc_new(NULL);
+        if (fresh == NULL)
+            abort();
+        yyjson_mut_doc_set_root(fresh, yyjson_mut_obj(fresh));
+        return fresh;
+    }
+    cleanup(codec_doc_free_ptr) yyjson_doc *old = codec_parse(json, strlen(json), what, err);
+    if (old == NULL)
+        return NULL;
+    if (!yyjson_is_obj(yyjson_doc_get_root(old))) {
+        (void)error_set(err, ERROR_INVALID, "%s: the old object is none", what);
+        return NULL;
+    }
+    yyjson_mut_doc *copy = yyjson_doc_mut_copy(old, NULL);
+    if (copy == NULL)
+        abort();
+    return copy;
+}
+
+/* In its place where the key is there, else at the end. */
+static void put(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, yyjson_mut_val *val)
+{
+    if (!yyjson_mut_obj_put(obj, yyjson_mut_str(doc, key), val))
+        abort(); /* out of memory: the types are right */
+}
+
+static void put_string(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, const char *s)
+{
+    put(doc, obj, key, yyjson_mut_strcpy(doc, s));
+}
+
+static void put_int(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, int64_t n)
+{
+    put(doc, obj, key, yyjson_mut_int(doc, n));
+}
+
+/* Off removes our "enabled"; a "disabled" is an operator's `no-...` that overrides the default-server, and stays. */
+static void put_switch(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, bool on)
+{
+    yyjson_mut_val *old = yyjson_mut_obj_get(obj, key);
+    if (on)
+        put_string(doc, obj, key, "enabled");
+    else if (old != NULL && !yyjson_mut_equals_str(old, "disabled"))
+        yyjson_mut_obj_remove_key(obj, key);
+}
+
+static int finish(yyjson_mut_doc *doc, const char *what, struct buf *out, struct error *err)
+{
+    size_t len = 0;
+    yyjson_write_err why = {0};
+    /* Fails where a text that is to be written is no UTF-8. */
+    cleanup(mem_free_ptr) char *text = yyjson_mut_write_opts(doc, YYJSON_WRITE_NOFLAG, NULL, &len, &why);
+    if (text == NULL)
+        return error_set(err, ERROR_INVALID, "%s cannot be written as JSON: %s", what, why.msg ? why.msg : "unknown");
+    buf_clear(out);
+    if (buf_append(out, text, len) != 0)
+        return error_set(err, ERROR_INVALID, "%s: %zu bytes of JSON are over the limit of %zu", what, len,
+                         out->max_bytes);
+    return 0;
+}
+
+/* 0 stands for "none". */
+static void put_port(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, uint16_t port)
+{
+    if (port != 0)
+        put_int(doc, obj, key, port);
+    else
+        yyjson_mut_obj_remove_key(obj, key);
+}
+
+/* A DNS name that we put there: HAProxy is to start, and to take what it knew, though DNS is away. */
+static void put_address(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *address)
+{
+    bool ours = !yyjson_mut_equals_str(yyjson_mut_obj_get(obj, "address"), address);
+    put_string(doc, obj, "address", address);
+    if (ours && str_ip_family(address) == 0 && strpbrk(address, "/@") == NULL &&
+        yyjson_mut_obj_get(obj, "init-addr") == NULL)
+        put_string(doc, obj, "init-addr", "last,libc,none");
+}
+
+static void fill_server(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct backend_server *s)
+{
+    put_string(doc, obj, "name", s->name);
+    put_address(doc, obj, s->address);
+    put_port(doc, obj, "port", s->port);
+    put_switch(doc, obj, "check", s->check);
+    put_port(doc, obj, "health_check_port", s->check_port);
+    put_int(doc, obj, "weight", s->weight >= 0 ? s->weight : DESIRED_WEIGHT);
+    if (s->enabled && !s->maintenance)
+        put_string(doc, obj, "maintenance", "disabled"); /* the line says `enabled` */
+    else
+        put_switch(doc, obj, "maintenance", s->maintenance);
+    if (s->no_backup)
+        put_string(doc, obj, "backup", "disabled");
+    put_switch(doc, obj, "send-proxy-v2", s->send_proxy_v2);
+}
+
+int codec_write_server(const struct diff_change *change, struct buf *out, struct error *err)
+{
+    const struct backend_server *s = &change->server;
+    cleanup(mem_free_ptr) char *what = mem_printf("server %s", s->name);
+    cleanup(codec_mut_doc_free_ptr) yyjson_mut_doc *doc =
+        start_from(change->op == DIFF_CHANGE ? s->json : NULL, what, err);
+    if (doc == NULL)
+        return -1;
+    fill_server(doc, yyjson_mut_doc_get_root(doc), s);
+    return finish(doc, what, out, err);
+}
+
+/* Parameters of another algorithm (hash expression, URL parameter) go with it. */
+static void put_balance(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *algorithm)
+{
+    yyjson_mut_val *old = yyjson_mut_obj_get(root, "balance");
+    if (yyjson_mut_equals_str(yyjson_mut_obj_get(old, "algorithm"), algorithm))
+        return;
+    yyjson_mut_val *balance = yyjson_mut_obj(doc);
+    put_string(doc, balance, "algorithm", algorithm);
+    put(doc, root, "balance", balance);
+}
+
+static void put_adv_check(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *check)
+{
+    /* Each belongs to one kind of check; beside another kind it would be refused or come back as a line. */
+    static const char *const params[] = {"httpchk_params", "mysql_check_params", "pgsql_check_params",
+                                         "smtpchk_params"};
+    if (yyjson_mut_equals_str(yyjson_mut_obj_get(root, "adv_check"), check))
+        return;
+    for (size_t i = 0; i < array_len(params); i++)
+        yyjson_mut_obj_remove_key(root, params[i]);
+    put_string(doc, root, "adv_check", check);
+}
+
+static void put_httpchk(yyjson_mut_doc *doc, yyjson_mut_val *root)
+{
+    if (yyjson_mut_obj_size(yyjson_mut_obj_get(root, "httpchk_params")) > 0)
+        return; /* an operator's */
+    yyjson_mut_val *params = yyjson_mut_obj(doc);
+    put_string(doc, params, "method", "GET");
+    put_string(doc, params, "uri", "/healthz");
+    put(doc, root, "httpchk_params", params);
+}
+
+static void put_proxy_default(yyjson_mut_doc *doc, yyjson_mut_val *root)
+{
+    yyjson_mut_val *old = yyjson_mut_obj_get(root, "default_server");
+    yyjson_mut_val *defaults = yyjson_mut_is_obj(old) ? old : yyjson_mut_obj(doc);
+    put_string(doc, defaults, "send-proxy-v2", "enabled");
+    if (defaults != old)
+        put(doc, root, "default_server", defaults); /* when it is complete: a replacement is copied */
+}
+
+static void fill_backend(yyjson_mut_doc *doc, const struct backend *actual, const struct diff *d,
+                         const struct diff_rules *rules)
+{
+    yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
+    put_string(doc, root, "name", actual->name);
+    if (!actual->exists)
+        put_string(doc, root, "mode", "tcp"); /* TLS and PROXY v2 go through to the ingress untouched */
+    if (rules->balance != NULL)
+        put_balance(doc, root, rules->balance);
+    if (d->adv_check != NULL)
+        put_adv_check(doc, root, d->adv_check);
+    if (d->own_httpchk)
+        put_httpchk(doc, root);
+    if (rules->proxy_v2)
+        put_proxy_default(doc, root);
+}
+
+/* A diff has each name once, so none is looked for: with thousands that would take longer than the request. */
+static void put_new_servers(yyjson_mut_doc *doc, const struct diff *d)
+{
+    yyjson_mut_val *servers = yyjson_mut_obj(doc);
+    for (size_t i = 0; i < d->change_count; i++) {
+        if (d->changes[i].op != DIFF_ADD)
+            continue;
+        yyjson_mut_val *server = yyjson_mut_obj(doc);
+        fill_server(doc, server, &d->changes[i].server);
+        if (!yyjson_mut_obj_add(servers, yyjson_mut_strcpy(doc, d->changes[i].server.name), server))
+            abort(); /* out of memory */
+    }
+    put(doc, yyjson_mut_doc_get_root(doc), "servers", servers);
+}
+
+static int write_backend(const struct backend *actual, const struct diff *d, const struct diff_rules *rules,
+                         bool with_servers, struct buf *out, struct error *err)
+{
+    cleanup(mem_free_ptr) char *what = mem_printf("backend %s", actual->name);
+    cleanup(codec_mut_doc_free_ptr) yyjson_mut_doc *doc = start_from(actual->json, what, err);
+    if (doc == NULL)
+        return -1;
+    fill_backend(doc, actual, d, rules);
+    if (with_servers)
+        put_new_servers(doc, d);
+    return finish(doc, what, out, err);
+}
+
+int codec_write_backend(const struct backend *actual, const struct diff *d, const struct diff_rules *rules,
+                        struct buf *out, struct error *err)
+{
+    return write_backend(actual, d, rules, false, out, err);
+}
+
+int codec_write_backend_with_servers(const struct backend *actual, const struct diff *d, const struct diff_rules *rules,
+                                     struct buf *out, struct error *err)
+{
+    return write_backend(actual, d, rules, true, out, err);
+}

@@ -1,0 +1,311 @@
+#include "haproxy/read.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/cfg/file.h"
+#include "haproxy/dataplane/client.h"
+#include "haproxy/dataplane/codec.h"
+#include "haproxy/cfg/servers.h"
+
+#define MAX_RESTARTS 5
+
+static void on_answer(void *arg, const struct dataplane_answer *a);
+
+void observe_init(struct observe *o, struct dataplane_client *client, const char *const *names, size_t count,
+                  void (*done)(void *arg, struct observed *found, const struct error *err), void *arg)
+{
+    *o = (struct observe){.client = client, .names = names, .count = count, .done = done, .arg = arg};
+    o->found = mem_array(count, sizeof(o->found[0]));
+    o->worker_pid = -1;
+    buf_init_secret(&o->file, 0); /* the answer had a cap */
+    for (size_t i = 0; i < count; i++) {
+        backend_init(&o->found[i].backend);
+        runtime_init(&o->found[i].runtime);
+    }
+}
+
+static void forget(struct observe *o)
+{
+    buf_fini(&o->file);
+    free(o->file_problem);
+    free(o->defaults_problem);
+    o->file_problem = o->defaults_problem = NULL;
+    for (size_t i = 0; i < o->count; i++) {
+        backend_fini(&o->found[i].backend);
+        runtime_fini(&o->found[i].runtime);
+        error_clear(&o->found[i].unreadable);
+    }
+}
+
+void observe_fini(struct observe *o)
+{
+    forget(o);
+    free(o->found);
+    o->found = NULL;
+    o->count = 0;
+}
+
+static void ask(struct observe *o, enum observe_step step)
+{
+    static const char *const parts[][2] = {
+        [OBSERVE_BACKEND] = {"/configuration/backends/", ""},
+        [OBSERVE_SERVERS] = {"/configuration/backends/", "/servers"},
+        [OBSERVE_TEMPLATES] = {"/configuration/backends/", "/server_templates"},
+        [OBSERVE_RAW] = {"/configuration/raw", NULL},
+        [OBSERVE_WORKER] = {"/runtime/info", NULL},
+        [OBSERVE_RUNTIME] = {"/runtime/backends/", "/servers"},
+    };
+    o->step = step;
+    if (parts[step][1] == NULL) {
+        dataplane_send(o->client, "GET", parts[step][0], NULL, on_answer, o);
+        return;
+    }
+    cleanup(mem_free_ptr) char *name = str_url_encode(o->names[o->at]);
+    cleanup(mem_free_ptr) char *path = mem_printf("%s%s%s", parts[step][0], name, parts[step][1]);
+    dataplane_send(o->client, "GET", path, NULL, on_answer, o);
+}
+
+static void begin(struct observe *o)
+{
+    forget(o);
+    for (size_t i = 0; i < o->count; i++)
+        o->found[i].backend.name = mem_strdup(o->names[i]);
+    o->at = 0;
+    o->worker_pid = o->worker_uptime_s = -1;
+    o->worker_silent = false;
+    ask(o, OBSERVE_BACKEND);
+}
+
+void observe_start(struct observe *o)
+{
+    o->restarts = 0;
+    begin(o);
+}
+
+static void finish(struct observe *o, const struct error *err)
+{
+    o->step = OBSERVE_IDLE;
+    o->done(o->arg, o->found, err);
+}
+
+static const char *step_name(enum observe_step step)
+{
+    static const char *const names[] = {[OBSERVE_IDLE] = "nothing",
+                                        [OBSERVE_BACKEND] = "backend",
+                                        [OBSERVE_SERVERS] = "servers of backend",
+                                        [OBSERVE_TEMPLATES] = "server-templates of backend",
+                                        [OBSERVE_RAW] = "configuration file",
+                                        [OBSERVE_WORKER] = "running HAProxy",
+                                        [OBSERVE_RUNTIME] = "running servers of backend"};
+    return names[step];
+}
+
+/* An answer that is no 200: what that means. The backend itself may be missing (404); nothing else may. */
+static int check_status(struct observe *o, const struct dataplane_answer *a, struct error *err)
+{
+    if (a->error != NULL) {
+        *err = *a->error;
+        return -1;
+    }
+    bool wants_one = a->status / 100 <= 3 || a->status == 404; /* what else a proxy or an API that is ill may say */
+    if (wants_one && a->version < 0)
+        return error_set(err, ERROR_INVALID,
+                         "%s answers HTTP %d without a configuration version to " DATAPLANE_API
+                         "/...: is this a Data Plane API of version 3?%s%s",
+                         dataplane_client_url(o->client), a->status, a->excerpt[0] != '\0' ? " It says: " : "",
+                         a->excerpt);
+    if (a->status == 200)
+        return 0;
+    if (a->status == 404 && o->step == OBSERVE_BACKEND)
+        return 0;
+    (void)error_set_http(err, a->status, "HTTP %d: %s", a->status, a->excerpt[0] != '\0' ? a->excerpt : "(no message)");
+    if (o->step == OBSERVE_RAW && strstr(a->excerpt, "token too long") != NULL)
+        return error_prefix(err, "a line is longer than 64 KiB, at which the Data Plane API stops, and a write would "
+                                 "lose the rest of the file: break it up, or put what it lists into a file");
+    return -1;
+}
+
+/* One backend that cannot be understood keeps no other one up. */
+static void note_unreadable(const struct observe *o, struct observed *f, struct error *err)
+{
+    error_prefix(err, "reading %s %s", step_name(o->step), f->backend.name);
+    f->unreadable = *err;
+}
+
+/* After a failed reload the API puts the last good file back, but goes on answering with what failed: split. */
+static void take_backend_of_file(struct observe *o, struct observed *f, const struct cfgfile *file,
+                                 const struct error *broken)
+{
+    struct error err = *broken;
+    if (!f->backend.exists || f->unreadable.kind != ERROR_NONE)
+        return;
+    f->backend.split = file->version >= 0 && file->version != f->backend.version;
+    if (broken->kind != ERROR_NONE || rawcfg_find_aliens(file, &f->backend, &err) != 0)
+        note_unreadable(o, f, &err);
+}
+
+static void take_raw(struct observe *o, const struct dataplane_answer *a)
+{
+    cleanup(cfgfile_fini) struct cfgfile file;
+    struct error broken = {0};
+    if (cfgfile_init(&file, a->body, a->body_len, &broken) == 0) {
+        buf_addn(&o->file, a->body, a->body_len);
+        o->file_problem = cfgfile_problem(&file);
+        o->defaults_problem = cfgfile_defaults_problem(&file);
+    } else {
+        o->file_problem = mem_strdup(broken.message);
+    }
+    for (size_t i = 0; i < o->count; i++)
+        take_backend_of_file(o, &o->found[i], &file, &broken);
+}
+
+static void take(struct observe *o, const struct dataplane_answer *a)
+{
+    struct observed *f = &o->found[o->at];
+    struct error err = {0};
+    int status = 0;
+    if (o->step == OBSERVE_RAW) {
+        take_raw(o, a);
+        return;
+    }
+    if (o->step == OBSERVE_BACKEND && a->status == 404)
+        return; /* exists stays false */
+    f->backend.exists = true;
+    if (o->step == OBSERVE_BACKEND)
+        status = codec_read_backend(a->body, a->body_len, &f->backend, &err);
+    else if (o->step == OBSERVE_SERVERS)
+        status = codec_read_servers(a->body, a->body_len, &f->backend, &err);
+    else
+        status = codec_read_templates(a->body, a->body_len, &f->backend, &err);
+    if (status != 0)
+        note_unreadable(o, f, &err);
+}
+
+/* ---- the running HAProxy: whatever it answers, the file was read ---- */
+
+static bool is_of_runtime(const struct observe *o)
+{
+    return o->step == OBSERVE_WORKER || o->step == OBSERVE_RUNTIME;
+}
+
+static int read_runtime(struct observe *o, const struct dataplane_answer *a, struct error *err)
+{
+    if (a->status != 200)
+        return error_set_http(err, a->status, "HTTP %d: %s", a->status,
+                              a->excerpt[0] != '\0' ? a->excerpt : "(no message)");
+    if (o->step == OBSERVE_RUNTIME)
+        return codec_read_runtime(a->body, a->body_len, &o->found[o->at].runtime, err);
+    struct codec_worker worker;
+    o->worker_silent = codec_read_worker(a->body, a->body_len, &worker, err) != 0;
+    if (o->worker_silent)
+        return -1;
+    o->worker_pid = worker.pid;
+    o->worker_uptime_s = worker.uptime_s;
+    return 0;
+}
+
+/* For a backend without a server the API has no data: 404, or 500 in 3.0. The file has none either. */
+static bool runs_nothing(const struct observe *o, const struct dataplane_answer *a)
+{
+    const struct backend *b = &o->found[o->at].backend;
+    return o->worker_pid >= 0 && a->error == NULL && (a->status == 404 || a->status == 500) && b->server_count == 0 &&
+           b->template_count == 0;
+}
+
+static void take_runtime(struct observe *o, const struct dataplane_answer *a)
+{
+    struct error err = {0};
+    int status = read_runtime(o, a, &err);
+    if (o->step == OBSERVE_WORKER || status == 0)
+        return;
+    struct runtime *r = &o->found[o->at].runtime;
+    runtime_fini(r);
+    r->readable = runs_nothing(o, a);
+    if (!r->readable)
+        r->why = mem_strdup(err.message);
+}
+
+/* Who gave no answer in all the time of a request gives none about the next backend either. */
+static void give_runtime_up(struct observe *o, const struct error *err)
+{
+    for (size_t i = o->step == OBSERVE_WORKER ? 0 : o->at; i < o->count; i++)
+        o->found[i].runtime.why = mem_strdup(err->message);
+    finish(o, NULL);
+}
+
+/* Everything must have been read at one version; a move in between (somebody wrote) starts again. */
+static bool version_moved(struct observe *o, int64_t version)
+{
+    if (o->step == OBSERVE_BACKEND)
+        o->found[o->at].backend.version = version; /* the first of them decides */
+    return version != o->found[0].backend.version;
+}
+
+/* The next backend from `at` on that there is. */
+static void ask_runtime(struct observe *o)
+{
+    while (o->at < o->count && !o->found[o->at].backend.exists)
+        o->at++;
+    if (o->at < o->count)
+        ask(o, OBSERVE_RUNTIME);
+    else
+        finish(o, NULL);
+}
+
+static void advance(struct observe *o)
+{
+    if (o->step == OBSERVE_RAW && o->with_runtime) {
+        ask(o, OBSERVE_WORKER);
+        return;
+    }
+    if (is_of_runtime(o)) {
+        o->at = o->step == OBSERVE_WORKER ? 0 : o->at + 1;
+        ask_runtime(o);
+        return;
+    }
+    const struct observed *f = &o->found[o->at];
+    if (o->step == OBSERVE_RAW)
+        finish(o, NULL);
+    else if (o->step != OBSERVE_TEMPLATES && f->backend.exists && f->unreadable.kind == ERROR_NONE)
+        ask(o, o->step + 1);
+    else if (++o->at < o->count)
+        ask(o, OBSERVE_BACKEND);
+    else
+        ask(o, OBSERVE_RAW);
+}
+
+static void on_answer(void *arg, const struct dataplane_answer *a)
+{
+    struct observe *o = arg;
+    struct error err = {0};
+    bool runtime = is_of_runtime(o);
+    int status = runtime ? 0 : check_status(o, a, &err);
+    if (status == 0 && (!runtime || a->version >= 0) && version_moved(o, a->version)) {
+        if (++o->restarts <= MAX_RESTARTS) {
+            begin(o);
+            return;
+        }
+        status =
+            error_set(&err, ERROR_CONFLICT, "the configuration version moved %u times while it was read", o->restarts);
+    }
+    if (status != 0) {
+        if (o->step == OBSERVE_RAW)
+            error_prefix(&err, "reading %s", step_name(o->step));
+        else
+            error_prefix(&err, "reading %s %s", step_name(o->step), o->names[o->at]);
+        finish(o, &err);
+        return;
+    }
+    if (runtime && a->error != NULL) {
+        give_runtime_up(o, a->error);
+        return;
+    }
+    if (runtime)
+        take_runtime(o, a);
+    else
+        take(o, a);
+    advance(o);
+}

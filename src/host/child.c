@@ -1,0 +1,383 @@
+#include "host/child.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "host/timer.h"
+
+#define SAID_BYTES 1024u
+#define READ_BYTES 4096u
+#define ASK_EVERY_MS 50
+#define CANCEL_MS 1000
+
+/* One of its two outputs: our end of the pipe. */
+struct output {
+    int fd; /* -1: closed */
+    struct event *event;
+    struct buf text;
+};
+
+struct child {
+    pid_t pid;
+    int pidfd; /* -1: there is none */
+    struct event *ended;
+    struct timer deadline, ask; /* ask: where there is no pidfd */
+    struct output out, err;
+    enum child_outcome outcome; /* CHILD_EXITED until we kill it */
+    void (*on_done)(void *arg, const struct child_result *result);
+    void *arg;
+};
+
+/* It may have left its group. Its number is not given to anybody else before it is reaped. */
+static void kill_all(const struct child *c)
+{
+    (void)kill(-c->pid, SIGKILL);
+    (void)kill(c->pid, SIGKILL);
+}
+
+/* ---- its outputs ---- */
+
+static void output_close(struct output *o)
+{
+    if (o->event != NULL)
+        event_free(o->event);
+    o->event = NULL;
+    if (o->fd >= 0)
+        close(o->fd);
+    o->fd = -1;
+}
+
+static void kill_for(struct child *c, enum child_outcome why)
+{
+    if (c->outcome == CHILD_EXITED)
+        c->outcome = why;
+    kill_all(c);
+}
+
+static void collect(struct child *c, struct output *o, const char *bytes, size_t len)
+{
+    bool fits = buf_append(&o->text, bytes, len) == 0;
+    if (o == &c->out && !fits)
+        kill_for(c, CHILD_OVER_CAP);
+    if (o == &c->err && o->text.len > SAID_BYTES)
+        buf_consume(&o->text, o->text.len - SAID_BYTES);
+}
+
+/* Until it is empty for now or at its end, where nobody may be listening any more. */
+static void output_read(struct child *c, struct output *o)
+{
+    char bytes[READ_BYTES];
+    ssize_t n = 0;
+    while (o->fd >= 0 && c->outcome != CHILD_OVER_CAP && ((n = read(o->fd, bytes, sizeof(bytes))) > 0))
+        collect(c, o, bytes, (size_t)n);
+    explicit_bzero(bytes, sizeof(bytes));
+    if (c->outcome == CHILD_OVER_CAP || n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+        output_close(o);
+}
+
+static void on_out(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    struct child *c = arg;
+    output_read(c, &c->out);
+}
+
+static void on_err(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    struct child *c = arg;
+    output_read(c, &c->err);
+}
+
+/* One line, nothing that drives a terminal. */
+static char *said(const struct buf *text)
+{
+    struct buf line;
+    buf_init(&line, 0);
+    const char *s = buf_str(text);
+    bool space = false;
+    for (size_t step; *s != '\0'; s += step) {
+        uint32_t code_point = 0;
+        size_t n = utf8_decode(s, &code_point);
+        step = n > 0 ? n : 1;
+        if (n == 1 && (*s == ' ' || *s == '\n' || *s == '\r' || *s == '\t')) {
+            space = line.len > 0;
+            continue;
+        }
+        bool whole = n > 0 && utf8_is_shown(code_point);
+        if (!whole && line.len == 0) /* the rest of what was cut off */
+            continue;
+        buf_add(&line, space ? " " : "");
+        space = false;
+        buf_addn(&line, whole ? s : "?", whole ? n : 1);
+    }
+    return buf_take(&line);
+}
+
+/* ---- its end ---- */
+
+static void child_free(struct child *c)
+{
+    output_close(&c->out);
+    output_close(&c->err);
+    buf_wipe(&c->out.text);
+    buf_wipe(&c->err.text);
+    if (c->ended != NULL)
+        event_free(c->ended);
+    if (c->pidfd >= 0)
+        close(c->pidfd);
+    timer_fini(&c->deadline);
+    timer_fini(&c->ask);
+    free(c);
+}
+
+/* Whether it is over; it stays in the kernel's list, so that its group's number is not given to anybody else. */
+static bool is_over(const struct child *c)
+{
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == c->pid;
+}
+
+/* What it left in its group is ours only where we are process 1 of a container. */
+static int reap(const struct child *c)
+{
+    int status = 0;
+    kill_all(c);
+    waitpid(c->pid, &status, WNOHANG);
+    while (waitpid(-c->pid, NULL, WNOHANG) > 0)
+        continue;
+    return status;
+}
+
+static void look(struct child *c)
+{
+    if (!is_over(c)) {
+        timer_set(&c->ask, ASK_EVERY_MS);
+        return;
+    }
+    output_read(c, &c->out);
+    output_read(c, &c->err);
+    int status = reap(c);
+    cleanup(mem_free_ptr) char *words = said(&c->err.text);
+    struct child_result result = {.outcome = c->outcome, .out = &c->out.text, .said = words};
+    if (c->outcome == CHILD_EXITED && WIFSIGNALED(status))
+        result.outcome = CHILD_SIGNALED;
+    result.status = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+    c->on_done(c->arg, &result);
+    child_free(c);
+}
+
+static void on_ended(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    look(arg);
+}
+
+static void on_ask(void *arg)
+{
+    look(arg);
+}
+
+static void on_deadline(void *arg)
+{
+    kill_for(arg, CHILD_OVERDUE);
+}
+
+void child_cancel(struct child *c)
+{
+    if (c == NULL)
+        return;
+    kill_all(c);
+    uint64_t until = clock_mono_ms() + CANCEL_MS;
+    for (uint64_t now; !is_over(c) && (now = clock_mono_ms()) < until;) {
+        struct pollfd p = {.fd = c->pidfd, .events = POLLIN};
+        /* Without a pidfd this is a pause. */
+        (void)poll(&p, 1, c->pidfd >= 0 ? (int)(until - now) : 5);
+    }
+    reap(c);
+    child_free(c);
+}
+
+char *child_result_text(const struct child_result *r, const struct child_options *options)
+{
+    switch (r->outcome) {
+    case CHILD_SIGNALED:
+        return mem_printf("killed by signal %d (%s)", r->status, strsignal(r->status));
+    case CHILD_OVERDUE:
+        return mem_printf("no end after %.3g s", (double)options->timeout_ms / 1000);
+    case CHILD_OVER_CAP:
+        return mem_printf("printed more than %zu bytes", options->max_out_bytes);
+    case CHILD_EXITED:
+        break;
+    }
+    return mem_printf("exit status %d", r->status);
+}
+
+void child_reap_inherited(void)
+{
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        continue;
+}
+
+/* ---- its beginning ---- */
+
+/* Our end does not block; the child's does, as programs expect. */
+static int make_pipe(int ret[2])
+{
+    if (pipe2(ret, O_CLOEXEC) != 0)
+        return -1;
+    if (fcntl(ret[0], F_SETFL, O_NONBLOCK) == 0)
+        return 0;
+    int saved = errno;
+    close(ret[0]);
+    close(ret[1]);
+    errno = saved;
+    return -1;
+}
+
+/* The descriptors that libraries and we ourselves open are closed by exec already; this is for those that somebody forgets. The
+ * order matters where our own first three were closed and the pipes are among them: the ends that are used here are never 0. */
+static int set_files(posix_spawn_file_actions_t *files, int out, int err)
+{
+    int rc = posix_spawn_file_actions_addopen(files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    rc = rc != 0 ? rc : posix_spawn_file_actions_adddup2(files, out, STDOUT_FILENO);
+    rc = rc != 0 ? rc : posix_spawn_file_actions_adddup2(files, err, STDERR_FILENO);
+    return rc != 0 ? rc : posix_spawn_file_actions_addclosefrom_np(files, STDERR_FILENO + 1);
+}
+
+static int set_attributes(posix_spawnattr_t *attributes)
+{
+    sigset_t none, defaults;
+    sigemptyset(&none);
+    sigemptyset(&defaults);
+    sigaddset(&defaults, SIGPIPE);
+    int rc = posix_spawnattr_setsigmask(attributes, &none);
+    rc = rc != 0 ? rc : posix_spawnattr_setsigdefault(attributes, &defaults);
+    rc = rc != 0 ? rc : posix_spawnattr_setpgroup(attributes, 0);
+    return rc != 0 ? rc
+                   : posix_spawnattr_setflags(attributes,
+                                              POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+}
+
+/* 0, or what is wrong as errno has it. */
+static int spawn(const struct child_options *options, int out, int err, pid_t *ret)
+{
+    size_t count = 0;
+    while (options->args[count] != NULL)
+        count++;
+    cleanup(mem_free_ptr) char **argv = mem_array(count + 2, sizeof(argv[0]));
+    cleanup(mem_free_ptr) char *command = mem_strdup(options->command);
+    argv[0] = command;
+    memcpy(argv + 1, options->args, count * sizeof(argv[0]));
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attributes);
+    int rc = set_files(&files, out, err);
+    rc = rc != 0 ? rc : set_attributes(&attributes);
+    /* It returns when the program runs, or cannot. */
+    rc = rc != 0 ? rc : posix_spawnp(ret, command, &files, &attributes, argv, options->env);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+    return rc;
+}
+
+static int say_not_started(const char *command, int why, struct error *err)
+{
+    const char *path = getenv("PATH");
+    bool is_path = strchr(command, '/') != NULL;
+    char reason[128];
+    const char *text = strerror_r(why, reason, sizeof(reason));
+    if (!is_path && (why == ENOENT || why == EACCES))
+        return error_set(err, ERROR_RETRY, "%s cannot be started: %s: looked for in PATH, which is %s", command, text,
+                         path != NULL ? path : "not set");
+    if (why == ENOENT && access(command, F_OK) == 0)
+        return error_set(err, ERROR_RETRY,
+                         "%s cannot be started: it is there, but what runs it is not (the interpreter in its first "
+                         "line, or the loader)",
+                         command);
+    if (why == E2BIG)
+        return error_set(err, ERROR_RETRY, "%s cannot be started: its arguments or its environment are too long",
+                         command);
+    return error_set(err, ERROR_RETRY, "%s cannot be started: %s", command, text);
+}
+
+static void output_open(struct output *o, struct event_base *base, int fd, event_callback_fn fn, struct child *c)
+{
+    o->fd = fd;
+    o->event = event_new(base, fd, EV_READ | EV_PERSIST, fn, c);
+    if (o->event == NULL || event_add(o->event, NULL) != 0)
+        abort(); /* out of memory */
+}
+
+static void watch_end(struct child *c, struct event_base *base, bool without_pidfd)
+{
+    c->pidfd = without_pidfd ? -1 : (int)syscall(SYS_pidfd_open, c->pid, 0);
+    if (c->pidfd < 0) {
+        timer_set(&c->ask, ASK_EVERY_MS);
+        return;
+    }
+    c->ended = event_new(base, c->pidfd, EV_READ | EV_PERSIST, on_ended, c);
+    if (c->ended == NULL || event_add(c->ended, NULL) != 0)
+        abort(); /* out of memory */
+}
+
+static struct child *begin(struct event_base *base, const struct child_options *options, pid_t pid, int out, int err)
+{
+    struct child *c = mem_alloc(sizeof(*c));
+    c->pid = pid;
+    buf_init_secret(&c->out.text, options->max_out_bytes);
+    buf_init_secret(&c->err.text, SAID_BYTES + READ_BYTES);
+    output_open(&c->out, base, out, on_out, c);
+    output_open(&c->err, base, err, on_err, c);
+    timer_init(&c->deadline, base, on_deadline, c);
+    timer_init(&c->ask, base, on_ask, c);
+    timer_set(&c->deadline, options->timeout_ms);
+    watch_end(c, base, options->without_pidfd);
+    return c;
+}
+
+struct child *child_start(struct event_base *base, const struct child_options *options,
+                          void (*on_done)(void *arg, const struct child_result *result), void *arg, struct error *err)
+{
+    int out[2], error_out[2];
+    if (make_pipe(out) != 0) {
+        say_not_started(options->command, errno, err);
+        return NULL;
+    }
+    if (make_pipe(error_out) != 0) {
+        say_not_started(options->command, errno, err);
+        close(out[0]);
+        close(out[1]);
+        return NULL;
+    }
+    pid_t pid = 0;
+    int rc = spawn(options, out[1], error_out[1], &pid);
+    close(out[1]);
+    close(error_out[1]);
+    if (rc != 0) {
+        close(out[0]);
+        close(error_out[0]);
+        say_not_started(options->command, rc, err);
+        return NULL;
+    }
+    struct child *c = begin(base, options, pid, out[0], error_out[0]);
+    c->on_done = on_done;
+    c->arg = arg;
+    return c;
+}

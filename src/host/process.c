@@ -1,0 +1,88 @@
+#include "host/process.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define STAT_MAX_BYTES 4096
+
+/* Fields of /proc/self/stat by their numbers in proc(5). */
+enum { STAT_UTIME = 14, STAT_STIME = 15, STAT_START = 22, STAT_VSIZE = 23, STAT_RSS = 24, STAT_FIELDS = 25 };
+
+static int read_stat(uint64_t ret[STAT_FIELDS])
+{
+    cleanup(buf_fini) struct buf b;
+    buf_init(&b, STAT_MAX_BYTES);
+    if (buf_read_file(&b, "/proc/self/stat") != 0)
+        return -1;
+    /* Field 2 is the program's name in parentheses and may hold anything, so count from the last one. */
+    char *at = strrchr(buf_str(&b), ')');
+    int field = 3;
+    if (at == NULL || at[1] == '\0')
+        return -1;
+    for (at += 2; field < STAT_FIELDS; field++) {
+        char *end = at + strcspn(at, " ");
+        ret[field] = strtoull(at, NULL, 10); /* negative ones and the state are none of those we want */
+        if (*end == '\0')
+            break;
+        at = end + 1;
+    }
+    return field == STAT_FIELDS ? 0 : -1;
+}
+
+double process_start_seconds(void)
+{
+    uint64_t stat[STAT_FIELDS];
+    struct timespec up;
+    double ticks = (double)sysconf(_SC_CLK_TCK);
+    if (read_stat(stat) != 0 || ticks <= 0 || clock_gettime(CLOCK_BOOTTIME, &up) != 0)
+        return 0;
+    double ago = (double)up.tv_sec + (double)up.tv_nsec / 1e9 - (double)stat[STAT_START] / ticks;
+    return (double)clock_wall_ms() / 1e3 - ago;
+}
+
+/* Descriptors that are open, without the one that looks; -1: not known. */
+static long count_fds(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    long count = -1; /* the directory itself */
+    if (dir == NULL)
+        return -1;
+    for (const struct dirent *e; (e = readdir(dir)) != NULL;)
+        count += e->d_name[0] != '.';
+    closedir(dir);
+    return count;
+}
+
+static void print(struct buf *out, const char *name, const char *type, const char *help, double value, int decimals)
+{
+    buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n%s %.*f\n", name, help, name, type, name, decimals, value);
+}
+
+void process_print(double start_seconds, struct buf *out)
+{
+    uint64_t stat[STAT_FIELDS];
+    struct rlimit limit;
+    long fds = count_fds();
+    double ticks = (double)sysconf(_SC_CLK_TCK);
+    if (start_seconds > 0)
+        print(out, "process_start_time_seconds", "gauge", "Start of the process since the Unix epoch.", start_seconds,
+              2);
+    if (read_stat(stat) == 0 && ticks > 0) {
+        print(out, "process_cpu_seconds_total", "counter", "CPU time, user and system.",
+              (double)(stat[STAT_UTIME] + stat[STAT_STIME]) / ticks, 2);
+        print(out, "process_virtual_memory_bytes", "gauge", "Virtual memory.", (double)stat[STAT_VSIZE], 0);
+        print(out, "process_resident_memory_bytes", "gauge", "Resident memory.",
+              (double)stat[STAT_RSS] * (double)sysconf(_SC_PAGESIZE), 0);
+    }
+    if (fds >= 0)
+        print(out, "process_open_fds", "gauge", "Open file descriptors.", (double)fds, 0);
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        print(out, "process_max_fds", "gauge", "File descriptors that may be open.", (double)limit.rlim_cur, 0);
+}

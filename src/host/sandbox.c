@@ -1,0 +1,312 @@
+#include "host/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <termios.h>
+#include <unistd.h>
+
+#ifndef PR_SET_VMA
+#define PR_SET_VMA 0x53564d41
+#endif
+
+int sandbox_harden(struct error *err)
+{
+    const struct rlimit none = {0, 0};
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+        return error_set(err, ERROR_FATAL, "this process cannot be closed to debuggers and core dumps: %m");
+    if (setrlimit(RLIMIT_CORE, &none) != 0)
+        return error_set(err, ERROR_FATAL, "core dumps, which would hold secrets, cannot be turned off: %m");
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        return error_set(err, ERROR_FATAL, "the right to gain rights cannot be given up: %m");
+    return 0;
+}
+
+/* ---- the rules ---- */
+
+/* One argument: (value & mask) == wanted. All that a rule names have to hold; several rules of one call are alternatives. */
+struct argument {
+    unsigned at;
+    uint64_t mask, wanted;
+};
+
+struct rule {
+    int call;
+    unsigned count;
+    struct argument arguments[3];
+};
+
+#define ALL UINT64_MAX
+#define INT 0xffffffffu /* the kernel reads an int; what is above it is anything */
+#define CALL(name)         \
+    {                      \
+        SCMP_SYS(name), 0, \
+        {                  \
+            {              \
+                0          \
+            }              \
+        }                  \
+    }
+#define ARG(name, at, mask, wanted) \
+    {                               \
+        SCMP_SYS(name), 1,          \
+        {                           \
+            {                       \
+                at, mask, wanted    \
+            }                       \
+        }                           \
+    }
+
+/* On arm64 some of them do not exist; libseccomp then has a negative number, which is skipped. */
+static const struct rule allowed[] = {
+    /* memory */
+    CALL(brk),
+    CALL(munmap),
+    CALL(mremap),
+    CALL(madvise),
+    ARG(mprotect, 2, PROT_EXEC, 0),
+    ARG(mmap, 2, PROT_EXEC, 0),
+    {SCMP_SYS(mmap), 2, {{2, PROT_EXEC | PROT_WRITE, PROT_EXEC}, {3, MAP_ANONYMOUS, 0}}},
+    /* threads */
+    ARG(clone, 0,
+        CLONE_VM | CLONE_THREAD | CLONE_NEWNS | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
+            CLONE_NEWUTS | CLONE_NEWCGROUP,
+        CLONE_VM | CLONE_THREAD),
+    CALL(set_robust_list),
+    CALL(rseq),
+    CALL(futex),
+    CALL(sched_yield),
+    CALL(sched_getaffinity),
+    CALL(gettid),
+    CALL(exit),
+    CALL(exit_group),
+    CALL(restart_syscall),
+    /* signals */
+    CALL(rt_sigaction),
+    CALL(rt_sigprocmask),
+    CALL(rt_sigreturn),
+    CALL(sigaltstack),
+    /* time */
+    CALL(clock_gettime),
+    CALL(clock_getres),
+    CALL(clock_nanosleep),
+    CALL(nanosleep),
+    CALL(gettimeofday),
+    CALL(time),
+    /* about ourselves */
+    CALL(getpid),
+    CALL(getuid),
+    CALL(geteuid),
+    CALL(getgid),
+    CALL(getegid),
+    CALL(getrusage),
+    CALL(getrandom),
+    CALL(sysinfo),
+    CALL(uname),
+    CALL(getrlimit),
+    ARG(prlimit64, 2, ALL, 0), /* reading them */
+    ARG(prctl, 0, INT, PR_SET_NAME),
+    ARG(prctl, 0, INT, PR_SET_VMA), /* glibc names its memory by it */
+    /* files */
+    ARG(open, 1, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY),
+    ARG(openat, 2, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY),
+    CALL(close),
+    CALL(read),
+    CALL(pread64),
+    CALL(readv),
+    CALL(write),
+    CALL(writev),
+    CALL(lseek),
+    CALL(stat),
+    CALL(lstat),
+    CALL(fstat),
+    CALL(newfstatat),
+    CALL(statx),
+    CALL(statfs),
+    CALL(fstatfs),
+    CALL(access),
+    CALL(faccessat),
+    CALL(readlink),
+    CALL(readlinkat),
+    CALL(getdents64),
+    CALL(getcwd),
+    CALL(fadvise64),
+    ARG(fcntl, 1, INT, F_GETFD),
+    ARG(fcntl, 1, INT, F_SETFD),
+    ARG(fcntl, 1, INT, F_GETFL),
+    ARG(fcntl, 1, INT, F_SETFL),
+    ARG(fcntl, 1, INT, F_DUPFD_CLOEXEC),
+    ARG(fcntl, 1, INT, F_GETPIPE_SZ), /* before a long line of the log */
+    ARG(ioctl, 1, INT, FIONREAD),
+    ARG(ioctl, 1, INT, FIONBIO),
+    ARG(ioctl, 1, INT, TCGETS),
+    /* waiting */
+    CALL(poll),
+    CALL(ppoll),
+    CALL(select),
+    CALL(pselect6),
+    CALL(epoll_create1),
+    CALL(epoll_ctl),
+    CALL(epoll_wait),
+    CALL(epoll_pwait),
+    CALL(eventfd2),
+    CALL(pipe2),
+    ARG(socketpair, 0, INT, AF_UNIX),
+    /* sockets */
+    {SCMP_SYS(socket), 2, {{0, INT, AF_UNIX}, {1, 0xf, SOCK_STREAM}}},
+    {SCMP_SYS(socket), 2, {{0, INT, AF_INET}, {1, 0xf, SOCK_STREAM}}},
+    {SCMP_SYS(socket), 2, {{0, INT, AF_INET}, {1, 0xf, SOCK_DGRAM}}},
+    {SCMP_SYS(socket), 2, {{0, INT, AF_INET6}, {1, 0xf, SOCK_STREAM}}},
+    {SCMP_SYS(socket), 2, {{0, INT, AF_INET6}, {1, 0xf, SOCK_DGRAM}}},
+    {SCMP_SYS(socket), 3, {{0, INT, AF_NETLINK}, {1, 0xf, SOCK_RAW}, {2, INT, NETLINK_ROUTE}}},
+    CALL(connect),
+    CALL(bind), /* netlink's; nothing of ours can listen any more */
+    CALL(accept4),
+    CALL(accept),
+    CALL(getsockname),
+    CALL(getpeername),
+    CALL(getsockopt),
+    CALL(setsockopt),
+    CALL(sendto),
+    CALL(sendmsg),
+    CALL(sendmmsg),
+    CALL(recvfrom),
+    CALL(recvmsg),
+    CALL(shutdown),
+};
+
+/* Only what no library calls in any case: NSS modules of others, for one, try pidfd_open, memfd_create and kcmp. */
+static const int deadly[] = {
+    /* other programs, other processes */
+    SCMP_SYS(execve),
+    SCMP_SYS(execveat),
+    SCMP_SYS(fork),
+    SCMP_SYS(vfork),
+    SCMP_SYS(ptrace),
+    SCMP_SYS(process_vm_readv),
+    SCMP_SYS(process_vm_writev),
+    SCMP_SYS(pidfd_getfd),
+    /* another view of the machine */
+    SCMP_SYS(unshare),
+    SCMP_SYS(setns),
+    SCMP_SYS(chroot),
+    SCMP_SYS(pivot_root),
+    SCMP_SYS(mount),
+    SCMP_SYS(umount2),
+    SCMP_SYS(mount_setattr),
+    SCMP_SYS(move_mount),
+    SCMP_SYS(open_tree),
+    SCMP_SYS(fsopen),
+    SCMP_SYS(fsconfig),
+    SCMP_SYS(fsmount),
+    SCMP_SYS(fspick),
+    SCMP_SYS(open_by_handle_at),
+    /* the kernel itself, and its wide doors */
+    SCMP_SYS(bpf),
+    SCMP_SYS(io_uring_setup),
+    SCMP_SYS(io_uring_enter),
+    SCMP_SYS(io_uring_register),
+    SCMP_SYS(perf_event_open),
+    SCMP_SYS(userfaultfd),
+    SCMP_SYS(init_module),
+    SCMP_SYS(finit_module),
+    SCMP_SYS(delete_module),
+    SCMP_SYS(kexec_load),
+    SCMP_SYS(kexec_file_load),
+    SCMP_SYS(reboot),
+    SCMP_SYS(swapon),
+    SCMP_SYS(swapoff),
+    SCMP_SYS(iopl),
+    SCMP_SYS(ioperm),
+    SCMP_SYS(modify_ldt),
+    SCMP_SYS(add_key),
+    SCMP_SYS(request_key),
+    SCMP_SYS(keyctl),
+};
+
+/* From 424 on, Linux 5.1, a call has the same number everywhere; 511 is past any that is known, and before those of x32. */
+#define FIRST_YOUNG_CALL 424
+#define LAST_YOUNG_CALL 511
+
+/* ---- the filter ---- */
+
+static bool is_deadly(int call)
+{
+    for (size_t i = 0; i < array_len(deadly); i++)
+        if (deadly[i] == call)
+            return true;
+    return false;
+}
+
+static int allow(scmp_filter_ctx ctx, const struct rule *r)
+{
+    struct scmp_arg_cmp arguments[array_len(r->arguments)];
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct argument *a = &r->arguments[i];
+        arguments[i] = SCMP_CMP64(a->at, SCMP_CMP_MASKED_EQ, a->mask, a->wanted);
+    }
+    return r->call < 0 ? 0 : seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, r->call, r->count, arguments);
+}
+
+/* 0, or a negative errno. */
+static int add_rules(scmp_filter_ctx ctx)
+{
+    /* What abort() does; the number is that of our own process, which has no child. */
+    const struct rule ourselves = ARG(tgkill, 0, INT, (uint64_t)getpid());
+    int rc = allow(ctx, &ourselves);
+    for (size_t i = 0; rc == 0 && i < array_len(allowed); i++)
+        rc = allow(ctx, &allowed[i]);
+    for (size_t i = 0; rc == 0 && i < array_len(deadly); i++)
+        if (deadly[i] >= 0)
+            rc = seccomp_rule_add(ctx, SCMP_ACT_KILL_PROCESS, deadly[i], 0);
+    for (int call = FIRST_YOUNG_CALL; rc == 0 && call <= LAST_YOUNG_CALL; call++)
+        if (!is_deadly(call))
+            rc = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), call, 0);
+    return rc;
+}
+
+static int set_up(scmp_filter_ctx ctx)
+{
+    /* Calls of another architecture (32 bit, x32) have other numbers: the rules do not hold for them. */
+    int rc = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+    if (rc == 0)
+        rc = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
+    if (rc == 0)
+        rc = seccomp_attr_set(ctx, SCMP_FLTATR_API_SYSRAWRC, 1); /* the kernel's own errno */
+    if (rc == 0)
+        rc = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE,
+                              2); /* a tree: a call costs eight comparisons, not two hundred */
+    return rc;
+}
+
+static void release(scmp_filter_ctx *ctx)
+{
+    if (*ctx != NULL)
+        seccomp_release(*ctx);
+}
+
+int sandbox_enter(struct error *err)
+{
+    cleanup(release) scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+    int rc = ctx != NULL ? set_up(ctx) : -ENOMEM;
+    if (rc == 0)
+        rc = add_rules(ctx);
+    if (rc == 0)
+        rc = seccomp_load(ctx);
+    if (rc == 0)
+        return 0;
+    errno = -rc;
+    return error_set(
+        err, ERROR_FATAL,
+        "the filter of system calls cannot be installed: %m; it needs a kernel with CONFIG_SECCOMP_FILTER and a "
+        "container whose own profile allows seccomp(2); without a filter: SECCOMP=false");
+}

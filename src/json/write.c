@@ -1,0 +1,127 @@
+#include "json/write.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <yyjson.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/page.h"
+
+yyjson_mut_doc *json_new(yyjson_mut_val **ret_root)
+{
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    *ret_root = doc != NULL ? yyjson_mut_obj(doc) : NULL;
+    if (*ret_root == NULL)
+        abort(); /* out of memory */
+    yyjson_mut_doc_set_root(doc, *ret_root);
+    return doc;
+}
+
+void json_free(yyjson_mut_doc *doc)
+{
+    yyjson_mut_doc_free(doc);
+}
+
+/* Strings that yyjson would refuse are shown as on a page; all others stay what they are, for JSON escapes what is dangerous. */
+yyjson_mut_val *json_text(yyjson_mut_doc *doc, const char *s)
+{
+    if (s == NULL)
+        return yyjson_mut_null(doc);
+    if (page_is_utf8(s))
+        return yyjson_mut_strcpy(doc, s);
+    cleanup(mem_free_ptr) char *safe = page_safe(s);
+    return yyjson_mut_strcpy(doc, safe);
+}
+
+void json_put(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, yyjson_mut_val *value)
+{
+    if (!yyjson_mut_obj_add(obj, yyjson_mut_str(doc, key), value))
+        abort(); /* out of memory */
+}
+
+void json_put_text(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, const char *s)
+{
+    json_put(doc, obj, key, json_text(doc, s));
+}
+
+void json_put_bool(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, bool b)
+{
+    json_put(doc, obj, key, yyjson_mut_bool(doc, b));
+}
+
+void json_put_count(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, uint64_t n)
+{
+    json_put(doc, obj, key, yyjson_mut_uint(doc, n));
+}
+
+void json_put_int_or_null(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, int64_t n)
+{
+    json_put(doc, obj, key, n >= 0 ? yyjson_mut_sint(doc, n) : yyjson_mut_null(doc));
+}
+
+void json_time(int64_t wall_ms, char ret[JSON_TIME_BYTES])
+{
+    time_t seconds = (time_t)(wall_ms / 1000);
+    struct tm tm;
+    char date[24] = "";
+    if (wall_ms < 0 || gmtime_r(&seconds, &tm) == NULL || strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm) == 0)
+        snprintf(date, sizeof(date), "1970-01-01T00:00:00");
+    snprintf(ret, JSON_TIME_BYTES, "%s.%03uZ", date, (unsigned)(wall_ms >= 0 ? wall_ms % 1000 : 0));
+}
+
+void json_put_time(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, int64_t wall_ms)
+{
+    char text[JSON_TIME_BYTES];
+    json_time(wall_ms, text);
+    json_put_text(doc, obj, key, wall_ms > 0 ? text : NULL);
+}
+
+yyjson_mut_val *json_put_list(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key)
+{
+    yyjson_mut_val *list = yyjson_mut_arr(doc);
+    json_put(doc, obj, key, list);
+    return list;
+}
+
+yyjson_mut_val *json_put_object(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key)
+{
+    yyjson_mut_val *inner = yyjson_mut_obj(doc);
+    json_put(doc, obj, key, inner);
+    return inner;
+}
+
+void json_add(yyjson_mut_val *list, yyjson_mut_val *value)
+{
+    if (!yyjson_mut_arr_append(list, value))
+        abort(); /* out of memory */
+}
+
+yyjson_mut_val *json_add_object(yyjson_mut_doc *doc, yyjson_mut_val *list)
+{
+    yyjson_mut_val *obj = yyjson_mut_obj(doc);
+    json_add(list, obj);
+    return obj;
+}
+
+void json_write(yyjson_mut_doc *doc, bool pretty, struct buf *out)
+{
+    yyjson_write_flag flags = YYJSON_WRITE_ESCAPE_UNICODE | (pretty ? YYJSON_WRITE_PRETTY_TWO_SPACES : 0);
+    size_t len = 0;
+    char *text = yyjson_mut_write(doc, flags, &len);
+    if (text == NULL)
+        abort(); /* out of memory: every string is UTF-8 */
+    /* The one control character that yyjson leaves as it is. */
+    for (size_t at = 0; at < len;) {
+        size_t plain = strcspn(text + at, "\x7f");
+        buf_addn(out, text + at, plain);
+        at += plain;
+        if (at < len) {
+            buf_add(out, "\\u007f");
+            at++;
+        }
+    }
+    free(text);
+}

@@ -1,0 +1,255 @@
+#include "kube/decode/decode.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "kube/decode/decode_internal.h"
+#include "kube/frame.h"
+
+#define VERSION_MAX_BYTES 1024u
+#define CONTINUE_MAX_BYTES 8192u
+#define UID_MAX_BYTES 128u
+#define INITIAL_EVENTS_END "k8s.io/initial-events-end"
+
+_Static_assert(KUBE_DECODE_PADDING_BYTES >= YYJSON_PADDING_SIZE, "yyjson reads behind what it parses in place");
+_Static_assert(FRAME_PADDING_BYTES >= KUBE_DECODE_PADDING_BYTES, "the splitter leaves what the decoder wants");
+
+static void doc_free_ptr(yyjson_doc **doc)
+{
+    yyjson_doc_free(*doc);
+}
+
+void kube_event_fini(struct kube_event *e)
+{
+    free(e->name);
+    free(e->resource_version);
+    node_free(e->node);
+    endpoint_set_free(e->set);
+    service_free(e->service);
+    free(e->status_reason);
+    free(e->status_message);
+    *e = (struct kube_event){.type = KUBE_UNKNOWN, .retry_after_seconds = -1};
+}
+
+static const char *kind_name(enum kube_object_kind kind)
+{
+    static const char *const names[] = {[KUBE_NODE] = "node",
+                                        [KUBE_SLICE] = "endpointslice",
+                                        [KUBE_ENDPOINTS] = "endpoints",
+                                        [KUBE_SERVICE] = "service"};
+    return names[kind];
+}
+
+static yyjson_doc *parse(char *json, size_t len, yyjson_read_flag flags, struct error *err)
+{
+    yyjson_read_err why;
+    yyjson_doc *doc = yyjson_read_opts(json, len, flags, NULL, &why);
+    if (doc == NULL)
+        error_set(err, ERROR_INVALID, "not JSON: %s at byte %zu of %zu", why.msg, why.pos, len);
+    else if (!yyjson_is_obj(yyjson_doc_get_root(doc)))
+        error_set(err, ERROR_INVALID, "JSON, but %s, not an object", value_type(yyjson_doc_get_root(doc)));
+    else
+        return doc;
+    yyjson_doc_free(doc);
+    return NULL;
+}
+
+/* FNV-1a: nobody gains from a collision, it only tells one incarnation of a name from the next. */
+static uint64_t hash(const char *text)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (; *text != '\0'; text++)
+        h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+static int decode_version(yyjson_val *metadata, struct kube_event *ret, struct error *err)
+{
+    const char *version;
+    if (field_text(metadata, "resourceVersion", VERSION_MAX_BYTES, &version, err) != 0)
+        return -1;
+    if (str_empty(version))
+        return error_set(err, ERROR_INVALID, "resourceVersion is absent");
+    ret->resource_version = mem_strdup(version);
+    return 0;
+}
+
+static int decode_name(struct decode *d, yyjson_val *metadata, struct kube_event *ret, struct error *err)
+{
+    const char *name;
+    if (field_text(metadata, "name", KUBE_NAME_MAX_BYTES, &name, err) != 0)
+        return -1;
+    if (str_empty(name))
+        return error_set(err, ERROR_INVALID, "name is absent");
+    d->name = name;
+    ret->name = mem_strdup(name);
+    return 0;
+}
+
+static int decode_uid(struct decode *d, yyjson_val *metadata, struct error *err)
+{
+    const char *uid;
+    if (field_text(metadata, "uid", UID_MAX_BYTES, &uid, err) != 0)
+        return -1;
+    d->uid = uid;
+    d->uid_hash = uid != NULL ? hash(uid) : 0;
+    return 0;
+}
+
+/* As much as there is goes into *ret, so that the version counts even where the name cannot be used. */
+static int decode_meta(struct decode *d, yyjson_val *object, bool version_needed, struct kube_event *ret,
+                       struct error *err)
+{
+    yyjson_val *metadata;
+    struct error version_error;
+    if (field_object(object, "metadata", &metadata, err) != 0)
+        return -1;
+    int version = decode_version(metadata, ret, version_needed ? &version_error : NULL);
+    if (decode_name(d, metadata, ret, err) != 0)
+        return error_prefix(err, "metadata");
+    if (version != 0 && version_needed) {
+        *err = version_error;
+        return error_prefix(err, "metadata");
+    }
+    if (decode_uid(d, metadata, err) != 0)
+        return error_prefix(err, "metadata");
+    return 0;
+}
+
+static int decode_object(enum kube_object_kind kind, struct decode *d, yyjson_val *object, struct kube_event *ret)
+{
+    switch (kind) {
+    case KUBE_NODE:
+        ret->node = decode_node(d, object, &ret->skipped);
+        return ret->node != NULL ? 0 : -1;
+    case KUBE_SLICE:
+        ret->set = decode_slice(d, object, &ret->skipped);
+        return ret->set != NULL ? 0 : -1;
+    case KUBE_ENDPOINTS:
+        ret->set = decode_endpoints(d, object, &ret->skipped);
+        return ret->set != NULL ? 0 : -1;
+    case KUBE_SERVICE:
+        ret->service = decode_service(d, object, &ret->skipped);
+        return ret->service != NULL ? 0 : -1;
+    }
+    return error_set(&ret->skipped, ERROR_INVALID, "unknown kind");
+}
+
+/* ADDED, MODIFIED, DELETED. Whatever is wrong in it ends in `skipped` or `partial`. */
+static void decode_change(enum kube_object_kind kind, yyjson_val *object, bool version_needed, struct kube_event *ret)
+{
+    struct decode d = {.kind = kind_name(kind), .partial = &ret->partial};
+    int result = decode_meta(&d, object, version_needed, ret, &ret->skipped);
+    if (result == 0 && ret->type != KUBE_DELETED)
+        result = decode_object(kind, &d, object, ret);
+    if (result != 0) {
+        error_prefix(&ret->skipped, "%s %s is skipped", d.kind, d.name != NULL ? d.name : "without a usable name");
+        error_clear(&ret->partial);
+    } else if (d.left_out > 0) {
+        error_prefix(&ret->partial, "%s %s: %zu left out, the first", d.kind, d.name, d.left_out);
+    }
+}
+
+static int decode_bookmark(yyjson_val *object, struct kube_event *ret, struct error *err)
+{
+    yyjson_val *metadata, *annotations;
+    if (field_object(object, "metadata", &metadata, err) != 0)
+        return error_prefix(err, "BOOKMARK");
+    if (decode_version(metadata, ret, err) != 0)
+        return error_prefix(err, "BOOKMARK: metadata");
+    annotations = yyjson_obj_get(metadata, "annotations");
+    ret->initial_events_end = yyjson_equals_str(yyjson_obj_get(annotations, INITIAL_EVENTS_END), "true");
+    return 0;
+}
+
+static enum kube_event_type event_type(const char *name)
+{
+    static const char *const names[] = {[KUBE_ADDED] = "ADDED",
+                                        [KUBE_MODIFIED] = "MODIFIED",
+                                        [KUBE_DELETED] = "DELETED",
+                                        [KUBE_BOOKMARK] = "BOOKMARK",
+                                        [KUBE_ERROR] = "ERROR"};
+    for (size_t i = 0; i < array_len(names); i++)
+        if (str_eq(name, names[i]))
+            return (enum kube_event_type)i;
+    return KUBE_UNKNOWN;
+}
+
+static int decode_event(enum kube_object_kind kind, yyjson_val *root, struct kube_event *ret, struct error *err)
+{
+    yyjson_val *object = yyjson_obj_get(root, "object");
+    const char *type = yyjson_get_str(yyjson_obj_get(root, "type"));
+    if (type == NULL)
+        return error_set(err, ERROR_INVALID, "type is %s, not a string", value_type(yyjson_obj_get(root, "type")));
+    ret->type = event_type(type);
+    if (ret->type == KUBE_UNKNOWN)
+        return 0;
+    if (ret->type == KUBE_ERROR) {
+        decode_status(object, ret);
+        return 0;
+    }
+    if (!yyjson_is_obj(object))
+        return error_set(err, ERROR_INVALID, "%s: object is %s, not an object", type, value_type(object));
+    if (ret->type == KUBE_BOOKMARK)
+        return decode_bookmark(object, ret, err);
+    decode_change(kind, object, true, ret);
+    return 0;
+}
+
+int kube_decode_event(enum kube_object_kind kind, char *json, size_t len, struct kube_event *ret, struct error *err)
+{
+    *ret = (struct kube_event){.type = KUBE_UNKNOWN, .retry_after_seconds = -1};
+    cleanup(doc_free_ptr) yyjson_doc *doc = parse(json, len, YYJSON_READ_INSITU, err);
+    if (doc == NULL)
+        return error_prefix(err, "watch event of %s", kind_name(kind));
+    if (decode_event(kind, yyjson_doc_get_root(doc), ret, err) == 0)
+        return 0;
+    kube_event_fini(ret);
+    return error_prefix(err, "watch event of %s", kind_name(kind));
+}
+
+int kube_decode_item(enum kube_object_kind kind, char *json, size_t len, struct kube_event *ret, struct error *err)
+{
+    *ret = (struct kube_event){.type = KUBE_ADDED, .retry_after_seconds = -1};
+    cleanup(doc_free_ptr) yyjson_doc *doc = parse(json, len, YYJSON_READ_INSITU, err);
+    if (doc == NULL)
+        return error_prefix(err, "list item of %s", kind_name(kind));
+    decode_change(kind, yyjson_doc_get_root(doc), false, ret);
+    return 0;
+}
+
+static int list_meta_of(yyjson_val *root, struct kube_list_meta *ret, struct error *err)
+{
+    yyjson_val *metadata;
+    const char *version, *token;
+    if (yyjson_equals_str(yyjson_obj_get(root, "kind"), "Status")) {
+        const char *message = yyjson_get_str(yyjson_obj_get(root, "message"));
+        return error_set(err, ERROR_INVALID, "a Status instead: %.300s",
+                         message != NULL ? message : "without a message");
+    }
+    if (field_object(root, "metadata", &metadata, err) != 0)
+        return -1;
+    if (field_text(metadata, "resourceVersion", VERSION_MAX_BYTES, &version, err) != 0 ||
+        field_text(metadata, "continue", CONTINUE_MAX_BYTES, &token, err) != 0)
+        return error_prefix(err, "metadata");
+    if (str_empty(version))
+        return error_set(err, ERROR_INVALID, "metadata: resourceVersion is absent");
+    ret->resource_version = mem_strdup(version);
+    ret->continue_token = mem_strdup(token != NULL ? token : "");
+    return 0;
+}
+
+int kube_decode_list_meta(const char *json, size_t len, struct kube_list_meta *ret, struct error *err)
+{
+    /* Without the in-situ flag the text is copied, not changed. */
+    cleanup(doc_free_ptr) yyjson_doc *doc = parse((char *)(uintptr_t)json, len, 0, err);
+    if (doc == NULL || list_meta_of(yyjson_doc_get_root(doc), ret, err) != 0)
+        return error_prefix(err, "list");
+    return 0;
+}
+
+void kube_list_meta_fini(struct kube_list_meta *m)
+{
+    free(m->resource_version);
+    free(m->continue_token);
+    *m = (struct kube_list_meta){NULL, NULL};
+}

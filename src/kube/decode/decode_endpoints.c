@@ -1,0 +1,82 @@
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "kube/decode/decode_internal.h"
+
+#define ADDRESS_MAX_BYTES 64u
+#define PATH_BYTES 48
+
+static int address_of(yyjson_val *address, bool ready, struct endpoint *ret, struct error *err)
+{
+    const char *ip, *node_name;
+    if (!yyjson_is_obj(address))
+        return error_set(err, ERROR_INVALID, "is %s, not an object", value_type(address));
+    if (field_text(address, "ip", ADDRESS_MAX_BYTES, &ip, err) != 0 ||
+        field_text(address, "nodeName", KUBE_NAME_MAX_BYTES, &node_name, err) != 0)
+        return -1;
+    if (str_empty(ip))
+        return error_set(err, ERROR_INVALID, "ip is absent");
+    if (check_ip(ip, "ip", 0, err) != 0)
+        return -1;
+    ret->address = mem_strdup(ip);
+    ret->node_name = str_empty(node_name) ? NULL : mem_strdup(node_name);
+    ret->ready = ret->serving = ready; /* Endpoints have no terminating state */
+    return 0;
+}
+
+static int add_addresses(struct decode *d, yyjson_val *subset, const char *path, bool ready, struct endpoint_group *g,
+                         struct error *err)
+{
+    const char *key = ready ? "addresses" : "notReadyAddresses";
+    size_t i, max;
+    yyjson_val *addresses, *address;
+    if (field_array(subset, key, &addresses, err) != 0 || decode_count(d, yyjson_arr_size(addresses), key, err) != 0)
+        return -1;
+    if (yyjson_arr_size(addresses) == 0)
+        return 0;
+    size_t room = g->endpoint_count + yyjson_arr_size(addresses);
+    g->endpoints = mem_resize(g->endpoints, room, sizeof(*g->endpoints));
+    yyjson_arr_foreach (addresses, i, max, address) {
+        struct endpoint *e = &g->endpoints[g->endpoint_count];
+        *e = (struct endpoint){NULL, NULL, false, false, false};
+        if (address_of(address, ready, e, decode_part_error(d)) != 0)
+            decode_left_out(d, "%s%s[%zu]", path, key, i);
+        else
+            g->endpoint_count++;
+    }
+    return 0;
+}
+
+static int fill_group(struct decode *d, yyjson_val *subset, size_t index, struct endpoint_group *g, struct error *err)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof(path), "subsets[%zu].", index);
+    if (!yyjson_is_obj(subset))
+        return error_set(err, ERROR_INVALID, "is %s, not an object", value_type(subset));
+    if (decode_ports(d, subset, path, g, err) != 0 || add_addresses(d, subset, path, true, g, err) != 0)
+        return -1;
+    return add_addresses(d, subset, path, false, g, err);
+}
+
+struct endpoint_set *decode_endpoints(struct decode *d, yyjson_val *object, struct error *err)
+{
+    size_t i, max;
+    yyjson_val *subsets, *subset;
+    if (field_array(object, "subsets", &subsets, err) != 0 ||
+        decode_count(d, yyjson_arr_size(subsets), "subsets", err) != 0)
+        return NULL;
+    cleanup(endpoint_set_free_ptr) struct endpoint_set *s = mem_alloc(sizeof(*s));
+    s->name = mem_strdup(d->name);
+    s->uid_hash = d->uid_hash;
+    s->group_count = yyjson_arr_size(subsets);
+    s->groups = s->group_count > 0 ? mem_array(s->group_count, sizeof(*s->groups)) : NULL;
+    yyjson_arr_foreach (subsets, i, max, subset)
+        if (fill_group(d, subset, i, &s->groups[i], err) != 0) {
+            error_prefix(err, "subsets[%zu]", i);
+            return NULL;
+        }
+    struct endpoint_set *ret = s;
+    s = NULL;
+    return ret;
+}

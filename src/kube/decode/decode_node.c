@@ -1,0 +1,189 @@
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "kube/decode/decode_internal.h"
+
+#define ADDRESS_TYPE_MAX_BYTES 64u
+#define ADDRESS_MAX_BYTES 253u
+#define LABEL_BYTES 63u
+#define EXCLUDE_LABEL "node.kubernetes.io/exclude-from-external-load-balancers"
+#define DELETE_TAINT "ToBeDeletedByClusterAutoscaler"
+
+/* ---- addresses ---- */
+
+static bool all_of(const char *s, size_t len, const char *chars)
+{
+    return strspn(s, chars) >= len;
+}
+
+/* "10.1" and "0x7f000001" are addresses to whoever resolves names. */
+static bool is_number(const char *label, size_t len)
+{
+    if (len >= 2 && label[0] == '0' && (label[1] == 'x' || label[1] == 'X'))
+        return all_of(label + 2, len - 2, "0123456789abcdefABCDEF");
+    return all_of(label, len, "0123456789");
+}
+
+/* As HAProxy's resolvers take them: RFC 1123, and underscores. */
+static bool is_dns_name(const char *name)
+{
+    static const char chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+    for (const char *label = name;; label++) {
+        size_t len = strspn(label, chars);
+        if (len == 0 || len > LABEL_BYTES || label[0] == '-' || label[len - 1] == '-')
+            return false;
+        if (label[len] == '\0')
+            return !is_number(label, len);
+        if (label[len] != '.')
+            return false;
+        label += len;
+    }
+}
+
+static int check_text(enum node_address_type type, const char *text, struct error *err)
+{
+    if (str_empty(text))
+        return error_set(err, ERROR_INVALID, "address is absent");
+    if (type != NODE_HOSTNAME || str_ip_family(text) != 0)
+        return check_ip(text, "address", 0, err);
+    return is_dns_name(text) ? 0 : error_set(err, ERROR_INVALID, "address \"%.80s\" is no DNS name", text);
+}
+
+/* *ret_text stays NULL where the type is none of ours; *ret_type as far as it can be read. */
+static int address_of(yyjson_val *address, enum node_address_type *ret_type, const char **ret_text, struct error *err)
+{
+    static const char *const names[NODE_ADDRESS_TYPES] = {"InternalIP", "ExternalIP", "Hostname"};
+    const char *name, *text;
+    if (!yyjson_is_obj(address))
+        return error_set(err, ERROR_INVALID, "is %s, not an object", value_type(address));
+    if (field_text(address, "type", ADDRESS_TYPE_MAX_BYTES, &name, err) != 0)
+        return -1;
+    size_t type = 0;
+    while (type < NODE_ADDRESS_TYPES && !str_eq(name, names[type]))
+        type++;
+    *ret_type = (enum node_address_type)type;
+    if (type == NODE_ADDRESS_TYPES)
+        return 0;
+    if (field_text(address, "address", ADDRESS_MAX_BYTES, &text, err) != 0 || check_text(*ret_type, text, err) != 0)
+        return -1;
+    *ret_text = text;
+    return 0;
+}
+
+static bool has_type(const struct node *n, enum node_address_type type)
+{
+    for (size_t i = 0; i < n->address_count; i++)
+        if (n->addresses[i].type == type)
+            return true;
+    return false;
+}
+
+/* Only the first of each type and family is kept: so NODE_ADDRESSES_MAX is enough. */
+static void add_address(struct node *n, enum node_address_type type, const char *text)
+{
+    for (size_t i = 0; i < n->address_count; i++)
+        if (n->addresses[i].type == type && str_ip_family(n->addresses[i].text) == str_ip_family(text))
+            return;
+    n->addresses[n->address_count++] = (struct node_address){type, mem_strdup(text)};
+}
+
+/* No InternalIP (or nothing at all) although there seems to be one: an error, so that the state before it is kept. */
+static int read_addresses(struct decode *d, yyjson_val *status, struct node *n, struct error *err)
+{
+    size_t i, max;
+    yyjson_val *addresses, *address;
+    bool lost_internal = false;
+    if (field_array(status, "addresses", &addresses, err) != 0)
+        return error_prefix(err, "status");
+    if (yyjson_arr_size(addresses) > 0)
+        n->addresses = mem_array(NODE_ADDRESSES_MAX, sizeof(*n->addresses));
+    yyjson_arr_foreach (addresses, i, max, address) {
+        enum node_address_type type = NODE_INTERNAL_IP; /* for all we know */
+        const char *text = NULL;
+        if (address_of(address, &type, &text, decode_part_error(d)) != 0) {
+            lost_internal |= type == NODE_INTERNAL_IP;
+            decode_left_out(d, "status.addresses[%zu]", i);
+        } else if (text != NULL) {
+            add_address(n, type, text);
+        }
+    }
+    if (d->left_out == 0 || has_type(n, NODE_INTERNAL_IP) || (n->address_count > 0 && !lost_internal))
+        return 0;
+    *err = *d->partial;
+    return -1;
+}
+
+/* ---- who may serve ---- */
+
+/* The taint that matters may be the one that cannot be read. */
+static int read_taints(yyjson_val *object, struct node *n, struct error *err)
+{
+    size_t i, max;
+    yyjson_val *spec, *taints, *taint;
+    if (field_object(object, "spec", &spec, err) != 0)
+        return -1;
+    if (field_array(spec, "taints", &taints, err) != 0)
+        return error_prefix(err, "spec");
+    yyjson_arr_foreach (taints, i, max, taint) {
+        yyjson_val *key = yyjson_obj_get(taint, "key");
+        if (!yyjson_is_obj(taint))
+            return error_set(err, ERROR_INVALID, "spec.taints[%zu] is %s, not an object", i, value_type(taint));
+        if (key != NULL && !yyjson_is_str(key) && !yyjson_is_null(key))
+            return error_set(err, ERROR_INVALID, "spec.taints[%zu]: key is %s, not a string", i, value_type(key));
+        n->to_be_deleted |= yyjson_equals_str(key, DELETE_TAINT);
+    }
+    return 0;
+}
+
+/* A label or a deletionTimestamp that is there is there, whatever its value. */
+static int read_metadata(struct decode *d, yyjson_val *metadata, struct node *n, struct error *err)
+{
+    yyjson_val *labels, *deleted = yyjson_obj_get(metadata, "deletionTimestamp");
+    if (field_object(metadata, "labels", &labels, err) != 0)
+        return error_prefix(err, "metadata");
+    if (field_switch(labels, EXCLUDE_LABEL, &n->excluded, decode_part_error(d)) != 0)
+        decode_left_out(d, "metadata.labels");
+    n->deleting = deleted != NULL && !yyjson_is_null(deleted);
+    return 0;
+}
+
+/* ---- what is only told ---- */
+
+static int read_condition(yyjson_val *condition, struct node *n, struct error *err)
+{
+    if (!yyjson_is_obj(condition))
+        return error_set(err, ERROR_INVALID, "is %s, not an object", value_type(condition));
+    if (yyjson_equals_str(yyjson_obj_get(condition, "type"), "Ready"))
+        n->not_ready = !yyjson_equals_str(yyjson_obj_get(condition, "status"), "True");
+    return 0;
+}
+
+static void read_state(struct decode *d, yyjson_val *spec, yyjson_val *status, struct node *n)
+{
+    size_t i, max;
+    yyjson_val *conditions = NULL, *condition;
+    if (field_bool(spec, "unschedulable", false, &n->cordoned, decode_part_error(d)) != 0)
+        decode_left_out(d, "spec");
+    if (field_array(status, "conditions", &conditions, decode_part_error(d)) != 0)
+        decode_left_out(d, "status");
+    yyjson_arr_foreach (conditions, i, max, condition)
+        if (read_condition(condition, n, decode_part_error(d)) != 0)
+            decode_left_out(d, "status.conditions[%zu]", i);
+}
+
+struct node *decode_node(struct decode *d, yyjson_val *object, struct error *err)
+{
+    yyjson_val *status;
+    cleanup(node_free_ptr) struct node *n = mem_alloc(sizeof(*n));
+    n->name = mem_strdup(d->name);
+    n->uid_hash = d->uid_hash;
+    if (field_object(object, "status", &status, err) != 0 || read_addresses(d, status, n, err) != 0 ||
+        read_taints(object, n, err) != 0 || read_metadata(d, yyjson_obj_get(object, "metadata"), n, err) != 0)
+        return NULL;
+    read_state(d, yyjson_obj_get(object, "spec"), status, n);
+    struct node *ret = n;
+    n = NULL;
+    return ret;
+}

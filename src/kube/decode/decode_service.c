@@ -1,0 +1,139 @@
+#include <arpa/inet.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "kube/decode/decode_internal.h"
+
+#define ENUM_MAX_BYTES 64u
+#define PAUSED_ANNOTATION "haproxy-k8s-sync/paused"
+
+static int unknown_value(const char *what, const char *value, const char *as, struct error *err)
+{
+    return error_set(err, ERROR_INVALID, "%s is \"%s\", which is not known: taken for %s", what, value, as);
+}
+
+static int type_of(yyjson_val *spec, enum service_type *ret, struct error *err)
+{
+    static const char *const names[] = {[SERVICE_CLUSTER_IP] = "ClusterIP",
+                                        [SERVICE_NODE_PORT] = "NodePort",
+                                        [SERVICE_LOAD_BALANCER] = "LoadBalancer",
+                                        [SERVICE_EXTERNAL_NAME] = "ExternalName"};
+    const char *type;
+    if (field_text(spec, "type", ENUM_MAX_BYTES, &type, err) != 0)
+        return -1;
+    for (size_t i = 0; i < array_len(names); i++)
+        if (str_eq(type, names[i])) {
+            *ret = (enum service_type)i;
+            return 0;
+        }
+    return str_empty(type) ? 0 : unknown_value("type", type, names[SERVICE_CLUSTER_IP], err);
+}
+
+static int policy_of(yyjson_val *spec, bool *ret_local, struct error *err)
+{
+    const char *policy;
+    if (field_text(spec, "externalTrafficPolicy", ENUM_MAX_BYTES, &policy, err) != 0)
+        return -1;
+    *ret_local = str_eq(policy, "Local");
+    if (*ret_local || str_empty(policy) || str_eq(policy, "Cluster"))
+        return 0;
+    return unknown_value("externalTrafficPolicy", policy, "Cluster", err);
+}
+
+static int add_family(yyjson_val *family, struct service *s, struct error *err)
+{
+    int number = yyjson_equals_str(family, "IPv4") ? AF_INET : yyjson_equals_str(family, "IPv6") ? AF_INET6 : 0;
+    if (!yyjson_is_str(family))
+        return error_set(err, ERROR_INVALID, "is %s, not a string", value_type(family));
+    if (number == 0)
+        return error_set(err, ERROR_INVALID, "is \"%.40s\", neither IPv4 nor IPv6", yyjson_get_str(family));
+    if (s->families[0] == 0)
+        s->families[0] = number;
+    else if (s->families[0] != number)
+        s->families[1] = number;
+    return 0;
+}
+
+static void read_families(struct decode *d, yyjson_val *spec, struct service *s)
+{
+    size_t i, max;
+    yyjson_val *families = NULL, *family;
+    if (field_array(spec, "ipFamilies", &families, decode_part_error(d)) != 0)
+        decode_left_out(d, "spec");
+    yyjson_arr_foreach (families, i, max, family)
+        if (add_family(family, s, decode_part_error(d)) != 0)
+            decode_left_out(d, "spec.ipFamilies[%zu]", i);
+}
+
+/* ret->number stays 0 where this is a port that is not ours: not TCP. */
+static int port_of(yyjson_val *port, struct service_port *ret, struct error *err)
+{
+    const char *name, *protocol;
+    uint16_t number;
+    if (!yyjson_is_obj(port))
+        return error_set(err, ERROR_INVALID, "is %s, not an object", value_type(port));
+    if (field_text(port, "protocol", ENUM_MAX_BYTES, &protocol, err) != 0)
+        return -1;
+    if (!str_empty(protocol) && !str_eq(protocol, "TCP"))
+        return 0;
+    if (field_text(port, "name", KUBE_NAME_MAX_BYTES, &name, err) != 0 ||
+        field_port(port, "port", 1, &number, err) != 0 || field_port(port, "nodePort", 0, &ret->node_port, err) != 0)
+        return -1;
+    if (number == 0)
+        return error_set(err, ERROR_INVALID, "port is absent");
+    ret->name = mem_strdup(name != NULL ? name : "");
+    ret->number = number;
+    return 0;
+}
+
+static int read_ports(struct decode *d, yyjson_val *spec, struct service *s, struct error *err)
+{
+    size_t i, max;
+    yyjson_val *ports, *port;
+    if (field_array(spec, "ports", &ports, err) != 0 || decode_count(d, yyjson_arr_size(ports), "ports", err) != 0)
+        return error_prefix(err, "spec");
+    if (yyjson_arr_size(ports) == 0)
+        return 0;
+    s->ports = mem_array(yyjson_arr_size(ports), sizeof(*s->ports));
+    yyjson_arr_foreach (ports, i, max, port) {
+        struct service_port read = {NULL, 0, 0};
+        if (port_of(port, &read, decode_part_error(d)) != 0)
+            decode_left_out(d, "spec.ports[%zu]", i);
+        else if (read.number != 0)
+            s->ports[s->port_count++] = read;
+    }
+    return 0;
+}
+
+/* Annotations that cannot be read may well pause. */
+static int read_pause(struct decode *d, yyjson_val *metadata, struct service *s, struct error *err)
+{
+    yyjson_val *annotations;
+    if (field_object(metadata, "annotations", &annotations, err) != 0)
+        return error_prefix(err, "metadata");
+    if (field_switch(annotations, PAUSED_ANNOTATION, &s->paused, decode_part_error(d)) != 0)
+        decode_left_out(d, "metadata.annotations");
+    return 0;
+}
+
+struct service *decode_service(struct decode *d, yyjson_val *object, struct error *err)
+{
+    yyjson_val *spec;
+    cleanup(service_free_ptr) struct service *s = mem_alloc(sizeof(*s));
+    s->name = mem_strdup(d->name);
+    s->uid_hash = d->uid_hash;
+    s->uid = mem_strdup(d->uid);
+    if (field_object(object, "spec", &spec, err) != 0 || read_ports(d, spec, s, err) != 0 ||
+        read_pause(d, yyjson_obj_get(object, "metadata"), s, err) != 0)
+        return NULL;
+    if (type_of(spec, &s->type, decode_part_error(d)) != 0)
+        decode_left_out(d, "spec");
+    if (policy_of(spec, &s->local, decode_part_error(d)) != 0)
+        decode_left_out(d, "spec");
+    if (field_port(spec, "healthCheckNodePort", 0, &s->health_check_node_port, decode_part_error(d)) != 0)
+        decode_left_out(d, "spec");
+    read_families(d, spec, s);
+    struct service *ret = s;
+    s = NULL;
+    return ret;
+}

@@ -1,0 +1,73 @@
+#include <limits.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "kube/decode/decode_internal.h"
+
+#define REASON_MAX_BYTES 128u
+#define MESSAGE_MAX_BYTES 512u
+/* A Status is a few hundred bytes; what is longer is a page that is only quoted from. */
+#define STATUS_BODY_MAX_BYTES (256u << 10)
+
+/* The beginning of a text, on one line: runs of blanks and control characters become one blank. Allocates. */
+static char *shorten(const char *text, size_t len, size_t max_bytes)
+{
+    char *to = mem_alloc(max_bytes + sizeof("..."));
+    size_t n = 0, i = 0;
+    for (; i < len && n < max_bytes; i++) {
+        bool blank = (unsigned char)text[i] <= ' ' || text[i] == 0x7f;
+        if (!blank)
+            to[n++] = text[i];
+        else if (n > 0 && to[n - 1] != ' ')
+            to[n++] = ' ';
+    }
+    if (i < len) {
+        for (unsigned back = 0; back < 3 && n > 0 && ((unsigned char)text[i] & 0xc0) == 0x80; back++, i--)
+            n--; /* not in the middle of a character */
+        memcpy(to + n, "...", sizeof("..."));
+    } else if (n > 0 && to[n - 1] == ' ') {
+        to[n - 1] = '\0';
+    }
+    return to;
+}
+
+static char *text_of(yyjson_val *of, const char *key, size_t max_bytes)
+{
+    yyjson_val *value = yyjson_obj_get(of, key);
+    return yyjson_is_str(value) ? shorten(yyjson_get_str(value), yyjson_get_len(value), max_bytes) : mem_strdup("");
+}
+
+static int number_of(yyjson_val *of, const char *key, int fallback)
+{
+    yyjson_val *value = yyjson_obj_get(of, key);
+    return yyjson_is_uint(value) && yyjson_get_uint(value) <= INT_MAX ? (int)yyjson_get_uint(value) : fallback;
+}
+
+void decode_status(yyjson_val *object, struct kube_event *ret)
+{
+    size_t i, max;
+    yyjson_val *details = yyjson_obj_get(object, "details"), *cause;
+    ret->status_code = number_of(object, "code", 0);
+    ret->status_reason = text_of(object, "reason", REASON_MAX_BYTES);
+    ret->status_message = text_of(object, "message", MESSAGE_MAX_BYTES);
+    ret->retry_after_seconds = number_of(details, "retryAfterSeconds", -1);
+    yyjson_arr_foreach (yyjson_obj_get(details, "causes"), i, max, cause) {
+        if (yyjson_equals_str(yyjson_obj_get(cause, "reason"), "ResourceVersionTooLarge"))
+            ret->cause_too_large = true;
+    }
+}
+
+void kube_decode_status(const char *body, size_t len, struct kube_event *ret)
+{
+    *ret = (struct kube_event){.type = KUBE_ERROR, .retry_after_seconds = -1};
+    yyjson_doc *doc = len > 0 && len <= STATUS_BODY_MAX_BYTES ? yyjson_read(body, len, 0) : NULL;
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    if (yyjson_equals_str(yyjson_obj_get(root, "kind"), "Status")) {
+        decode_status(root, ret);
+    } else {
+        ret->status_reason = mem_strdup("");
+        ret->status_message = shorten(body, len, MESSAGE_MAX_BYTES);
+    }
+    yyjson_doc_free(doc);
+}

@@ -1,0 +1,367 @@
+/*
+ * The shell around kube/lease/leader: bytes in, actions out. One request at a time. Our callbacks come last in each turn, when
+ * everything is in order again: whoever is called may call back, and may free us when it is told that the release is done.
+ */
+#include "kube/lease/election.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/backoff.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "kube/client.h"
+#include "kube/decode/decode.h"
+#include "kube/lease/leader.h"
+#include "kube/lease/lease.h"
+#include "kube/lease/lease_watch.h"
+#include "kube/refusal.h"
+#include "net/http.h"
+#include "host/timer.h"
+
+/* A request that hangs leaves room for another one, on a connection of its own, before the renew deadline. */
+#define REQUEST_MS 4000
+#define RELEASE_MS 1000
+#define LOG_PERIOD_MS 300000
+#define PROBLEM_BYTES 512
+
+struct election {
+    struct kube_client *client;
+    const struct log *log;
+    char *namespace, *name;
+    char *collection, *path;
+    struct election_callbacks callbacks;
+    void *arg;
+
+    struct leader leader;
+    struct timer timer, release_timer;
+    struct lease_watch *watch;
+    struct http_request *request;
+    const char *method;    /* of it */
+    bool fresh_connection; /* the last one may have hung on a dead connection: the next takes a new one */
+    bool begun, poked;     /* to be done from the loop */
+    bool not_started;      /* the request that the machine waits for could not be built */
+    struct buf json;       /* the Lease as last read */
+
+    char *told_holder; /* NULL: none was told yet */
+    char problem[PROBLEM_BYTES];
+    bool refused; /* the problem: a write was refused, which a read that goes well does not mend */
+    bool said;    /* the problem was logged */
+    struct log_limit limit;
+
+    void (*released)(void *arg);
+    void *released_arg;
+};
+
+/* ---- what is wrong ---- */
+
+static void trouble(struct election *e, bool refused, const char *what)
+{
+    unsigned held_back;
+    e->refused = refused;
+    snprintf(e->problem, sizeof(e->problem), "%s", what);
+    if (!log_limit_pass_message(&e->limit, clock_mono_ms(), e->problem, &held_back))
+        return;
+    e->said = true;
+    log_warn(e->log, "the Lease of the leader election cannot be read or written", log_str("namespace", e->namespace),
+             log_str("lease", e->name), log_str("error", e->problem),
+             log_if(held_back > 0, log_int("times_before", held_back)));
+}
+
+static void no_trouble(struct election *e)
+{
+    if (e->problem[0] == '\0' || (e->refused && str_eq(e->method, "GET")))
+        return;
+    e->problem[0] = '\0';
+    if (e->said)
+        log_info(e->log, "the Lease of the leader election is read and written again",
+                 log_str("namespace", e->namespace), log_str("lease", e->name));
+    e->said = false;
+    log_limit_reset(&e->limit);
+}
+
+/* ---- what the machine says ---- */
+
+static void feed(struct election *e, const struct leader_event *event);
+static void on_done(void *arg, const struct http_response *r, const struct error *err);
+
+static char *body_of(struct election *e, struct error *err)
+{
+    struct lease next;
+    leader_next(&e->leader, clock_wall_ms() * 1000u, &next);
+    if (e->leader.state == LEADER_CREATING)
+        return lease_encode_new(e->namespace, e->name, &next);
+    return lease_encode(buf_str(&e->json), e->json.len, &next, err);
+}
+
+static int start_request(struct election *e, unsigned action, struct error *err)
+{
+    static const struct http_callbacks callbacks = {.on_done = on_done};
+    cleanup(mem_free_ptr) char *body = NULL;
+    e->method = action == LEADER_GET ? "GET" : action == LEADER_POST ? "POST" : "PUT";
+    if (action != LEADER_GET && (body = body_of(e, err)) == NULL)
+        return -1;
+    struct http_request_options options = {.method = e->method,
+                                           .path = action == LEADER_POST ? e->collection : e->path,
+                                           .content_type = body != NULL ? "application/json" : NULL,
+                                           .body = body,
+                                           .body_len = body != NULL ? strlen(body) : 0,
+                                           .max_body_bytes = LEASE_MAX_BYTES,
+                                           .total_timeout_ms = REQUEST_MS,
+                                           .new_connection = e->fresh_connection};
+    e->request = kube_client_start(e->client, &options, &callbacks, e, err);
+    return e->request != NULL ? 0 : -1;
+}
+
+static void carry_out(struct election *e, unsigned actions)
+{
+    unsigned request = actions & (LEADER_GET | LEADER_POST | LEADER_PUT);
+    struct error err;
+    if (actions & LEADER_CANCEL) {
+        http_cancel(e->request);
+        e->request = NULL;
+        e->not_started = false;
+    }
+    if (request != 0 && start_request(e, request, &err) != 0) {
+        trouble(e, false, err.message);
+        e->not_started = true;
+    }
+    enum leader_state state = e->leader.state;
+    if (state != LEADER_IDLE && state != LEADER_OVER && !e->leader.leading && !e->leader.stopping)
+        lease_watch_start(e->watch);
+    else
+        lease_watch_stop(e->watch);
+}
+
+static void set_timer(struct election *e)
+{
+    uint64_t due = leader_due_ms(&e->leader), now = clock_boot_ms();
+    if (e->begun || e->poked || e->not_started)
+        timer_set(&e->timer, 0);
+    else if (due != 0)
+        timer_set(&e->timer, due > now ? due - now : 0);
+    else
+        timer_cancel(&e->timer);
+}
+
+static void done(struct election *e)
+{
+    void (*released)(void *arg) = e->released;
+    http_cancel(e->request);
+    e->request = NULL;
+    timer_cancel(&e->timer);
+    timer_cancel(&e->release_timer);
+    e->released = NULL;
+    if (released != NULL)
+        released(e->released_arg); /* may free e */
+}
+
+static void tell_holder(struct election *e)
+{
+    const char *holder = election_holder(e);
+    if (holder == NULL || str_eq(holder, e->told_holder))
+        return;
+    free(e->told_holder);
+    e->told_holder = mem_strdup(holder);
+    if (e->callbacks.holder != NULL && !leader_is_ours(&e->leader) && !e->leader.stopping)
+        e->callbacks.holder(e->arg, e->told_holder);
+}
+
+static void feed(struct election *e, const struct leader_event *event)
+{
+    unsigned actions = leader_step(&e->leader, event, clock_boot_ms());
+    carry_out(e, actions);
+    set_timer(e);
+    tell_holder(e);
+    if (actions & LEADER_DONE)
+        done(e);
+    else if (actions & LEADER_DEPOSED)
+        e->callbacks.deposed(e->arg);
+    else if (actions & LEADER_ELECTED)
+        e->callbacks.elected(e->arg);
+}
+
+static void feed_type(struct election *e, enum leader_event_type type)
+{
+    feed(e, &(struct leader_event){.type = type, .retry_after_ms = -1});
+}
+
+/* ---- answers ---- */
+
+static void on_lease(struct election *e, const struct buf *body)
+{
+    struct lease lease;
+    struct error err;
+    if (lease_decode(buf_str(body), body->len, &lease, &err) != 0) {
+        error_prefix(&err, "%s %s%s: the answer cannot be used", e->method, kube_client_server(e->client), e->path);
+        trouble(e, false, err.message);
+        feed_type(e, LEADER_EVENT_FAILED);
+        return;
+    }
+    buf_clear(&e->json);
+    buf_addn(&e->json, buf_str(body), body->len);
+    no_trouble(e);
+    feed(e, &(struct leader_event){.type = LEADER_EVENT_RECORD, .lease = &lease, .retry_after_ms = -1});
+}
+
+static void on_refusal(struct election *e, const struct http_response *r)
+{
+    cleanup(kube_event_fini) struct kube_event status = {0};
+    struct error err = {0};
+    kube_decode_status(buf_str(r->body), r->body->len, &status);
+    int64_t retry_after_ms = http_response_retry_after_ms(r);
+    if (retry_after_ms < 0 && status.retry_after_seconds >= 0)
+        retry_after_ms = (int64_t)status.retry_after_seconds * 1000;
+    if (r->status == 401)
+        kube_client_credentials_refused(e->client);
+    const char *said = str_empty(status.status_message) ? "" : status.status_message;
+    error_set_http(&err, r->status, "%s %s%s: HTTP %d%s%s%s%s", e->method, kube_client_server(e->client),
+                   str_eq(e->method, "POST") ? e->collection : e->path, r->status, said[0] != '\0' ? ": " : "", said,
+                   r->status == 403 ? "; " : "", r->status == 403 ? refusal_cure(said) : "");
+    bool write = !str_eq(e->method, "GET");
+    trouble(e, write && (r->status == 403 || r->status == 404 || err.kind == ERROR_INVALID), err.message);
+    if (r->status == 404)
+        feed_type(e, LEADER_EVENT_MISSING);
+    else
+        feed(e, &(struct leader_event){.type = LEADER_EVENT_FAILED, .retry_after_ms = retry_after_ms});
+}
+
+static void on_done(void *arg, const struct http_response *r, const struct error *err)
+{
+    struct election *e = arg;
+    e->request = NULL;
+    e->fresh_connection = err != NULL;
+    if (err != NULL) {
+        trouble(e, false, err->message);
+        feed_type(e, LEADER_EVENT_FAILED);
+    } else if (r->status == 200 || r->status == 201) {
+        on_lease(e, r->body);
+    } else if (r->status == 409) {
+        feed_type(e, LEADER_EVENT_CONFLICT);
+    } else if (r->status == 404 && !str_eq(e->method, "POST")) {
+        feed_type(e, LEADER_EVENT_MISSING); /* no trouble: it is made */
+    } else {
+        on_refusal(e, r);
+    }
+}
+
+/* ---- the loop ---- */
+
+static void on_timer(void *arg)
+{
+    struct election *e = arg;
+    if (e->not_started) {
+        e->not_started = false;
+        feed_type(e, LEADER_EVENT_FAILED);
+    } else if (e->begun) {
+        e->begun = false;
+        feed_type(e, LEADER_EVENT_START);
+    } else if (e->poked) {
+        e->poked = false;
+        feed_type(e, LEADER_EVENT_HINT);
+    } else {
+        feed_type(e, LEADER_EVENT_TIMER);
+    }
+}
+
+static void on_release_timer(void *arg)
+{
+    struct election *e = arg;
+    e->leader.state = LEADER_OVER;
+    done(e);
+}
+
+/* From inside libcurl, or from anywhere. */
+static void look_soon(void *arg)
+{
+    struct election *e = arg;
+    e->poked = true;
+    timer_set(&e->timer, 0);
+}
+
+/* ---- the contract ---- */
+
+struct election *election_new(struct event_base *base, const struct election_options *options,
+                              const struct election_callbacks *callbacks, void *arg)
+{
+    struct election *e = mem_alloc(sizeof(*e));
+    e->client = options->client;
+    e->log = options->log;
+    e->namespace = mem_strdup(options->namespace);
+    e->name = mem_strdup(options->name);
+    cleanup(mem_free_ptr) char *namespace = str_url_encode(options->namespace), *name = str_url_encode(options->name);
+    e->collection = mem_printf("/apis/coordination.k8s.io/v1/namespaces/%s/leases", namespace);
+    e->path = mem_printf("%s/%s", e->collection, name);
+    e->callbacks = *callbacks;
+    e->arg = arg;
+    e->method = "GET";
+    e->limit.period_ms = LOG_PERIOD_MS;
+    leader_init(&e->leader, options->identity, backoff_random_seed());
+    timer_init(&e->timer, base, on_timer, e);
+    timer_init(&e->release_timer, base, on_release_timer, e);
+    buf_init(&e->json, 0);
+    e->watch = lease_watch_new(base, e->client, e->log, e->collection, e->name, look_soon, e);
+    return e;
+}
+
+void election_free(struct election *e)
+{
+    if (e == NULL)
+        return;
+    http_cancel(e->request);
+    lease_watch_free(e->watch);
+    timer_fini(&e->timer);
+    timer_fini(&e->release_timer);
+    buf_fini(&e->json);
+    free(e->told_holder);
+    free(e->namespace);
+    free(e->name);
+    free(e->collection);
+    free(e->path);
+    free(e);
+}
+
+void election_start(struct election *e)
+{
+    e->begun = true;
+    timer_set(&e->timer, 0);
+}
+
+void election_poke(struct election *e)
+{
+    look_soon(e);
+}
+
+bool election_may_act(const struct election *e)
+{
+    return leader_may_act(&e->leader, clock_boot_ms());
+}
+
+bool election_may_clean_up(const struct election *e)
+{
+    return leader_may_clean_up(&e->leader, clock_boot_ms());
+}
+
+void election_release(struct election *e, void (*fn)(void *arg), void *arg)
+{
+    e->released = fn;
+    e->released_arg = arg;
+    e->begun = e->poked = false;
+    timer_set(&e->release_timer, RELEASE_MS);
+    feed_type(e, LEADER_EVENT_RELEASE);
+}
+
+const char *election_holder(const struct election *e)
+{
+    if (!e->leader.known)
+        return NULL;
+    return e->leader.missing ? "" : e->leader.lease.holder;
+}
+
+const char *election_problem(const struct election *e)
+{
+    return e->problem[0] != '\0' ? e->problem : NULL;
+}

@@ -1,0 +1,235 @@
+#include "kube/lease/lease.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/str.h"
+#include "kube/decode/decode_internal.h"
+
+#define API_VERSION "coordination.k8s.io/v1"
+#define LAST_SECOND 253402300799u /* of the year 9999, the last one that RFC 3339 can say */
+
+/* ---- reading ---- */
+
+/* Absent is "", which every member of a Lease may be. */
+static int text_of(yyjson_val *of, const char *key, size_t max_bytes, const char **ret, struct error *err)
+{
+    if (field_text(of, key, max_bytes, ret, err) != 0)
+        return -1;
+    if (*ret == NULL)
+        *ret = "";
+    return 0;
+}
+
+static int number_of(yyjson_val *of, const char *key, int32_t *ret, struct error *err)
+{
+    yyjson_val *value = yyjson_obj_get(of, key);
+    if (value == NULL || yyjson_is_null(value)) {
+        *ret = 0;
+        return 0;
+    }
+    if (!yyjson_is_int(value))
+        return error_set(err, ERROR_INVALID, "%s is %s, not a whole number", key, value_type(value));
+    /* a negative one is a huge one here */
+    if (yyjson_get_uint(value) > INT32_MAX)
+        return error_set(err, ERROR_INVALID, "%s is %.0f, not in 0..%d", key, yyjson_get_num(value), INT32_MAX);
+    *ret = (int32_t)yyjson_get_uint(value);
+    return 0;
+}
+
+static int read_spec(yyjson_val *root, struct lease *l, struct error *err)
+{
+    yyjson_val *spec;
+    const char *holder, *acquired, *renewed;
+    if (field_object(root, "spec", &spec, err) != 0)
+        return -1;
+    if (text_of(spec, "holderIdentity", LEASE_MAX_HOLDER_BYTES, &holder, err) != 0 ||
+        text_of(spec, "acquireTime", LEASE_TIME_BYTES, &acquired, err) != 0 ||
+        text_of(spec, "renewTime", LEASE_TIME_BYTES, &renewed, err) != 0 ||
+        number_of(spec, "leaseDurationSeconds", &l->duration_s, err) != 0 ||
+        number_of(spec, "leaseTransitions", &l->transitions, err) != 0)
+        return error_prefix(err, "spec");
+    snprintf(l->holder, sizeof(l->holder), "%s", holder);
+    snprintf(l->acquire_time, sizeof(l->acquire_time), "%s", acquired);
+    snprintf(l->renew_time, sizeof(l->renew_time), "%s", renewed);
+    return 0;
+}
+
+static int read_lease(yyjson_val *root, struct lease *l, struct error *err)
+{
+    yyjson_val *metadata;
+    const char *version;
+    if (!yyjson_equals_str(yyjson_obj_get(root, "kind"), "Lease"))
+        return error_set(err, ERROR_INVALID, "this is no Lease");
+    if (field_object(root, "metadata", &metadata, err) != 0 ||
+        text_of(metadata, "resourceVersion", LEASE_MAX_VERSION_BYTES, &version, err) != 0)
+        return -1;
+    if (version[0] == '\0')
+        return error_set(err, ERROR_INVALID, "it has no resourceVersion");
+    snprintf(l->version, sizeof(l->version), "%s", version);
+    return read_spec(root, l, err);
+}
+
+static yyjson_doc *parse(const char *json, size_t len, yyjson_read_flag flags, struct error *err)
+{
+    yyjson_read_err problem = {0};
+    if (len > LEASE_MAX_BYTES) {
+        error_set(err, ERROR_INVALID, "it has %zu bytes, at most %u are taken", len, LEASE_MAX_BYTES);
+        return NULL;
+    }
+    yyjson_doc *doc = len > 0 ? yyjson_read_opts((char *)json, len, flags, NULL, &problem) : NULL;
+    if (doc == NULL)
+        error_set(err, ERROR_INVALID, "it is no JSON: %s at byte %zu", len > 0 ? problem.msg : "nothing there",
+                  problem.pos);
+    return doc;
+}
+
+int lease_decode(const char *json, size_t len, struct lease *ret, struct error *err)
+{
+    struct lease l = {0};
+    yyjson_doc *doc = parse(json, len, 0, err);
+    int result = doc != NULL ? read_lease(yyjson_doc_get_root(doc), &l, err) : -1;
+    yyjson_doc_free(doc);
+    if (result == 0)
+        *ret = l;
+    return result;
+}
+
+bool lease_same_record(const struct lease *a, const struct lease *b)
+{
+    return str_eq(a->holder, b->holder) && str_eq(a->acquire_time, b->acquire_time) &&
+           str_eq(a->renew_time, b->renew_time) && a->duration_s == b->duration_s && a->transitions == b->transitions;
+}
+
+bool lease_event_is_free(const char *json, size_t len)
+{
+    yyjson_doc *doc = parse(json, len, 0, NULL);
+    yyjson_val *root = yyjson_doc_get_root(doc), *type = yyjson_obj_get(root, "type");
+    bool changed = yyjson_equals_str(type, "ADDED") || yyjson_equals_str(type, "MODIFIED");
+    struct lease l = {0};
+    bool is_free = yyjson_equals_str(type, "DELETED") ||
+                   (changed && read_lease(yyjson_obj_get(root, "object"), &l, NULL) == 0 && l.holder[0] == '\0');
+    yyjson_doc_free(doc);
+    return is_free;
+}
+
+/* ---- writing ---- */
+
+static void put(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *key, yyjson_mut_val *value)
+{
+    if (!yyjson_mut_obj_put(object, yyjson_mut_str(doc, key), value))
+        abort(); /* out of memory */
+}
+
+static void put_text(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *key, const char *text)
+{
+    if (text[0] != '\0')
+        put(doc, object, key, yyjson_mut_strcpy(doc, text));
+    else
+        yyjson_mut_obj_remove_key(object, key); /* no time is absent, not "" */
+}
+
+static void put_spec(yyjson_mut_doc *doc, yyjson_mut_val *spec, const struct lease *l)
+{
+    put(doc, spec, "holderIdentity", yyjson_mut_strcpy(doc, l->holder));
+    put(doc, spec, "leaseDurationSeconds", yyjson_mut_int(doc, l->duration_s));
+    put_text(doc, spec, "acquireTime", l->acquire_time);
+    put_text(doc, spec, "renewTime", l->renew_time);
+    put(doc, spec, "leaseTransitions", yyjson_mut_int(doc, l->transitions));
+}
+
+static yyjson_mut_val *add_object(yyjson_mut_doc *doc, yyjson_mut_val *to, const char *key)
+{
+    yyjson_mut_val *object = yyjson_mut_obj(doc);
+    put(doc, to, key, object);
+    return object;
+}
+
+static char *write_out(yyjson_mut_doc *doc)
+{
+    char *text = yyjson_mut_write(doc, 0, NULL);
+    yyjson_mut_doc_free(doc);
+    return text;
+}
+
+char *lease_encode_new(const char *namespace, const char *name, const struct lease *l)
+{
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *root = yyjson_mut_obj(doc);
+    if (root == NULL)
+        abort();
+    yyjson_mut_doc_set_root(doc, root);
+    put_text(doc, root, "apiVersion", API_VERSION);
+    put_text(doc, root, "kind", "Lease");
+    yyjson_mut_val *metadata = add_object(doc, root, "metadata");
+    put_text(doc, metadata, "namespace", namespace);
+    put_text(doc, metadata, "name", name);
+    put_spec(doc, add_object(doc, root, "spec"), l);
+    char *text = write_out(doc);
+    if (text == NULL)
+        abort();
+    return text;
+}
+
+char *lease_encode(const char *read_json, size_t len, const struct lease *l, struct error *err)
+{
+    /* Numbers of others stay the digits they are, however long. */
+    yyjson_doc *read = parse(read_json, len, YYJSON_READ_NUMBER_AS_RAW, err);
+    if (read == NULL)
+        return NULL;
+    yyjson_mut_doc *doc = yyjson_doc_mut_copy(read, NULL);
+    yyjson_doc_free(read);
+    yyjson_mut_val *root = yyjson_mut_doc_get_root(doc), *metadata = yyjson_mut_obj_get(root, "metadata");
+    yyjson_mut_val *spec = yyjson_mut_obj_get(root, "spec");
+    if (!yyjson_mut_is_obj(metadata)) {
+        yyjson_mut_doc_free(doc);
+        error_set(err, ERROR_INVALID, "it has no metadata");
+        return NULL;
+    }
+    if (!yyjson_mut_is_obj(spec))
+        spec = add_object(doc, root, "spec");
+    put_text(doc, metadata, "resourceVersion", l->version);
+    put_spec(doc, spec, l);
+    char *text = write_out(doc);
+    if (text == NULL)
+        error_set(err, ERROR_INVALID, "it cannot be written as JSON");
+    return text;
+}
+
+void lease_format_time(uint64_t wall_us, char ret[LEASE_TIME_BYTES + 1])
+{
+    uint64_t second = wall_us / 1000000u;
+    time_t t = (time_t)(second > LAST_SECOND ? LAST_SECOND : second);
+    struct tm tm;
+    gmtime_r(&t, &tm);
+    size_t n = strftime(ret, LEASE_TIME_BYTES, "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(ret + n, LEASE_TIME_BYTES + 1 - n, ".%06uZ", (unsigned)(wall_us % 1000000u));
+}
+
+/* Digits up to the next character, which has to be `until`. */
+static bool take_number(const char **at, char until, int *ret)
+{
+    int n = 0;
+    for (; **at >= '0' && **at <= '9' && n < 100000; (*at)++)
+        n = n * 10 + (**at - '0');
+    *ret = n;
+    return *(*at)++ == until;
+}
+
+uint64_t lease_parse_time(const char *text)
+{
+    struct tm tm = {0};
+    int us;
+    if (strlen(text) != strlen("2006-01-02T15:04:05.000000Z") || !take_number(&text, '-', &tm.tm_year) ||
+        !take_number(&text, '-', &tm.tm_mon) || !take_number(&text, 'T', &tm.tm_mday) ||
+        !take_number(&text, ':', &tm.tm_hour) || !take_number(&text, ':', &tm.tm_min) ||
+        !take_number(&text, '.', &tm.tm_sec) || !take_number(&text, 'Z', &us))
+        return 0;
+    tm.tm_year -= 1900;
+    tm.tm_mon -= 1;
+    time_t t = timegm(&tm);
+    return t > 0 ? (uint64_t)t * 1000000u + (uint64_t)us : 0;
+}

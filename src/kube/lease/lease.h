@@ -1,0 +1,49 @@
+/*
+ * The JSON of a Lease (coordination.k8s.io/v1), as far as leader election needs it. What else is in the object (labels,
+ * annotations, owners, members of a newer API) is somebody's, and comes back unchanged in what is written.
+ */
+#ifndef KUBE_LEASE_LEASE_H
+#define KUBE_LEASE_LEASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define LEASE_MAX_BYTES (2u << 20) /* etcd takes 1.5 MB for an object */
+#define LEASE_MAX_HOLDER_BYTES 512u
+#define LEASE_MAX_VERSION_BYTES 1025u /* as in kube/watch */
+#define LEASE_TIME_BYTES 40u          /* RFC 3339, "2006-01-02T15:04:05.000000Z" and a few more digits or a zone */
+
+/* A plain value; "" and 0 where a member is absent. Times are texts: none is ever compared with a clock. */
+struct lease {
+    char holder[LEASE_MAX_HOLDER_BYTES + 1];
+    char acquire_time[LEASE_TIME_BYTES + 1];
+    char renew_time[LEASE_TIME_BYTES + 1];
+    char version[LEASE_MAX_VERSION_BYTES + 1]; /* metadata.resourceVersion, opaque */
+    int32_t duration_s;
+    int32_t transitions;
+};
+
+/* ERROR_INVALID, with *ret untouched: no JSON, no Lease, no version, a member of a wrong type or out of its range. */
+int lease_decode(const char *json, size_t len, struct lease *ret, struct error *err) must_check;
+
+/* The spec is the same; the version may be another one (somebody edited a label). */
+bool lease_same_record(const struct lease *a, const struct lease *b);
+
+/* Whether an event of a watch says that nobody has the Lease (any more). Anything that cannot be read does not. */
+bool lease_event_is_free(const char *json, size_t len);
+
+/* The body of a POST. Allocates; the length is that of the string. */
+char *lease_encode_new(const char *namespace, const char *name, const struct lease *l) must_check;
+
+/* The body of a PUT: the object as it was read (a text that lease_decode took), with the members of l. NULL: ERROR_INVALID. */
+char *lease_encode(const char *read_json, size_t len, const struct lease *l, struct error *err) must_check;
+
+/* Kubernetes' MicroTime of so many microseconds since the Unix epoch. */
+void lease_format_time(uint64_t wall_us, char ret[LEASE_TIME_BYTES + 1]);
+/* What lease_format_time wrote; 0 for any other text. */
+uint64_t lease_parse_time(const char *text);
+
+#endif

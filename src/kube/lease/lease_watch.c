@@ -1,0 +1,156 @@
+#include "kube/lease/lease_watch.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "kube/client.h"
+#include "kube/frame.h"
+#include "kube/lease/lease.h"
+#include "net/http.h"
+#include "host/timer.h"
+
+#define TIMEOUT_S 240 /* asked of the server, plus some */
+#define TIMEOUT_JITTER_S 60
+#define GRACE_S 30
+#define LASTING_MS 10000
+#define DENIED_MS 60000 /* a right that is missing comes with an edit by hand */
+
+struct lease_watch {
+    struct kube_client *client;
+    const struct log *log;
+    char *collection, *name;
+    void (*free_now)(void *arg);
+    void *arg;
+
+    struct timer timer; /* starts the next request */
+    struct backoff backoff;
+    uint64_t started_ms; /* the request under way */
+    struct http_request *request;
+    struct frame frame;
+    bool wanted;
+    bool good;   /* its headers promise events */
+    bool denied; /* said */
+    bool failed; /* the last one did not come to its end */
+};
+
+static int on_frame(void *arg, char *json, size_t len, struct error *err)
+{
+    struct lease_watch *w = arg;
+    (void)err;
+    if (lease_event_is_free(json, len))
+        w->free_now(w->arg);
+    return 0;
+}
+
+static int on_head(void *arg, const struct http_response *r)
+{
+    struct lease_watch *w = arg;
+    w->good = r->status == 200;
+    return 0;
+}
+
+static int on_data(void *arg, const char *bytes, size_t len)
+{
+    struct lease_watch *w = arg;
+    return w->good ? frame_feed(&w->frame, bytes, len, on_frame, w, NULL) : 0;
+}
+
+static void say_end(struct lease_watch *w, int status, const struct error *err)
+{
+    bool denied = status == 403;
+    if (denied && w->denied)
+        return;
+    w->denied = denied;
+    log_debug(w->log,
+              denied ? "the Lease may not be watched; it is looked at each two seconds"
+                     : "the watch of the Lease ended",
+              log_str("lease", w->name), log_if(status != 0, log_int("status", status)),
+              log_str("error", err != NULL ? err->message : NULL));
+}
+
+static void on_done(void *arg, const struct http_response *r, const struct error *err)
+{
+    struct lease_watch *w = arg;
+    w->request = NULL;
+    w->failed = err != NULL;
+    if (r->status == 401)
+        kube_client_credentials_refused(w->client);
+    say_end(w, r->status, err);
+    if (clock_mono_ms() - w->started_ms >= LASTING_MS)
+        backoff_reset(&w->backoff);
+    timer_set(&w->timer, w->denied ? DENIED_MS : backoff_next_ms(&w->backoff));
+}
+
+static void on_timer(void *arg)
+{
+    static const struct http_callbacks callbacks = {.on_head = on_head, .on_data = on_data, .on_done = on_done};
+    struct lease_watch *w = arg;
+    if (!w->wanted || w->request != NULL)
+        return;
+    unsigned timeout_s = TIMEOUT_S + (unsigned)(clock_mono_us() % TIMEOUT_JITTER_S);
+    frame_fini(&w->frame);
+    frame_init(&w->frame, FRAME_WATCH, LEASE_MAX_BYTES);
+    w->good = false;
+    w->started_ms = clock_mono_ms();
+    cleanup(mem_free_ptr) char *name = str_url_encode(w->name);
+    cleanup(mem_free_ptr) char *path =
+        /* Version 0, whatever the cache has, and no bookmarks: else a server over etcd 3.4 ends the watch at once, with an error. */
+        mem_printf("%s?watch=true&fieldSelector=metadata.name%%3D%s&resourceVersion=0&timeoutSeconds=%u", w->collection,
+                   name, timeout_s);
+    struct http_request_options options = {
+        .method = "GET", .path = path, .new_connection = w->failed, .total_timeout_ms = (timeout_s + GRACE_S) * 1000u};
+    struct error err;
+    w->request = kube_client_start(w->client, &options, &callbacks, w, &err);
+    if (w->request == NULL) {
+        say_end(w, 0, &err);
+        timer_set(&w->timer, backoff_next_ms(&w->backoff));
+    }
+}
+
+void lease_watch_start(struct lease_watch *w)
+{
+    if (w->wanted)
+        return;
+    w->wanted = true;
+    timer_set(&w->timer, 0);
+}
+
+void lease_watch_stop(struct lease_watch *w)
+{
+    w->wanted = false;
+    timer_cancel(&w->timer);
+    http_cancel(w->request);
+    w->request = NULL;
+}
+
+struct lease_watch *lease_watch_new(struct event_base *base, struct kube_client *client, const struct log *log,
+                                    const char *collection, const char *name, void (*free_now)(void *arg), void *arg)
+{
+    struct lease_watch *w = mem_alloc(sizeof(*w));
+    w->client = client;
+    w->log = log;
+    w->collection = mem_strdup(collection);
+    w->name = mem_strdup(name);
+    w->free_now = free_now;
+    w->arg = arg;
+    timer_init(&w->timer, base, on_timer, w);
+    backoff_init(&w->backoff, 1000, 30000, 500, backoff_random_seed());
+    frame_init(&w->frame, FRAME_WATCH, LEASE_MAX_BYTES);
+    return w;
+}
+
+void lease_watch_free(struct lease_watch *w)
+{
+    if (w == NULL)
+        return;
+    lease_watch_stop(w);
+    timer_fini(&w->timer);
+    frame_fini(&w->frame);
+    free(w->collection);
+    free(w->name);
+    free(w);
+}

@@ -1,0 +1,393 @@
+#include "report/metrics.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+/* uthash's own answer to a full memory is exit(); ours is the one of base/mem. */
+#define uthash_malloc(bytes) mem_alloc(bytes)
+#define uthash_free(pointer, bytes) free(pointer)
+#include <uthash.h>
+
+#include "base/str.h"
+#include "host/process.h"
+
+#define PREFIX "haproxy_k8s_sync_"
+#define LABELS_MAX 4
+#define PEER_VALUES_MAX 20
+#define PEER_VALUE_BYTES 120
+
+/* Requests to a neighbour take milliseconds, a reload seconds, a stuck one a minute. */
+static const double bounds[] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60};
+
+struct histogram {
+    uint64_t buckets[array_len(bounds)]; /* each for itself; the sum is made when printing */
+    uint64_t count;
+    double sum;
+};
+
+/* One set of label values. */
+struct series {
+    char *labels; /* as they are printed: a="x",b="y"; the key */
+    double value;
+    struct histogram *histogram; /* NULL unless the metric is one */
+    UT_hash_handle hh;
+};
+
+struct metric {
+    enum metric_type type;
+    char *name;
+    const char *help;
+    char *label_names[LABELS_MAX];
+    size_t label_count;
+    bool from_peers; /* the values of the last label are */
+    struct series *series;
+    struct metric *next;
+};
+
+struct scrape_callback {
+    void (*fn)(void *arg);
+    void *arg;
+    struct scrape_callback *next;
+};
+
+struct metrics {
+    struct metric *first, **last; /* in the order they were registered */
+    struct scrape_callback *callbacks;
+    double start_seconds;
+};
+
+struct metrics *metrics_new(void)
+{
+    struct metrics *m = mem_alloc(sizeof(*m));
+    m->last = &m->first;
+    m->start_seconds = process_start_seconds();
+    return m;
+}
+
+static void series_free(struct metric *x, struct series *s)
+{
+    HASH_DEL(x->series, s); /* NOLINT(clang-analyzer-unix.Malloc) */
+    free(s->labels);
+    free(s->histogram);
+    free(s);
+}
+
+void metric_clear(struct metric *x)
+{
+    for (struct series *next, *s = x->series; s != NULL; s = next) {
+        next = s->hh.next;
+        series_free(x, s);
+    }
+}
+
+static void metric_free(struct metric *x)
+{
+    metric_clear(x);
+    for (size_t l = 0; l < LABELS_MAX; l++)
+        free(x->label_names[l]);
+    free(x->name);
+    free(x);
+}
+
+void metrics_free(struct metrics *m)
+{
+    if (m == NULL)
+        return;
+    for (struct metric *x = m->first, *next; x != NULL; x = next) {
+        next = x->next;
+        metric_free(x);
+    }
+    for (struct scrape_callback *c = m->callbacks, *next; c != NULL; c = next) {
+        next = c->next;
+        free(c);
+    }
+    free(m);
+}
+
+static struct series *add_series(struct metric *x, const char *labels)
+{
+    struct series *s = mem_alloc(sizeof(*s));
+    s->labels = mem_strdup(labels);
+    if (x->type == METRIC_HISTOGRAM)
+        s->histogram = mem_alloc(sizeof(*s->histogram));
+    HASH_ADD_KEYPTR(hh, x->series, s->labels, strlen(s->labels), s);
+    return s;
+}
+
+struct metric *metrics_register(struct metrics *m, enum metric_type type, const char *name, const char *help,
+                                const char *label_names)
+{
+    char *full = mem_printf("%s%s", str_has_prefix(name, "process_") ? "" : PREFIX, name);
+    for (struct metric *x = m->first; x != NULL; x = x->next)
+        if (strcmp(x->name, full) == 0) {
+            free(full);
+            return x;
+        }
+    struct metric *x = mem_alloc(sizeof(*x));
+    x->type = type;
+    x->name = full;
+    x->help = help;
+    while (label_names[0] != '\0' && x->label_count < LABELS_MAX) {
+        size_t len = strcspn(label_names, ",*");
+        x->label_names[x->label_count++] = mem_strndup(label_names, len);
+        x->from_peers = label_names[len] == '*';
+        label_names += len + (label_names[len] != '\0');
+    }
+    if (x->label_count == 0)
+        add_series(x, "");
+    *m->last = x;
+    m->last = &x->next;
+    return x;
+}
+
+/* ---- finding the series of a set of values ---- */
+
+/* Length of the UTF-8 sequence at s; 0: none. */
+static size_t utf8_len(const unsigned char *s)
+{
+    size_t len = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : 4;
+    if (len == 1)
+        return 1;
+    if (s[0] < 0xc2 || s[0] > 0xf4)
+        return 0;
+    for (size_t i = 1; i < len; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    /* overlong forms, surrogates, past U+10FFFF */
+    bool bad = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
+               (s[0] == 0xf4 && s[1] > 0x8f);
+    return bad ? 0 : len;
+}
+
+static void print_escaped(struct buf *out, const char *s, size_t len, bool quotes)
+{
+    for (size_t i = 0; i < len; i++)
+        if (s[i] == '\n')
+            buf_add(out, "\\n");
+        else if (s[i] == '\\')
+            buf_add(out, "\\\\");
+        else if (s[i] == '"' && quotes)
+            buf_add(out, "\\\"");
+        else
+            buf_addn(out, s + i, 1);
+}
+
+/* Without what is no UTF-8. */
+static void print_value(struct buf *out, const char *value, size_t max_bytes)
+{
+    for (size_t n = 0; *value != '\0';) {
+        size_t len = utf8_len((const unsigned char *)value), bytes = len > 0 ? len : 1;
+        if (n + bytes > max_bytes)
+            break;
+        print_escaped(out, len > 0 ? value : "?", bytes, true);
+        n += bytes;
+        value += bytes;
+    }
+}
+
+/* `count` labels as they are printed. */
+static void print_labels(const struct metric *x, size_t count, va_list ap, struct buf *out)
+{
+    const char *value = "";
+    for (size_t l = 0; l < count; l++) {
+        if (value != NULL)
+            value = va_arg(ap, const char *);
+        buf_printf(out, "%s%s=\"", l > 0 ? "," : "", x->label_names[l]);
+        print_value(out, value != NULL ? value : "",
+                    x->from_peers && l + 1 == x->label_count ? PEER_VALUE_BYTES : SIZE_MAX);
+        buf_add(out, "\"");
+    }
+}
+
+static struct series *find_series(const struct metric *x, va_list ap)
+{
+    struct series *s;
+    cleanup(buf_fini) struct buf labels;
+    buf_init(&labels, 0);
+    print_labels(x, x->label_count, ap, &labels);
+    HASH_FIND(hh, x->series, buf_str(&labels), labels.len, s);
+    return s;
+}
+
+/* Whether there are as many values of the last label, beside these of the others, as a peer can make. */
+static bool is_full(const struct metric *x, const char *others)
+{
+    size_t count = 0, len = strlen(others);
+    for (const struct series *s = x->series; s != NULL; s = s->hh.next)
+        count += strncmp(s->labels, others, len) == 0;
+    return count >= PEER_VALUES_MAX;
+}
+
+static struct series *get_series(struct metric *x, va_list ap)
+{
+    struct series *s;
+    cleanup(buf_fini) struct buf labels;
+    va_list again;
+    va_copy(again, ap);
+    buf_init(&labels, 0);
+    print_labels(x, x->label_count, ap, &labels);
+    HASH_FIND(hh, x->series, buf_str(&labels), labels.len, s);
+    if (s == NULL && x->from_peers) {
+        cleanup(buf_fini) struct buf others;
+        buf_init(&others, 0);
+        print_labels(x, x->label_count - 1, again, &others);
+        buf_printf(&others, "%s%s=\"", x->label_count > 1 ? "," : "", x->label_names[x->label_count - 1]);
+        if (is_full(x, buf_str(&others))) {
+            buf_add(&others, "other\"");
+            buf_clear(&labels);
+            buf_add(&labels, buf_str(&others));
+            HASH_FIND(hh, x->series, buf_str(&labels), labels.len, s);
+        }
+    }
+    va_end(again);
+    return s != NULL ? s : add_series(x, buf_str(&labels));
+}
+
+void metric_add(struct metric *x, double value, ...)
+{
+    va_list ap;
+    va_start(ap, value);
+    if (!isnan(value) && (x->type != METRIC_COUNTER || value >= 0))
+        get_series(x, ap)->value += value;
+    va_end(ap);
+}
+
+void metric_set(struct metric *x, double value, ...)
+{
+    va_list ap;
+    va_start(ap, value);
+    if (x->type != METRIC_COUNTER || value >= 0)
+        get_series(x, ap)->value = value;
+    va_end(ap);
+}
+
+void metric_remove(struct metric *x, ...)
+{
+    va_list ap;
+    va_start(ap, x);
+    struct series *s = find_series(x, ap);
+    va_end(ap);
+    if (s != NULL)
+        series_free(x, s);
+}
+
+static void observe(struct histogram *h, double seconds)
+{
+    for (size_t i = 0; i < array_len(bounds); i++)
+        if (seconds <= bounds[i]) {
+            h->buckets[i]++;
+            break;
+        }
+    h->count++;
+    h->sum += seconds;
+}
+
+void metric_observe(struct metric *x, double seconds, ...)
+{
+    va_list ap;
+    va_start(ap, seconds);
+    struct histogram *h = isnan(seconds) ? NULL : get_series(x, ap)->histogram;
+    va_end(ap);
+    if (h != NULL)
+        observe(h, seconds);
+}
+
+double metric_value(struct metric *x, ...)
+{
+    va_list ap;
+    va_start(ap, x);
+    const struct series *s = find_series(x, ap);
+    va_end(ap);
+    if (s == NULL)
+        return 0;
+    return s->histogram != NULL ? (double)s->histogram->count : s->value;
+}
+
+void metrics_on_scrape(struct metrics *m, void (*fn)(void *arg), void *arg)
+{
+    struct scrape_callback *c = mem_alloc(sizeof(*c));
+    *c = (struct scrape_callback){fn, arg, m->callbacks};
+    m->callbacks = c;
+}
+
+/* ---- printing ---- */
+
+/* The shortest of three spellings that reads back as the same number. */
+static void print_number(struct buf *out, double value)
+{
+    char text[40];
+    if (isnan(value) || isinf(value)) {
+        buf_add(out, isnan(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf");
+        return;
+    }
+    bool whole = value > -1e15 && value < 1e15 && value == (double)(int64_t)value;
+    snprintf(text, sizeof(text), whole ? "%.0f" : "%.15g", value);
+    if (strtod(text, NULL) != value)
+        snprintf(text, sizeof(text), "%.17g", value);
+    buf_add(out, text);
+}
+
+/* NAME{label="value",...,le="0.1"} and a space; le NULL: none. */
+static void print_series_name(struct buf *out, const struct metric *x, const struct series *s, const char *suffix,
+                              const char *le)
+{
+    bool any = s->labels[0] != '\0';
+    buf_add(out, x->name);
+    buf_add(out, suffix);
+    if (any || le != NULL)
+        buf_add(out, "{");
+    buf_add(out, s->labels);
+    if (le != NULL)
+        buf_printf(out, "%sle=\"%s\"", any ? "," : "", le);
+    buf_add(out, any || le != NULL ? "} " : " ");
+}
+
+static void print_histogram(struct buf *out, const struct metric *x, const struct series *s)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < array_len(bounds); i++) {
+        char le[16];
+        snprintf(le, sizeof(le), "%g", bounds[i]);
+        sum += s->histogram->buckets[i];
+        print_series_name(out, x, s, "_bucket", le);
+        buf_printf(out, "%llu\n", (unsigned long long)sum);
+    }
+    print_series_name(out, x, s, "_bucket", "+Inf");
+    buf_printf(out, "%llu\n", (unsigned long long)s->histogram->count);
+    print_series_name(out, x, s, "_sum", NULL);
+    print_number(out, s->histogram->sum);
+    buf_add(out, "\n");
+    print_series_name(out, x, s, "_count", NULL);
+    buf_printf(out, "%llu\n", (unsigned long long)s->histogram->count);
+}
+
+static void print_metric(struct buf *out, const struct metric *x)
+{
+    static const char *const types[] = {"counter", "gauge", "histogram"};
+    buf_printf(out, "# HELP %s ", x->name);
+    print_escaped(out, x->help, strlen(x->help), false);
+    buf_printf(out, "\n# TYPE %s %s\n", x->name, types[x->type]);
+    for (const struct series *s = x->series; s != NULL; s = s->hh.next) {
+        if (s->histogram != NULL) {
+            print_histogram(out, x, s);
+            continue;
+        }
+        print_series_name(out, x, s, "", NULL);
+        print_number(out, s->value);
+        buf_add(out, "\n");
+    }
+}
+
+void metrics_print(struct metrics *m, struct buf *out)
+{
+    for (const struct scrape_callback *c = m->callbacks; c != NULL; c = c->next)
+        c->fn(c->arg);
+    for (const struct metric *x = m->first; x != NULL; x = x->next)
+        print_metric(out, x);
+    process_print(m->start_seconds, out);
+}

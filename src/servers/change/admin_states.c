@@ -1,0 +1,306 @@
+/* Who set which state in the running HAProxy: we, or an operator by hand. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "servers/change/route_internal.h"
+
+#define OVERRIDES_SHOWN 10
+#define LATE_PERIODS 3 /* the one that has begun, and two more */
+
+static void marks_free(struct lane_mark *marks, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(marks[i].name);
+    free(marks);
+}
+
+void lane_memory_fini(struct lane_memory *m)
+{
+    marks_free(m->marks, m->count);
+    *m = (struct lane_memory){.count = 0};
+}
+
+/* The place of that name among the marks, or where it would stand. */
+static size_t place_of(const struct lane_memory *m, const char *name)
+{
+    size_t low = 0, high = m->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(m->marks[middle].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct lane_mark *find(const struct lane_memory *m, const char *name)
+{
+    size_t at = place_of(m, name);
+    return at < m->count && strcmp(m->marks[at].name, name) == 0 ? &m->marks[at] : NULL;
+}
+
+static struct lane_mark *find_or_add(struct lane_memory *m, const char *name)
+{
+    size_t at = place_of(m, name);
+    if (at < m->count && strcmp(m->marks[at].name, name) == 0)
+        return &m->marks[at];
+    m->marks = mem_resize(m->marks, m->count + 1, sizeof(m->marks[0]));
+    memmove(&m->marks[at + 1], &m->marks[at], (m->count - at) * sizeof(m->marks[0]));
+    m->count++;
+    m->marks[at] = (struct lane_mark){.name = mem_strdup(name)};
+    return &m->marks[at];
+}
+
+const struct lane_mark *lane_memory_any(const struct lane_memory *m, const char *name)
+{
+    return find(m, name);
+}
+
+static bool anybody_set_it(const struct lane_mark *mark)
+{
+    return mark->theirs != RUNTIME_READY || mark->ours != RUNTIME_READY;
+}
+
+const struct lane_mark *lane_memory_find(const struct lane_memory *m, const char *name)
+{
+    const struct lane_mark *mark = find(m, name);
+    return mark != NULL && anybody_set_it(mark) ? mark : NULL;
+}
+
+enum runtime_admin lane_state_now(const struct lane_mark *mark, const struct runtime_server *row)
+{
+    return mark != NULL && mark->asked ? mark->told : row->admin;
+}
+
+/* ---- a look ---- */
+
+struct look {
+    const struct backend_server *line;
+    const struct runtime_server *row;
+    const struct desired_server *want;
+    bool first; /* with a wish to compare with */
+    bool empty; /* no server of ours that is wanted live is ready */
+    enum lane_worker worker;
+    bool stale; /* the reading may be older than our last call */
+};
+
+static bool is_wanted_live(const struct look *l)
+{
+    return l->want != NULL && l->want->state == SERVER_LIVE;
+}
+
+static void judge_ready(struct lane_mark *mark, const struct look *l)
+{
+    if (mark->theirs != RUNTIME_READY && l->worker != LANE_WORKER_SAME)
+        mark->lost = true;
+    else if (!mark->lost && !l->stale)
+        mark->theirs = RUNTIME_READY; /* taken back */
+    if (is_wanted_live(l) && !l->stale)
+        mark->ours = RUNTIME_READY;
+}
+
+static void judge_set(struct lane_mark *mark, const struct look *l)
+{
+    if (l->stale)
+        return;
+    /* Of drain and maint the API may take one for the other: what differs from ours in that alone is no operator's. */
+    bool late = mark->late_periods > 0 && mark->late == l->row->admin;
+    if (mark->ours == RUNTIME_READY && mark->theirs == RUNTIME_READY && (l->worker == LANE_WORKER_OURS || late)) {
+        mark->late_periods = 0;
+        mark->ours = l->row->admin;
+    } else if (mark->ours == RUNTIME_READY) {
+        mark->theirs = l->row->admin;
+        mark->lost = false;
+    }
+    bool adopted = !is_wanted_live(l) || (l->empty && l->row->admin == RUNTIME_DRAIN);
+    if (l->first && mark->ours == RUNTIME_READY && adopted) { /* of an earlier run of ours */
+        mark->ours = mark->theirs;
+        mark->theirs = RUNTIME_READY;
+    }
+}
+
+static void judge(struct lane_mark *mark, struct look *l)
+{
+    l->stale = mark->asked && mark->told != l->row->admin;
+    mark->asked = false;
+    if (l->line->maintenance) {
+        mark->ours = RUNTIME_READY; /* it is the file's now */
+        mark->parked = mark->theirs != RUNTIME_READY;
+        mark->lost = false;
+        mark->in_file = true;
+        return;
+    }
+    mark->lost = mark->lost || mark->parked;
+    mark->parked = false;
+    if (mark->in_file && mark->theirs == RUNTIME_READY && l->row->admin == RUNTIME_MAINT)
+        mark->ours = RUNTIME_MAINT; /* somebody brought the line back, and HAProxy was not told */
+    mark->in_file = false;
+    if (l->row->admin == RUNTIME_READY)
+        judge_ready(mark, l);
+    else
+        judge_set(mark, l);
+}
+
+/* Something is wanted live, and nothing of that is ready. */
+static bool is_empty(const struct lane_lines *lines, const struct runtime *r, const struct desired *wish)
+{
+    bool wanted = false;
+    for (size_t i = 0; i < lines->count; i++) {
+        const struct desired_server *want = desired_find(wish, lines->list[i]->name);
+        const struct runtime_server *row = runtime_find(r, lines->list[i]->name);
+        if (want == NULL || want->state != SERVER_LIVE)
+            continue;
+        wanted = true;
+        if (row != NULL && row->admin == RUNTIME_READY)
+            return false;
+    }
+    return wanted;
+}
+
+static struct lane_mark take_mark(const struct lane_memory *m, const char *name)
+{
+    const struct lane_mark *was = find(m, name);
+    struct lane_mark mark = was != NULL ? *was : (struct lane_mark){.name = NULL};
+    mark.name = mem_strdup(name);
+    return mark;
+}
+
+void lane_memory_look(struct lane_memory *m, const struct backend *actual, const struct runtime *r,
+                      const struct desired *wish, const struct diff_rules *rules, enum lane_worker worker)
+{
+    if (worker > m->worker)
+        m->worker = worker;
+    if (!r->readable)
+        return;
+    cleanup(lane_lines_fini) struct lane_lines lines;
+    lane_lines_read(&lines, actual, rules);
+    struct lane_mark *marks = mem_array(lines.count, sizeof(marks[0]));
+    size_t count = 0;
+    bool first = !m->looked && wish->state == DESIRED_OK, empty = first && is_empty(&lines, r, wish);
+    for (size_t i = 0; i < lines.count; i++) {
+        const char *name = lines.list[i]->name;
+        struct look l = {.line = lines.list[i],
+                         .row = runtime_find(r, name),
+                         .want = desired_find(wish, name),
+                         .first = first,
+                         .empty = empty,
+                         .worker = m->worker};
+        struct lane_mark mark = take_mark(m, name);
+        if (l.row != NULL)
+            judge(&mark, &l);
+        if (anybody_set_it(&mark) || mark.in_file || mark.late_periods > 0)
+            marks[count++] = mark;
+        else
+            free(mark.name);
+    }
+    marks_free(m->marks, m->count);
+    m->marks = marks;
+    m->count = count;
+    m->looked = m->looked || first;
+    m->worker = LANE_WORKER_SAME;
+}
+
+/* ---- what we did ---- */
+
+void lane_memory_calls(struct lane_memory *m, const char *name, enum runtime_admin state)
+{
+    struct lane_mark *mark = find_or_add(m, name);
+    if (state != RUNTIME_READY && state != mark->theirs)
+        mark->ours = state;
+}
+
+void lane_memory_unanswered(struct lane_memory *m, const char *name, enum runtime_admin state)
+{
+    struct lane_mark *mark = find_or_add(m, name);
+    mark->late = state;
+    mark->late_periods = state != RUNTIME_READY ? LATE_PERIODS : 0;
+}
+
+void lane_memory_age(struct lane_memory *m)
+{
+    for (size_t i = 0; i < m->count; i++)
+        m->marks[i].late_periods -= m->marks[i].late_periods > 0;
+}
+
+void lane_memory_called(struct lane_memory *m, const char *name, enum runtime_admin state)
+{
+    struct lane_mark *mark = find_or_add(m, name);
+    mark->asked = true;
+    mark->told = state;
+    if (state == RUNTIME_READY)
+        mark->theirs = RUNTIME_READY;
+    mark->ours = state == mark->theirs ? RUNTIME_READY : state;
+    if (state == mark->theirs)
+        mark->lost = false;
+}
+
+void lane_memory_crossed(struct lane_memory *m, const char *name)
+{
+    struct lane_mark *mark = find(m, name);
+    if (mark != NULL)
+        mark->crossed = true;
+}
+
+bool lane_memory_correct(struct lane_memory *m, struct runtime *r, bool other_worker)
+{
+    bool differs = false;
+    for (size_t i = 0; i < r->count; i++) {
+        struct lane_mark *mark = find(m, r->servers[i].name);
+        bool told = mark != NULL && mark->crossed && !other_worker && r->servers[i].admin != mark->told;
+        if (told)
+            runtime_set_admin(&r->servers[i], mark->told);
+        if (mark != NULL)
+            mark->crossed = false;
+        differs = differs || told;
+    }
+    return differs;
+}
+
+void lane_memory_written(struct lane_memory *m, const char *name)
+{
+    struct lane_mark *mark = find(m, name);
+    if (mark == NULL)
+        return;
+    mark->asked = mark->in_file = false;
+    mark->lost = mark->theirs != RUNTIME_READY; /* no harm where it is there still */
+}
+
+bool lane_memory_holds(const struct lane_memory *m)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (m->marks[i].ours != RUNTIME_READY)
+            return true;
+    return false;
+}
+
+void lane_memory_reloads(struct lane_memory *m)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        m->marks[i].ours = RUNTIME_READY;
+        m->marks[i].asked = false;
+    }
+}
+
+/* ---- what operators did ---- */
+
+char *lane_memory_overrides(const struct lane_memory *m, size_t *ret_count)
+{
+    cleanup(buf_fini) struct buf text;
+    size_t count = 0;
+    buf_init(&text, 0);
+    for (size_t i = 0; i < m->count; i++) {
+        const struct lane_mark *mark = &m->marks[i];
+        if (mark->theirs == RUNTIME_READY || mark->parked)
+            continue;
+        if (count++ < OVERRIDES_SHOWN)
+            buf_printf(&text, "%s%s %s%s", count > 1 ? ", " : "", mark->name, count > 1 ? "in " : "is in ",
+                       runtime_admin_name(mark->theirs));
+    }
+    if (count > OVERRIDES_SHOWN)
+        buf_printf(&text, " and %zu more", count - OVERRIDES_SHOWN);
+    *ret_count = count;
+    return count > 0 ? buf_take(&text) : NULL;
+}

@@ -1,0 +1,456 @@
+#include "servers/change/diff.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "servers/change/diff_internal.h"
+#include "servers/change/parking.h"
+
+/* The glob that a name matches; NULL: none. */
+static const char *keep_glob(const char *name, const struct diff_rules *rules)
+{
+    for (size_t i = 0; i < rules->keep_count; i++)
+        if (fnmatch(rules->keep_servers[i], name, 0) == 0)
+            return rules->keep_servers[i];
+    return NULL;
+}
+
+bool diff_server_is_foreign(const struct backend_server *s, const struct diff_rules *rules)
+{
+    return s->backup || keep_glob(s->name, rules) != NULL;
+}
+
+static void change_fini(struct diff_change *c)
+{
+    backend_server_fini(&c->server);
+    free(c->detail);
+    free(c->reason);
+}
+
+static void drop_changes(struct diff *d)
+{
+    for (size_t i = 0; i < d->change_count; i++)
+        change_fini(&d->changes[i]);
+    d->change_count = 0;
+    d->loss_count = 0;
+}
+
+void diff_fini(struct diff *d)
+{
+    drop_changes(d);
+    for (size_t i = 0; i < d->skip_count; i++) {
+        free(d->skips[i].name);
+        free(d->skips[i].reason);
+    }
+    free(d->changes);
+    free(d->skips);
+    free(d->why);
+    free(d->backend_detail);
+    *d = (struct diff){.verdict = DIFF_NOTHING};
+}
+
+static void add_skip(struct diff *d, const char *name, char *reason)
+{
+    d->skips = diff_grow(d->skips, d->skip_count, sizeof(d->skips[0]));
+    d->skips[d->skip_count++] = (struct diff_skip){mem_strdup(name), reason};
+}
+
+/* ---- the lines that are there, in the order of their names ---- */
+
+struct line {
+    const struct backend_server *server;
+    bool foreign;
+    bool doubled; /* others have its name */
+};
+
+struct lines {
+    struct line *list;
+    size_t count;
+};
+
+static void lines_fini(struct lines *l)
+{
+    free(l->list);
+}
+
+/* The order in the file decides between equal names; they lie in one array, so their addresses tell it. */
+static int line_order(const void *a, const void *b)
+{
+    const struct line *x = a, *y = b;
+    int order = strcmp(x->server->name, y->server->name);
+    return order != 0 ? order : (x->server > y->server) - (x->server < y->server);
+}
+
+static bool same_name(const struct lines *l, size_t i, size_t j)
+{
+    return strcmp(l->list[i].server->name, l->list[j].server->name) == 0;
+}
+
+static void lines_read(struct lines *l, const struct backend *actual, const struct diff_rules *rules)
+{
+    l->count = actual->server_count;
+    l->list = mem_array(l->count, sizeof(l->list[0]));
+    for (size_t i = 0; i < l->count; i++)
+        l->list[i] = (struct line){&actual->servers[i], diff_server_is_foreign(&actual->servers[i], rules), false};
+    if (l->count > 1)
+        qsort(l->list, l->count, sizeof(l->list[0]), line_order);
+    for (size_t i = 1; i < l->count; i++)
+        if (same_name(l, i - 1, i))
+            l->list[i - 1].doubled = l->list[i].doubled = true;
+}
+
+/* The first line of a name, or the one that is not ours: it decides for all of them. *i moves behind the last. */
+static const struct line *lines_next(const struct lines *l, size_t *i)
+{
+    const struct line *decides = &l->list[*i];
+    size_t first = *i;
+    for (; *i < l->count && same_name(l, first, *i); (*i)++)
+        if (l->list[*i].foreign && !decides->foreign)
+            decides = &l->list[*i];
+    return decides;
+}
+
+static int line_by_name(const void *name, const void *line)
+{
+    return strcmp(name, ((const struct line *)line)->server->name);
+}
+
+static bool lines_have(const struct lines *l, const char *name)
+{
+    return l->count > 0 && bsearch(name, l->list, l->count, sizeof(l->list[0]), line_by_name) != NULL;
+}
+
+static void count_lines(const struct lines *l, const struct backend *actual, const struct desired *wish, struct diff *d)
+{
+    bool known = wish->state == DESIRED_OK || wish->state == DESIRED_EMPTY;
+    for (size_t i = 0; i < l->count; i++) {
+        const struct backend_server *s = l->list[i].server;
+        if (l->list[i].foreign) {
+            d->foreign_count++;
+            continue;
+        }
+        d->ours_count++;
+        d->live_count += !s->maintenance;
+        d->parked_count += s->maintenance && known && desired_find(wish, s->name) == NULL;
+    }
+    d->foreign_count += actual->template_count;
+}
+
+/* ---- clashes ---- */
+
+/* Why this name cannot be ours; NULL: it can. */
+static char *clash(const struct backend *actual, const struct line *line, const char *name,
+                   const struct diff_rules *rules)
+{
+    const struct backend_template *t = backend_find_template(actual, name);
+    if (t != NULL)
+        return mem_printf("the line \"server-template %s %u-%u\" of the backend makes a server of that name", t->prefix,
+                          t->first, t->last);
+    const char *glob = keep_glob(name, rules);
+    if (glob != NULL)
+        return mem_printf("the name matches %s in HAPROXY_KEEP_SERVERS, so that it would never be changed or removed",
+                          glob);
+    if (line != NULL && line->foreign)
+        return mem_printf("the backend has a backup server of that name (%s:%u), and those are not ours",
+                          str_empty(line->server->address) ? "?" : line->server->address, line->server->port);
+    return NULL;
+}
+
+struct merge {
+    const struct backend *actual;
+    const struct lines *lines;
+    const struct desired *wish;
+    const struct desired_outs *outs; /* of wish */
+    const struct diff_rules *rules;
+    struct diff *d;
+    int new_weight;
+    size_t live;   /* wishes that can be had and are to serve */
+    size_t room;   /* with rules.parking: so many live lines that are no spares may be parked */
+    size_t parked; /* so many lines will be, spares among them */
+};
+
+/* ---- parking ---- */
+
+static bool can_be_parked(const struct merge *m, const struct line *line)
+{
+    return m->rules->parking != NULL && !line->doubled && backend_find_template(m->actual, line->server->name) == NULL;
+}
+
+/* What is to become of a line in maintenance that is not wished for. */
+static enum parking_verdict parked_verdict(const struct merge *m, const struct line *line)
+{
+    if (!can_be_parked(m, line))
+        return PARKING_NOW;
+    if (desired_find_spare(m->wish, line->server->name) != NULL)
+        return PARKING_STAY;
+    return parking_verdict(m->rules->parking, line->server->name);
+}
+
+/* What goes makes room, be it lazy: wherever that matters, there is a transaction that takes it along. */
+static void find_room(struct merge *m)
+{
+    size_t stay = 0;
+    for (size_t i = 0; i < m->lines->count; i++) {
+        const struct line *l = &m->lines->list[i];
+        const char *name = l->server->name;
+        if (l->foreign || !l->server->maintenance || desired_find(m->wish, name) != NULL ||
+            parked_verdict(m, l) != PARKING_STAY)
+            continue;
+        m->parked++;
+        stay += desired_find_spare(m->wish, name) == NULL;
+    }
+    m->room = m->rules->runtime ? PARKING_MAX : stay < PARKING_MAX ? PARKING_MAX - stay : 0;
+}
+
+/* A live line that nothing wishes for. */
+static bool take_room(struct merge *m, const char *name)
+{
+    bool spare = desired_find_spare(m->wish, name) != NULL;
+    if (!spare && m->room == 0)
+        return false;
+    m->room -= !spare;
+    m->parked++;
+    return true;
+}
+
+/* A line in maintenance that nothing wishes for. */
+static void leave_parked(struct merge *m, const struct line *line)
+{
+    const struct backend_server *is = line->server;
+    enum parking_verdict verdict = parked_verdict(m, line);
+    if (verdict == PARKING_STAY)
+        return;
+    diff_remove_server(m->d, is, NULL, parking_reason(m->rules->parking, is->name));
+    m->d->changes[m->d->change_count - 1].lazy = verdict == PARKING_LAZY;
+}
+
+/* A line of ours that is not wished for; why: it cannot be had though it is. */
+static void leave(struct merge *m, const struct line *line, const char *why)
+{
+    const struct backend_server *is = line->server;
+    const struct desired_skip *out = desired_outs_find(m->outs, is->name);
+    bool may_stay = why == NULL && can_be_parked(m, line);
+    if (may_stay && is->maintenance)
+        leave_parked(m, line);
+    else if (may_stay && take_room(m, is->name))
+        diff_park_server(m->d, is, out);
+    else
+        diff_remove_server(m->d, is, out, why);
+}
+
+static void add_spares(struct merge *m)
+{
+    for (size_t i = 0; i < m->wish->spare_count && m->parked < PARKING_MAX; i++) {
+        const struct desired_server *spare = &m->wish->spares[i];
+        cleanup(mem_free_ptr) char *why = clash(m->actual, NULL, spare->name, m->rules);
+        if (why != NULL || lines_have(m->lines, spare->name))
+            continue;
+        diff_add_server(m->d, m->actual, spare, m->new_weight, m->wish, m->rules);
+        m->d->changes[m->d->change_count - 1].structural = true;
+        m->parked++;
+    }
+}
+
+/* Without anything else that goes by a transaction the lazy ones wait. */
+static void drop_idle(struct diff *d)
+{
+    size_t left = 0;
+    bool carried = d->backend_change || d->create_backend;
+    for (size_t i = 0; i < d->change_count; i++)
+        carried = carried || (d->changes[i].structural && !d->changes[i].lazy);
+    for (size_t i = 0; i < d->change_count; i++)
+        if (d->changes[i].lazy && !carried)
+            change_fini(&d->changes[i]);
+        else
+            d->changes[left++] = d->changes[i];
+    d->change_count = left;
+}
+
+/* ---- the whole list ---- */
+
+/* The change that was made last, if it was made since there were `before` of them. */
+static void note_lane(const struct merge *m, size_t before, const struct line *line)
+{
+    if (m->d->change_count == before)
+        return;
+    struct diff_change *c = &m->d->changes[before];
+    c->structural = !m->rules->runtime || line == NULL || line->doubled || diff_line_needs_transaction(line->server, c);
+}
+
+/* One name: what is there (line, or NULL), what is wished (want, or NULL), or both. */
+static void merge_one(struct merge *m, const struct line *line, const struct desired_server *want)
+{
+    char *why = want != NULL ? clash(m->actual, line, want->name, m->rules) : NULL;
+    bool ours = line != NULL && !line->foreign;
+    size_t before = m->d->change_count;
+    if (why != NULL)
+        add_skip(m->d, want->name, why);
+    if (want == NULL || why != NULL) {
+        if (ours)
+            leave(m, line, why);
+    } else {
+        m->live += want->state == SERVER_LIVE;
+        if (line != NULL)
+            diff_change_server(m->d, line->server, want, m->wish, m->rules);
+        else if (want->state == SERVER_LIVE)
+            diff_add_server(m->d, m->actual, want, m->new_weight, m->wish, m->rules);
+    }
+    note_lane(m, before, line);
+}
+
+/* Both sides in the order of their names, one step each. */
+static void diff_servers(struct merge *m)
+{
+    const struct lines *lines = m->lines;
+    size_t i = 0, w = 0;
+    if (m->rules->parking != NULL)
+        find_room(m);
+    while (i < lines->count || w < m->wish->server_count) {
+        const struct desired_server *want = w < m->wish->server_count ? &m->wish->servers[w] : NULL;
+        int order = want == NULL ? -1 : i == lines->count ? 1 : strcmp(lines->list[i].server->name, want->name);
+        const struct line *line = order <= 0 ? lines_next(lines, &i) : NULL;
+        if (order >= 0)
+            w++;
+        merge_one(m, line, order >= 0 ? want : NULL);
+    }
+    if (m->rules->parking != NULL)
+        add_spares(m);
+}
+
+static int change_order(const void *a, const void *b)
+{
+    const struct diff_change *x = a, *y = b;
+    return x->op != y->op ? (int)x->op - (int)y->op : strcmp(x->server.name, y->server.name);
+}
+
+static size_t count_inherit(const struct lines *l, const struct backend *actual)
+{
+    size_t count = actual->template_count;
+    for (size_t i = 0; i < l->count; i++)
+        if (l->list[i].foreign && !l->list[i].server->send_proxy_v2)
+            count++;
+    return count;
+}
+
+static const char *or_none(const char *s)
+{
+    return str_empty(s) ? "(none)" : s;
+}
+
+/* An httpchk of ours asks GET /healthz, unless an operator has written down what to ask for. */
+static void diff_adv_check(const struct backend *actual, const struct diff *d, struct buf *said)
+{
+    if (d->adv_check != NULL && !str_eq(actual->adv_check, d->adv_check))
+        diff_say(said, "adv_check %s -> %s", or_none(actual->adv_check), d->adv_check);
+    if (d->own_httpchk && !actual->httpchk_params)
+        diff_say(said, "httpchk GET /healthz");
+}
+
+static void diff_settings(const struct backend *actual, const struct lines *lines, const struct diff_rules *rules,
+                          struct diff *d)
+{
+    cleanup(buf_fini) struct buf said;
+    buf_init(&said, 0);
+    if (rules->balance != NULL && !str_eq(actual->balance, rules->balance))
+        diff_say(&said, "balance %s -> %s", or_none(actual->balance), rules->balance);
+    diff_adv_check(actual, d, &said);
+    if (rules->proxy_v2 && !actual->default_send_proxy_v2) {
+        diff_say(&said, "default-server send-proxy-v2 on");
+        d->foreign_inherit_count = count_inherit(lines, actual);
+    }
+    if (said.len == 0)
+        return;
+    d->backend_change = true;
+    d->backend_detail = buf_take(&said);
+}
+
+/* Why nothing may be written at all; NULL: it may. */
+static char *refusal(const struct backend *actual, const struct desired *wish, const struct diff_rules *rules)
+{
+    if (wish->state == DESIRED_NOT_SYNCED || wish->state == DESIRED_UNDECIDED)
+        return mem_strdup(wish->problem != NULL ? wish->problem : "the wanted servers are not known yet");
+    if (!actual->exists && !rules->create_backend)
+        return mem_printf(
+            "HAProxy has no backend %s: add it to haproxy.cfg, or mend its name in "
+            "HAPROXY_BACKEND_NAME or INGRESS_SERVICES, or let it be made with HAPROXY_CREATE_BACKEND=true",
+            actual->name);
+    char *problem = diff_backup_problem(actual, wish, rules);
+    return problem != NULL ? problem : diff_aliens_problem(actual, wish, rules);
+}
+
+static char *hold_reason(const struct desired *wish, const struct diff_rules *rules, const struct diff *d)
+{
+    const char *why = wish->problem;
+    size_t kept = rules->parking != NULL ? d->ours_count - d->parked_count : d->ours_count;
+    if (why == NULL)
+        why = d->skip_count > 0 ? "each server's name clashes with one that is not ours"
+                                : "only servers that drain would be left";
+    if (kept == 0)
+        return mem_printf("%s; there is no server of ours to keep either", why);
+    return mem_printf("%s; ALLOW_EMPTY is false, so the last good servers stay (%zu)", why, kept);
+}
+
+void diff_compute(const struct backend *actual, const struct desired *desired, const struct diff_rules *rules,
+                  struct diff *ret)
+{
+    cleanup(lines_fini) struct lines lines;
+    cleanup(desired_outs_fini) struct desired_outs outs = {.count = 0};
+    *ret = (struct diff){.verdict = DIFF_NOTHING};
+    lines_read(&lines, actual, rules);
+    count_lines(&lines, actual, desired, ret);
+    ret->why = refusal(actual, desired, rules);
+    if (ret->why != NULL) {
+        ret->verdict = DIFF_REFUSE;
+        return;
+    }
+    desired_outs_init(&outs, desired);
+    struct merge m = {.actual = actual,
+                      .lines = &lines,
+                      .wish = desired,
+                      .outs = &outs,
+                      .rules = rules,
+                      .d = ret,
+                      .new_weight = diff_common_weight(actual, desired)};
+    diff_servers(&m);
+    if (m.live == 0 && !rules->allow_empty) {
+        drop_changes(ret);
+        ret->verdict = DIFF_HOLD;
+        ret->why = hold_reason(desired, rules, ret);
+        return;
+    }
+    if (ret->change_count > 1)
+        qsort(ret->changes, ret->change_count, sizeof(ret->changes[0]), change_order);
+    ret->own_httpchk = diff_check_port(desired, rules) != 0;
+    ret->adv_check = ret->own_httpchk ? "httpchk" : rules->adv_check;
+    if (actual->exists)
+        diff_settings(actual, &lines, rules, ret);
+    else
+        ret->create_backend = true;
+    drop_idle(ret);
+    if (ret->change_count > 0 || ret->backend_change || ret->create_backend)
+        ret->verdict = DIFF_WRITE;
+}
+
+bool diff_withhold_losses(struct diff *d, bool (*is_held)(const void *arg, const char *server), const void *arg)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < d->change_count; i++) {
+        struct diff_change *c = &d->changes[i];
+        if (c->loss && !c->announced && (is_held == NULL || is_held(arg, c->server.name))) {
+            change_fini(c);
+            d->loss_count--;
+        } else {
+            d->changes[left++] = *c;
+        }
+    }
+    d->change_count = left;
+    drop_idle(d);
+    bool any = d->change_count > 0 || d->backend_change || d->create_backend;
+    if (d->verdict == DIFF_WRITE && !any)
+        d->verdict = DIFF_NOTHING;
+    return any;
+}

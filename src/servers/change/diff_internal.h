@@ -1,0 +1,46 @@
+/* What the parts of servers/change/diff share. */
+#ifndef SERVERS_CHANGE_DIFF_INTERNAL_H
+#define SERVERS_CHANGE_DIFF_INTERNAL_H
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "servers/change/diff.h"
+
+/* Adds to a list of what changes, with a comma where there is something already. */
+void diff_say(struct buf *said, const char *fmt, ...) printf_like(2, 3);
+
+/* That of all desired servers that are there, such as adopted ones: beside them a heavier one would take nearly all connections.
+ * -1: they differ, or there is none. */
+int diff_common_weight(const struct backend *actual, const struct desired *wish);
+
+/* weight: where the wish says nothing of it; -1: DESIRED_WEIGHT. */
+void diff_add_server(struct diff *d, const struct backend *actual, const struct desired_server *want, int weight,
+                     const struct desired *wish, const struct diff_rules *rules);
+/* No change at all where nothing of ours differs. */
+void diff_change_server(struct diff *d, const struct backend_server *is, const struct desired_server *want,
+                        const struct desired *wish, const struct diff_rules *rules);
+/* out: what the wish says of it, NULL: nothing; it counts where reason is NULL. */
+void diff_remove_server(struct diff *d, const struct backend_server *is, const struct desired_skip *out,
+                        const char *reason);
+/* A live line of ours that is not wished for: into maintenance. */
+void diff_park_server(struct diff *d, const struct backend_server *is, const struct desired_skip *out);
+
+/* Whether a line needs a transaction to become what c says. */
+bool diff_line_needs_transaction(const struct backend_server *is, const struct diff_change *c);
+
+/* Lines that only a default-server makes backup servers, and that are not wished for: they may be an operator's, and as well
+ * ours from before it said so. In one sentence; NULL: none. */
+char *diff_backup_problem(const struct backend *actual, const struct desired *wish,
+                          const struct diff_rules *rules) must_check;
+
+/* The port that each server of ours is to be checked at by HTTP; 0: none. */
+uint16_t diff_check_port(const struct desired *wish, const struct diff_rules *rules);
+
+/* The lines that a write would damage, in one sentence; NULL: none stands in the way. */
+char *diff_aliens_problem(const struct backend *actual, const struct desired *wish,
+                          const struct diff_rules *rules) must_check;
+
+/* Room for one more at the powers of two; the count itself says when. */
+void *diff_grow(void *list, size_t count, size_t bytes) must_check;
+
+#endif

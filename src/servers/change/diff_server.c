@@ -1,0 +1,263 @@
+/* One server: what differs from the wish, why, and whether that costs a live one. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "model/address.h"
+#include "servers/change/diff_internal.h"
+
+void *diff_grow(void *list, size_t count, size_t bytes)
+{
+    return (count & (count - 1)) == 0 ? mem_resize(list, count != 0 ? count * 2 : 1, bytes) : list;
+}
+
+void diff_say(struct buf *said, const char *fmt, ...)
+{
+    char *text = NULL;
+    va_list ap;
+    va_start(ap, fmt);
+    if (vasprintf(&text, fmt, ap) < 0)
+        abort();
+    va_end(ap);
+    buf_printf(said, "%s%s", said->len > 0 ? ", " : "", text);
+    free(text);
+}
+
+uint16_t diff_check_port(const struct desired *wish, const struct diff_rules *rules)
+{
+    return rules->own_check_port ? wish->check_port : 0;
+}
+
+static struct diff_change *add_change(struct diff *d, enum diff_op op)
+{
+    d->changes = diff_grow(d->changes, d->change_count, sizeof(d->changes[0]));
+    struct diff_change *c = &d->changes[d->change_count++];
+    *c = (struct diff_change){.op = op, .server.weight = -1};
+    return c;
+}
+
+/* What differs, as it is found: the fields and the words. */
+struct finding {
+    unsigned fields;
+    struct buf said;
+};
+
+static void finding_init(struct finding *f)
+{
+    f->fields = 0;
+    buf_init(&f->said, 0);
+}
+
+static void finding_fini(struct finding *f)
+{
+    buf_fini(&f->said);
+}
+
+static void own_address(struct backend_server *s, const struct desired_server *want, struct finding *f)
+{
+    if (!address_eq(s->address, want->address)) {
+        f->fields |= DIFF_ADDRESS;
+        diff_say(&f->said, "address %s -> %s", str_empty(s->address) ? "(none)" : s->address, want->address);
+        free(s->address);
+        s->address = mem_strdup(want->address);
+    }
+    if (s->port != want->port) {
+        f->fields |= DIFF_PORT;
+        diff_say(&f->said, "port %u -> %u", s->port, want->port);
+        s->port = want->port;
+    }
+}
+
+static void own_check(struct backend_server *s, uint16_t port, bool own_port, struct finding *f)
+{
+    if (!s->check) {
+        f->fields |= DIFF_CHECK;
+        diff_say(&f->said, "check on");
+        s->check = true;
+    }
+    if (!own_port || s->check_port == port)
+        return;
+    f->fields |= DIFF_CHECK_PORT;
+    if (port != 0)
+        diff_say(&f->said, "check port %u", port);
+    else
+        diff_say(&f->said, "check port off");
+    s->check_port = port;
+}
+
+static void own_weight(struct backend_server *s, int weight, struct finding *f)
+{
+    int wanted = weight >= 0 ? weight : s->weight >= 0 ? s->weight : DESIRED_WEIGHT;
+    if (s->weight == wanted)
+        return;
+    f->fields |= DIFF_WEIGHT;
+    if (s->weight < 0)
+        diff_say(&f->said, "weight %d", wanted);
+    else
+        diff_say(&f->said, "weight %d -> %d", s->weight, wanted);
+    s->weight = wanted;
+}
+
+static void own_maintenance(struct backend_server *s, bool on, const char *said, struct finding *f)
+{
+    if (s->maintenance == on)
+        return;
+    f->fields |= DIFF_MAINTENANCE;
+    diff_say(&f->said, "%s", said);
+    s->maintenance = on;
+    s->enabled = !on && (s->enabled || s->default_disabled);
+}
+
+/* A default-server may make backup servers of all lines that do not say otherwise. */
+static void own_backup(struct backend_server *s, struct finding *f)
+{
+    if (!s->default_backup || s->backup || s->no_backup)
+        return;
+    f->fields |= DIFF_BACKUP;
+    diff_say(&f->said, "no-backup");
+    s->no_backup = true;
+}
+
+static void own_state(struct backend_server *s, enum server_state state, const struct diff_rules *rules,
+                      struct finding *f)
+{
+    if (state == SERVER_LIVE)
+        own_maintenance(s, false, "maintenance off", f);
+    else if (state == SERVER_OUT)
+        own_maintenance(s, true, "maintenance on (parked)", f);
+    else if (!rules->runtime)
+        own_maintenance(s, true, "maintenance on (draining)", f);
+}
+
+/* Puts our fields into s and finds what that changed. */
+static void own_fields(struct backend_server *s, const struct desired_server *want, const struct desired *wish,
+                       const struct diff_rules *rules, struct finding *f)
+{
+    own_state(s, want->state, rules, f);
+    own_address(s, want, f);
+    own_check(s, diff_check_port(wish, rules), rules->own_check_port, f);
+    own_weight(s, want->weight, f);
+    own_backup(s, f);
+    /* With the backend's default-server on, what stands on the line itself makes no difference. */
+    if (!rules->proxy_v2 && s->send_proxy_v2) {
+        f->fields |= DIFF_PROXY_V2;
+        diff_say(&f->said, "send-proxy-v2 off");
+        s->send_proxy_v2 = false;
+    }
+}
+
+int diff_common_weight(const struct backend *actual, const struct desired *wish)
+{
+    int common = -1;
+    for (size_t i = 0; i < actual->server_count; i++) {
+        const struct backend_server *s = &actual->servers[i];
+        if (desired_find(wish, s->name) == NULL)
+            continue;
+        if (s->weight < 1 || (common >= 0 && s->weight != common))
+            return -1;
+        common = s->weight;
+    }
+    return common;
+}
+
+void diff_add_server(struct diff *d, const struct backend *actual, const struct desired_server *want, int weight,
+                     const struct desired *wish, const struct diff_rules *rules)
+{
+    cleanup(finding_fini) struct finding f;
+    finding_init(&f);
+    struct diff_change *c = add_change(d, DIFF_ADD);
+    c->server.name = mem_strdup(want->name);
+    c->server.weight = weight;
+    c->server.default_disabled = c->server.maintenance = actual->disabled_line != 0;
+    c->server.default_backup = actual->backup_line != 0;
+    own_fields(&c->server, want, wish, rules, &f);
+    c->parks = want->state == SERVER_OUT;
+    c->detail = mem_strdup("");
+    c->reason = mem_strdup(want->reason);
+}
+
+static struct diff_change *add_found(struct diff *d, const struct backend_server *to_be, struct finding *f)
+{
+    struct diff_change *c = add_change(d, DIFF_CHANGE);
+    backend_server_copy(&c->server, to_be);
+    c->fields = f->fields;
+    c->detail = buf_take(&f->said);
+    return c;
+}
+
+void diff_change_server(struct diff *d, const struct backend_server *is, const struct desired_server *want,
+                        const struct desired *wish, const struct diff_rules *rules)
+{
+    cleanup(finding_fini) struct finding f;
+    cleanup(backend_server_fini) struct backend_server to_be;
+    finding_init(&f);
+    backend_server_copy(&to_be, is);
+    own_fields(&to_be, want, wish, rules, &f);
+    if (f.fields == 0)
+        return;
+    struct diff_change *c = add_found(d, &to_be, &f);
+    c->reason = mem_strdup(want->reason);
+    c->loss = c->announced = to_be.maintenance && !is->maintenance; /* a drain is an announcement */
+}
+
+/* ---- what is not wished for ---- */
+
+/* Counts what it costs, and says why; reason NULL: what the wish says of it, if anything. */
+static void say_why_out(struct diff *d, struct diff_change *c, const struct backend_server *is,
+                        const struct desired_skip *out, const char *reason)
+{
+    c->loss = !is->maintenance;
+    c->announced = reason == NULL && out != NULL && out->announced;
+    if (reason != NULL)
+        c->reason = mem_strdup(reason);
+    else if (out != NULL)
+        c->reason = mem_printf("%s: %s", out->subject, out->reason);
+    else
+        c->reason = mem_strdup("no endpoint of the Service is on a node of that name");
+    if (c->loss && !c->announced)
+        d->loss_count++;
+}
+
+void diff_remove_server(struct diff *d, const struct backend_server *is, const struct desired_skip *out,
+                        const char *reason)
+{
+    struct diff_change *c = add_change(d, DIFF_REMOVE);
+    backend_server_copy(&c->server, is);
+    c->detail = mem_strdup("");
+    say_why_out(d, c, is, out, reason);
+}
+
+void diff_park_server(struct diff *d, const struct backend_server *is, const struct desired_skip *out)
+{
+    cleanup(finding_fini) struct finding f;
+    cleanup(backend_server_fini) struct backend_server to_be;
+    finding_init(&f);
+    backend_server_copy(&to_be, is);
+    own_maintenance(&to_be, true, "maintenance on (parked)", &f);
+    struct diff_change *c = add_found(d, &to_be, &f);
+    c->parks = true;
+    say_why_out(d, c, is, out, NULL);
+}
+
+/* ---- what the running HAProxy can be told ---- */
+
+static bool is_literal(const char *address)
+{
+    return address != NULL && str_ip_family(address) != 0;
+}
+
+bool diff_line_needs_transaction(const struct backend_server *is, const struct diff_change *c)
+{
+    const unsigned told = DIFF_ADDRESS | DIFF_PORT | DIFF_WEIGHT | DIFF_MAINTENANCE | DIFF_CHECK_PORT;
+    if (c->op != DIFF_CHANGE || (c->fields & ~told) != 0)
+        return true;
+    if ((c->fields & DIFF_CHECK_PORT) != 0 && c->server.check_port == 0)
+        return true;
+    /* Address and port are one command, which takes no name. Without a port the line takes the client's, and that way of
+     * a server is not changed while it runs. */
+    return (c->fields & (DIFF_ADDRESS | DIFF_PORT)) != 0 &&
+           (!is_literal(is->address) || !is_literal(c->server.address) || is->port == 0);
+}

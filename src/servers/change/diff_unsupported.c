@@ -1,0 +1,102 @@
+/* The lines of the file that a write would damage, and which of them need not stop one. */
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "servers/change/diff_internal.h"
+
+#define ALIENS_SHOWN 3
+
+/* The length of `prefix` and the digits behind it; 0: words does not begin so. */
+static size_t word_and_number(const char *words, const char *prefix)
+{
+    size_t digits = str_has_prefix(words, prefix) ? strspn(words + strlen(prefix), "0123456789") : 0;
+    return digits > 0 ? strlen(prefix) + digits : 0;
+}
+
+/* "check", "weight 100", "disabled": all that a line of our own making may say behind its address. */
+static bool only_our_words(const char *words)
+{
+    static const char *const flags[] = {" check",   " send-proxy-v2", " disabled",
+                                        " enabled", " no-backup",     " init-addr last,libc,none"};
+    while (*words != '\0') {
+        size_t len = word_and_number(words, " weight ");
+        if (len == 0)
+            len = word_and_number(words, " port ");
+        for (size_t i = 0; i < array_len(flags) && len == 0; i++)
+            if (str_has_prefix(words, flags[i]))
+                len = strlen(flags[i]);
+        if (len == 0 || (words[len] != ' ' && words[len] != '\0'))
+            return false;
+        words += len;
+    }
+    return true;
+}
+
+/* A line that is just what we want, word for word, and that the API has not read (yet): our write makes it again. */
+static bool alien_is_among(const struct backend *b, const struct backend_alien_line *a,
+                           const struct desired_server *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct desired_server *w = &list[i];
+        bool v6 = strchr(w->address, ':') != NULL;
+        cleanup(mem_free_ptr) char *line =
+            mem_printf("server %s %s%s%s:%u", w->name, v6 ? "[" : "", w->address, v6 ? "]" : "", w->port);
+        if (str_has_prefix(a->text, line) && only_our_words(a->text + strlen(line)))
+            return backend_find(b, w->name) == NULL;
+    }
+    return false;
+}
+
+static bool has_aliens(const struct backend *b, const struct desired *wish, const struct diff_rules *rules)
+{
+    size_t spares = rules->parking != NULL ? wish->spare_count : 0;
+    for (size_t i = 0; i < b->alien_count; i++)
+        if (!alien_is_among(b, &b->aliens[i], wish->servers, wish->server_count) &&
+            !alien_is_among(b, &b->aliens[i], wish->spares, spares))
+            return true;
+    return false;
+}
+
+static char *aliens_text(const struct backend *b)
+{
+    cleanup(buf_fini) struct buf text;
+    buf_init(&text, 0);
+    buf_printf(&text, "backend %s has lines in haproxy.cfg that a write would damage: ", b->name);
+    for (size_t i = 0; i < b->alien_count && i < ALIENS_SHOWN; i++)
+        buf_printf(&text, "%sline %u \"%s\": %s", i > 0 ? "; " : "", b->aliens[i].line, b->aliens[i].text,
+                   b->aliens[i].reason);
+    if (b->alien_count > ALIENS_SHOWN)
+        buf_printf(&text, "; and %zu more", b->alien_count - ALIENS_SHOWN);
+    return buf_take(&text);
+}
+
+char *diff_aliens_problem(const struct backend *actual, const struct desired *wish, const struct diff_rules *rules)
+{
+    return has_aliens(actual, wish, rules) ? aliens_text(actual) : NULL;
+}
+
+char *diff_backup_problem(const struct backend *actual, const struct desired *wish, const struct diff_rules *rules)
+{
+    cleanup(buf_fini) struct buf names;
+    size_t count = 0;
+    buf_init(&names, 0);
+    for (size_t i = 0; i < actual->server_count; i++) {
+        const struct backend_server *s = &actual->servers[i];
+        if (!s->default_backup || s->no_backup || diff_server_is_foreign(s, rules) ||
+            desired_find(wish, s->name) != NULL || desired_find_spare(wish, s->name) != NULL)
+            continue;
+        if (count++ < ALIENS_SHOWN)
+            buf_printf(&names, "%s%s", count > 1 ? ", " : "", s->name);
+    }
+    if (count == 0)
+        return NULL;
+    if (count > ALIENS_SHOWN)
+        buf_printf(&names, " and %zu more", count - ALIENS_SHOWN);
+    return mem_printf(
+        "line %u of haproxy.cfg (default-server backup) makes backup servers of lines in backend %s that do "
+        "not say so themselves: %s. Write backup on such a line, and it is left alone, or no-backup, and it "
+        "is managed; or take backup out of line %u",
+        actual->backup_line, actual->name, buf_str(&names), actual->backup_line);
+}

@@ -1,0 +1,166 @@
+#include "servers/change/loss_limit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+static int compare_losses(const void *a, const void *b)
+{
+    return strcmp(((const struct brake_loss *)a)->server, ((const struct brake_loss *)b)->server);
+}
+
+static int compare_name_to_loss(const void *name, const void *loss)
+{
+    return strcmp(name, ((const struct brake_loss *)loss)->server);
+}
+
+static struct brake_loss *find(const struct brake *b, size_t count, const char *server)
+{
+    return count > 0 ? bsearch(server, b->losses, count, sizeof(b->losses[0]), compare_name_to_loss) : NULL;
+}
+
+static bool is_lost(const struct brake_report *r, const char *server)
+{
+    return r->lost_count > 0 && bsearch(&server, r->lost, r->lost_count, sizeof(r->lost[0]), str_order) != NULL;
+}
+
+static bool counts(const struct brake_loss *l, uint64_t now_ms)
+{
+    return now_ms < l->until_ms;
+}
+
+static bool is_held(const struct brake_loss *l, uint64_t now_ms)
+{
+    return l->held && counts(l, now_ms);
+}
+
+/* ---- a report ---- */
+
+static bool is_kept(const struct brake_loss *l, const struct brake_report *r)
+{
+    if (is_lost(r, l->server))
+        return true;
+    return !l->held && counts(l, r->now_ms) && !r->returned(r->arg, l->server);
+}
+
+static void forget_others(struct brake *b, const struct brake_report *r)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < b->count; i++)
+        if (is_kept(&b->losses[i], r))
+            b->losses[left++] = b->losses[i];
+        else
+            free(b->losses[i].server);
+    b->count = left;
+}
+
+/* Live lines, but for those that may leave and have not yet. */
+static size_t live_now(const struct brake *b, const struct brake_report *r)
+{
+    size_t let_go = 0;
+    for (size_t i = 0; i < b->count; i++)
+        let_go += !is_held(&b->losses[i], r->now_ms) && is_lost(r, b->losses[i].server);
+    return let_go < r->live ? r->live - let_go : 0;
+}
+
+static size_t base_of(const struct brake *b, size_t live, uint64_t now_ms)
+{
+    const struct brake_loss *oldest = NULL;
+    for (size_t i = 0; i < b->count; i++) {
+        const struct brake_loss *l = &b->losses[i];
+        bool older = oldest == NULL || l->until_ms < oldest->until_ms ||
+                     (l->until_ms == oldest->until_ms && l->live > oldest->live);
+        if (counts(l, now_ms) && older)
+            oldest = l;
+    }
+    return oldest != NULL ? oldest->live : live;
+}
+
+static size_t count_counting(const struct brake *b, uint64_t now_ms)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < b->count; i++)
+        count += counts(&b->losses[i], now_ms);
+    return count;
+}
+
+static size_t count_new(const struct brake *b, const struct brake_report *r)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < r->lost_count; i++)
+        count += find(b, b->count, r->lost[i]) == NULL;
+    return count;
+}
+
+static void add_new(struct brake *b, const struct brake_report *r, size_t new_count, bool held)
+{
+    size_t known = b->count, live = live_now(b, r);
+    b->losses = mem_resize(b->losses, known + new_count, sizeof(b->losses[0]));
+    for (size_t i = 0; i < r->lost_count; i++)
+        if (find(b, known, r->lost[i]) == NULL)
+            b->losses[b->count++] = (struct brake_loss){
+                .server = mem_strdup(r->lost[i]), .until_ms = r->now_ms + r->period_ms, .live = live, .held = held};
+    qsort(b->losses, b->count, sizeof(b->losses[0]), compare_losses);
+}
+
+void brake_report(struct brake *b, const struct brake_report *r)
+{
+    if (r->max_percent >= 100) {
+        brake_fini(b);
+        return;
+    }
+    if (r->lost_count > 1)
+        qsort(r->lost, r->lost_count, sizeof(r->lost[0]), str_order);
+    forget_others(b, r);
+    size_t new_count = count_new(b, r);
+    if (new_count == 0)
+        return;
+    size_t lost = count_counting(b, r->now_ms) + new_count, base = base_of(b, live_now(b, r), r->now_ms);
+    bool held = (uint64_t)lost * 100 > (uint64_t)base * r->max_percent;
+    add_new(b, r, new_count, held);
+    if (held) {
+        b->over = lost;
+        b->of = base;
+    }
+}
+
+bool brake_holds(const struct brake *b, const char *server, uint64_t now_ms, uint64_t *ret_until_ms)
+{
+    const struct brake_loss *l = find(b, b->count, server);
+    if (l == NULL || !is_held(l, now_ms))
+        return false;
+    *ret_until_ms = l->until_ms;
+    return true;
+}
+
+void brake_forget(struct brake *b, bool (*returned)(const void *arg, const char *server), const void *arg)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < b->count; i++)
+        if (!returned(arg, b->losses[i].server))
+            b->losses[left++] = b->losses[i];
+        else
+            free(b->losses[i].server);
+    b->count = left;
+}
+
+void brake_suspend(struct brake *b, uint64_t now_ms)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < b->count; i++)
+        if (!b->losses[i].held && counts(&b->losses[i], now_ms))
+            b->losses[left++] = b->losses[i];
+        else
+            free(b->losses[i].server);
+    b->count = left;
+}
+
+void brake_fini(struct brake *b)
+{
+    for (size_t i = 0; i < b->count; i++)
+        free(b->losses[i].server);
+    free(b->losses);
+    *b = (struct brake){.count = 0};
+}

@@ -1,0 +1,67 @@
+/*
+ * The loss limit: servers that are lost without an announcement, more of them than a share of the live ones, are more often
+ * a fault of a control plane than a wish, so they are held for a while. It remembers, for one backend of one HAProxy. Pure.
+ *
+ *   loss      a live line of ours (not in maintenance in the file) that is not wanted, and nobody said that it would go
+ *   report    one call of brake_report; its new losses are those of servers that have none yet
+ *   window    a loss counts for period_ms from its report, whether its server left or is held
+ *   base      the live servers before the oldest loss that counts was reported (of the same moment: the most): lines that
+ *             are live in the file, less those whose loss let them go already. Where none counts: those now. So servers
+ *             that come later make no loss smaller
+ *   limit     losses that count, the new ones among them, above max_percent of base: all new ones of this report are
+ *             held; else all of them may leave. What was decided before stands either way
+ *   held      a held server stays until period_ms after its own report, however many others return. Then it may leave, and
+ *             does not count any more
+ *   return    of a wanted server, or one whose going is announced now, its loss is forgotten: it counts no more; lost again
+ *             it is a new loss. So is that of a held server whose line is gone or in maintenance by another hand
+ *
+ * With max_percent 100 nothing is remembered; with period_ms 0 nothing is held. A loss that may leave and does not (a pause, a
+ * write that fails) is kept, counting for period_ms as others do. No more losses are kept than the file has live lines, or had
+ * in the window.
+ */
+#ifndef SERVERS_CHANGE_LOSS_LIMIT_H
+#define SERVERS_CHANGE_LOSS_LIMIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct brake_loss {
+    char *server;
+    uint64_t until_ms; /* it counts, and is held, before that */
+    size_t live;       /* the base, as it would be with this loss as the oldest */
+    bool held;
+};
+
+struct brake {
+    struct brake_loss *losses; /* ordered by server */
+    size_t count;
+    size_t over, of; /* so many losses of so many servers, when some were held last */
+};
+
+struct brake_report {
+    const char **lost; /* of all servers that are lost now; is sorted */
+    size_t lost_count;
+    size_t live; /* live lines, those of `lost` among them */
+    unsigned max_percent;
+    uint64_t period_ms, now_ms; /* monotonic; the period never changes */
+    /* Whether the server of a loss that is not among `lost` is wanted again, or was announced; else it has left. */
+    bool (*returned)(const void *arg, const char *server);
+    const void *arg;
+};
+
+void brake_report(struct brake *b, const struct brake_report *r); /* a zeroed brake is a new one */
+
+/* Whether it is held, until *ret_until_ms. */
+bool brake_holds(const struct brake *b, const char *server, uint64_t now_ms, uint64_t *ret_until_ms);
+
+/* Those that returned between two reports: lost again by the next, theirs are new losses. */
+void brake_forget(struct brake *b, bool (*returned)(const void *arg, const char *server), const void *arg);
+
+/* What is lost is not known for a time, or nothing is wanted at all: who is held then is lost anew by the next report. The
+ * losses that may leave go on counting. */
+void brake_suspend(struct brake *b, uint64_t now_ms);
+
+void brake_fini(struct brake *b); /* leaves a new one */
+
+#endif

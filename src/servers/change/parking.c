@@ -1,0 +1,179 @@
+#include "servers/change/parking.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "haproxy/backend.h"
+#include "servers/desired/desired.h"
+#include "servers/change/diff.h"
+
+struct entry {
+    char *name;
+    uint64_t since_ms;
+    bool spare;
+    enum parking_verdict verdict;
+    const char *reason; /* of a verdict to go */
+};
+
+struct parking {
+    uint64_t ttl_ms;
+    struct entry *list; /* ordered by name; each once */
+    size_t count;
+    size_t parked; /* of these, no spares */
+};
+
+struct parking *parking_new(uint64_t ttl_ms)
+{
+    struct parking *p = mem_alloc(sizeof(*p));
+    p->ttl_ms = ttl_ms;
+    return p;
+}
+
+static void list_free(struct entry *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(list[i].name);
+    free(list);
+}
+
+void parking_free(struct parking *p)
+{
+    if (p == NULL)
+        return;
+    list_free(p->list, p->count);
+    free(p);
+}
+
+static int name_order(const void *a, const void *b)
+{
+    return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
+}
+
+static const struct entry *find(const struct parking *p, const char *name)
+{
+    struct entry key = {.name = (char *)name};
+    return p->count > 0 ? bsearch(&key, p->list, p->count, sizeof(key), name_order) : NULL;
+}
+
+/* ---- a look ---- */
+
+static bool is_spare(const struct desired *wish, const struct entry *was, const char *name)
+{
+    if (wish->state == DESIRED_EMPTY)
+        return was != NULL && was->spare;
+    return desired_find_spare(wish, name) != NULL;
+}
+
+static struct entry entry_now(const struct parking *p, const struct desired *wish, const char *name, uint64_t now_ms)
+{
+    const struct entry *was = find(p, name);
+    bool spare = is_spare(wish, was, name);
+    bool goes_on = was != NULL && was->spare == spare;
+    return (struct entry){.name = mem_strdup(name), .since_ms = goes_on ? was->since_ms : now_ms, .spare = spare};
+}
+
+/* Where a name stands on several lines, one entry is enough. */
+static size_t without_doubles(struct entry *list, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (kept > 0 && strcmp(list[kept - 1].name, list[i].name) == 0)
+            free(list[i].name);
+        else
+            list[kept++] = list[i];
+    return kept;
+}
+
+static void take_list(struct parking *p, const struct backend *actual, const struct desired *wish,
+                      const struct diff_rules *rules, uint64_t now_ms)
+{
+    size_t in_maintenance = 0, count = 0;
+    for (size_t i = 0; i < actual->server_count; i++)
+        in_maintenance += actual->servers[i].maintenance;
+    struct entry *list = mem_array(in_maintenance, sizeof(list[0]));
+    for (size_t i = 0; i < actual->server_count; i++) {
+        const struct backend_server *s = &actual->servers[i];
+        if (s->maintenance && !diff_server_is_foreign(s, rules) && desired_find(wish, s->name) == NULL)
+            list[count++] = entry_now(p, wish, s->name, now_ms);
+    }
+    if (count > 1)
+        qsort(list, count, sizeof(list[0]), name_order);
+    list_free(p->list, p->count);
+    p->list = list;
+    p->count = without_doubles(list, count);
+}
+
+/* What may go anyway goes first, then what is parked longest. */
+static int leaving_order(const void *a, const void *b)
+{
+    const struct entry *x = *(struct entry *const *)a, *y = *(struct entry *const *)b;
+    if (x->verdict != y->verdict)
+        return x->verdict == PARKING_LAZY ? -1 : 1;
+    return x->since_ms != y->since_ms ? (x->since_ms < y->since_ms ? -1 : 1) : name_order(x, y);
+}
+
+static void judge(struct entry *e, enum parking_verdict verdict, const char *reason)
+{
+    e->verdict = verdict;
+    e->reason = reason;
+}
+
+static void make_room(struct parking *p)
+{
+    cleanup(mem_free_ptr) struct entry **parked = mem_array(p->parked, sizeof(struct entry *));
+    size_t count = 0;
+    for (size_t i = 0; i < p->count; i++)
+        if (!p->list[i].spare)
+            parked[count++] = &p->list[i];
+    qsort(parked, count, sizeof(struct entry *), leaving_order);
+    for (size_t i = 0; i < count - PARKING_MAX; i++)
+        judge(parked[i], PARKING_NOW, "more than 64 servers are parked, and it is among those that are so longest");
+}
+
+void parking_look(struct parking *p, const struct backend *actual, const struct desired *wish,
+                  const struct diff_rules *rules, bool (*node_exists)(const void *arg, const char *server),
+                  const void *arg, uint64_t now_ms)
+{
+    if (wish->state != DESIRED_OK && wish->state != DESIRED_EMPTY)
+        return;
+    take_list(p, actual, wish, rules, now_ms);
+    p->parked = 0;
+    for (size_t i = 0; i < p->count; i++) {
+        struct entry *e = &p->list[i];
+        if (e->spare)
+            continue;
+        p->parked++;
+        const char *node = desired_node(wish, e->name);
+        if (node_exists != NULL && !node_exists(arg, node != NULL ? node : e->name))
+            judge(e, PARKING_LAZY, "it was parked, and Kubernetes has no node of that name");
+        else if (now_ms - e->since_ms >= p->ttl_ms)
+            judge(e, PARKING_LAZY, "it was parked for PARK_TTL");
+    }
+    if (p->parked > PARKING_MAX)
+        make_room(p);
+}
+
+/* ---- what it says ---- */
+
+enum parking_verdict parking_verdict(const struct parking *p, const char *server)
+{
+    const struct entry *e = find(p, server);
+    return e != NULL ? e->verdict : PARKING_STAY;
+}
+
+const char *parking_reason(const struct parking *p, const char *server)
+{
+    const struct entry *e = find(p, server);
+    return e != NULL ? e->reason : NULL;
+}
+
+size_t parking_count(const struct parking *p)
+{
+    return p->parked;
+}
+
+size_t parking_room(const struct parking *p)
+{
+    return p->count < PARKING_MAX ? PARKING_MAX - p->count : 0;
+}

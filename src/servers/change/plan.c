@@ -1,0 +1,244 @@
+#include "servers/change/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "json/write.h"
+
+#define NAMES_SHOWN 5
+
+/* Nothing in the file stands against a write but that it lacks what the API shows. With a reload that failed, that is no
+ * riddle: the file went back, and an empty commit brings it up to what the API has. */
+static bool file_is_behind(const struct backend *actual)
+{
+    for (size_t i = 0; i < actual->alien_count; i++)
+        if (!actual->aliens[i].only_shown)
+            return false;
+    return actual->exists && actual->alien_count > 0;
+}
+
+static enum plan_verdict verdict_of(enum diff_verdict verdict, const struct backend *actual, bool dirty)
+{
+    switch (verdict) {
+    case DIFF_WRITE:
+        return PLAN_WRITE;
+    case DIFF_REFUSE:
+        return dirty && file_is_behind(actual) ? PLAN_RELOAD_AGAIN : PLAN_REFUSE;
+    case DIFF_HOLD:
+        return dirty ? PLAN_RELOAD_AGAIN : PLAN_HOLD;
+    case DIFF_NOTHING:
+        break;
+    }
+    return dirty ? PLAN_RELOAD_AGAIN : PLAN_IN_STEP;
+}
+
+/* ---- the loss limit ---- */
+
+/* What the wish says of servers that are not lost any more. */
+struct notice {
+    const struct desired *wish;
+    const char **announced; /* ordered */
+    size_t count;
+};
+
+static bool is_returned(const void *arg, const char *server)
+{
+    const struct notice *n = arg;
+    return desired_find(n->wish, server) != NULL ||
+           (n->count > 0 && bsearch(&server, n->announced, n->count, sizeof(n->announced[0]), str_order) != NULL);
+}
+
+static void read_notice(struct notice *n, const struct desired *wish)
+{
+    *n = (struct notice){.wish = wish, .announced = mem_array(wish->skip_count, sizeof(n->announced[0]))};
+    for (size_t i = 0; i < wish->skip_count; i++)
+        if (wish->skips[i].announced && wish->skips[i].server != NULL)
+            n->announced[n->count++] = wish->skips[i].server;
+    if (n->count > 1)
+        qsort(n->announced, n->count, sizeof(n->announced[0]), str_order);
+}
+
+void plan_note_returns(const struct desired *wish, struct brake *brake)
+{
+    struct notice notice;
+    if (wish->state != DESIRED_OK || brake->count == 0)
+        return;
+    read_notice(&notice, wish);
+    brake_forget(brake, is_returned, &notice);
+    free(notice.announced);
+}
+
+static void report_losses(const struct diff *d, const struct desired *wish, const struct plan_rules *rules,
+                          struct brake *brake, uint64_t now_ms)
+{
+    struct notice notice;
+    cleanup(mem_free_ptr) const char **lost = mem_array(d->loss_count, sizeof(lost[0]));
+    struct brake_report r = {.lost = lost,
+                             .live = d->live_count,
+                             .max_percent = rules->max_loss_percent,
+                             .period_ms = rules->brake_ms,
+                             .now_ms = now_ms,
+                             .returned = is_returned,
+                             .arg = &notice};
+    for (size_t i = 0; i < d->change_count; i++)
+        if (d->changes[i].loss && !d->changes[i].announced)
+            lost[r.lost_count++] = d->changes[i].server.name;
+    read_notice(&notice, wish);
+    brake_report(brake, &r);
+    free(notice.announced);
+}
+
+static int compare_held(const void *a, const void *b)
+{
+    return strcmp(((const struct plan_held *)a)->server, ((const struct plan_held *)b)->server);
+}
+
+static void take_held(struct plan *p, const struct brake *brake, uint64_t now_ms)
+{
+    const struct diff *d = &p->diff;
+    p->held = mem_array(d->loss_count, sizeof(p->held[0]));
+    for (size_t i = 0; i < d->change_count; i++) {
+        const struct diff_change *c = &d->changes[i];
+        uint64_t until_ms;
+        if (!c->loss || c->announced || !brake_holds(brake, c->server.name, now_ms, &until_ms))
+            continue;
+        p->held[p->held_back++] = (struct plan_held){mem_strdup(c->server.name), until_ms};
+        if (p->brake_until_ms == 0 || until_ms < p->brake_until_ms)
+            p->brake_until_ms = until_ms;
+    }
+    if (p->held_back > 1)
+        qsort(p->held, p->held_back, sizeof(p->held[0]), compare_held);
+}
+
+/* "n1, n2 and 3 more", or with the time that each stays until. */
+static char *names_of_held(const struct plan *p, bool with_times, int64_t wall_minus_mono_ms)
+{
+    char until[JSON_TIME_BYTES];
+    struct buf b;
+    buf_init(&b, 0);
+    for (size_t i = 0; i < p->held_back && i < NAMES_SHOWN; i++) {
+        const struct plan_held *h = &p->held[i];
+        buf_printf(&b, "%s%s", i > 0 ? ", " : "", h->server);
+        json_time((int64_t)h->until_ms + wall_minus_mono_ms, until);
+        if (with_times)
+            buf_printf(&b, " until %s", until);
+    }
+    if (p->held_back > NAMES_SHOWN)
+        buf_printf(&b, " and %zu more", p->held_back - NAMES_SHOWN);
+    return buf_take(&b);
+}
+
+char *plan_held_text(const struct plan *p, int64_t wall_minus_mono_ms)
+{
+    return p->held_back > 0 ? names_of_held(p, true, wall_minus_mono_ms) : NULL;
+}
+
+static int compare_name_to_held(const void *server, const void *held)
+{
+    return strcmp(server, ((const struct plan_held *)held)->server);
+}
+
+const struct plan_held *plan_find_held(const struct plan *p, const char *server)
+{
+    return p->held_back > 0 ? bsearch(server, p->held, p->held_back, sizeof(p->held[0]), compare_name_to_held) : NULL;
+}
+
+static bool is_held(const void *arg, const char *server)
+{
+    return plan_find_held(arg, server) != NULL;
+}
+
+static void hold_back(struct plan *p, const struct plan_rules *rules, const struct brake *brake, bool dirty)
+{
+    p->held_names = names_of_held(p, false, 0);
+    p->text =
+        mem_printf("%zu of %zu live servers lost within one RESYNC_PERIOD are more than MAX_LOSS_PERCENT=%u allows "
+                   "without an announcement; each beyond that stays for one RESYNC_PERIOD from its own loss and goes "
+                   "then, unless it is wanted again",
+                   brake->over, brake->of, rules->max_loss_percent);
+    p->why = p->text;
+    if (!diff_withhold_losses(&p->diff, is_held, p))
+        p->verdict = dirty ? PLAN_RELOAD_AGAIN : PLAN_BRAKE;
+}
+
+/* Without a wish, or with an empty one, who is held is lost anew by the next one: a control plane that recovers fills up
+ * step by step, and what it has not told again yet is not lost. While the file cannot be compared with, time passes. */
+static void limit_losses(struct plan *p, const struct desired *wish, const struct plan_rules *rules, bool dirty,
+                         struct brake *brake, uint64_t now_ms)
+{
+    if (p->diff.verdict == DIFF_REFUSE)
+        return;
+    if (wish->state != DESIRED_OK) {
+        brake_suspend(brake, now_ms);
+        return;
+    }
+    report_losses(&p->diff, wish, rules, brake, now_ms);
+    take_held(p, brake, now_ms);
+    if (p->held_back > 0)
+        hold_back(p, rules, brake, dirty);
+}
+
+/* ---- writing is not wanted ---- */
+
+static void withhold(struct plan *p, const struct desired *wish, const struct plan_rules *rules)
+{
+    if (p->verdict != PLAN_WRITE && p->verdict != PLAN_RELOAD_AGAIN)
+        return;
+    if (!wish->paused && !rules->dry_run)
+        return;
+    const char *paused =
+        "the Service has the annotation haproxy-k8s-sync/paused: nothing is written until it is removed";
+    char *braked = p->held_back > 0 ? p->text : NULL;
+    p->text = mem_printf("%s%s%s%s%s", rules->dry_run ? "DRY_RUN=true: nothing is written" : "",
+                         rules->dry_run && wish->paused ? "; " : "", wish->paused ? paused : "",
+                         braked != NULL ? "; besides, " : "", braked != NULL ? braked : "");
+    free(braked);
+    p->why = p->text;
+    p->verdict = PLAN_WITHHELD;
+}
+
+void plan_make(const struct backend *actual, const struct desired *wish, const struct plan_rules *rules, bool dirty,
+               struct brake *brake, uint64_t now_ms, struct plan *ret)
+{
+    *ret = (struct plan){.verdict = PLAN_WAIT};
+    if (wish->state == DESIRED_NOT_SYNCED || wish->state == DESIRED_UNDECIDED) {
+        ret->why = ret->text = mem_strdup(wish->problem); /* the plan may outlive the wish */
+        brake_suspend(brake, now_ms);
+        return;
+    }
+    diff_compute(actual, wish, &rules->diff, &ret->diff);
+    ret->verdict = verdict_of(ret->diff.verdict, actual, dirty);
+    ret->why = ret->diff.why;
+    limit_losses(ret, wish, rules, dirty, brake, now_ms); /* also of what HAProxy is only told */
+    withhold(ret, wish, rules);
+    if (rules->file_problem != NULL && ret->diff.verdict != DIFF_REFUSE) {
+        free(ret->text);
+        ret->why = ret->text = mem_printf("it would change what haproxy.cfg means: %s", rules->file_problem);
+        ret->verdict = PLAN_REFUSE;
+    }
+}
+
+void plan_fini(struct plan *p)
+{
+    diff_fini(&p->diff);
+    free(p->text);
+    for (size_t i = 0; i < p->held_back; i++)
+        free(p->held[i].server);
+    free(p->held);
+    free(p->held_names);
+    *p = (struct plan){0};
+}
+
+const char *plan_verdict_name(enum plan_verdict v)
+{
+    static const char *const names[] = {
+        [PLAN_WAIT] = "waiting",      [PLAN_IN_STEP] = "in step",
+        [PLAN_WRITE] = "changes",     [PLAN_RELOAD_AGAIN] = "reload again",
+        [PLAN_HOLD] = "holding",      [PLAN_BRAKE] = "braked",
+        [PLAN_WITHHELD] = "withheld", [PLAN_REFUSE] = "refused",
+    };
+    return names[v];
+}

@@ -1,0 +1,390 @@
+#include "servers/change/route.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "servers/change/route_internal.h"
+
+#define WHY_DRAINS "it drains"
+#define WHY_LEAVES "it leaves"
+#define WHY_BACK "it is wanted again"
+#define WHY_HELD "it is held by the loss limit"
+#define WHY_FILE "the file has it in maintenance"
+#define WHY_OPERATOR "an operator has set it, and HAProxy forgot it"
+
+/* ---- lines ---- */
+
+static int line_order(const void *a, const void *b)
+{
+    const struct backend_server *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
+void lane_lines_read(struct lane_lines *l, const struct backend *actual, const struct diff_rules *rules)
+{
+    size_t count = actual->server_count, i = 0;
+    *l = (struct lane_lines){.list = mem_array(count, sizeof(l->list[0]))};
+    for (size_t k = 0; k < count; k++)
+        l->list[k] = &actual->servers[k];
+    if (count > 1)
+        qsort(l->list, count, sizeof(l->list[0]), line_order);
+    while (i < count) {
+        size_t first = i++;
+        while (i < count && strcmp(l->list[first]->name, l->list[i]->name) == 0)
+            i++;
+        if (i - first == 1 && !diff_server_is_foreign(l->list[first], rules))
+            l->list[l->count++] = l->list[first];
+    }
+}
+
+void lane_lines_fini(struct lane_lines *l)
+{
+    free(l->list);
+}
+
+/* ---- the choice so far ---- */
+
+struct chooser {
+    const struct lane_input *in;
+    struct lane_choice *ret;
+    struct lane_lines lines;
+    const struct diff_change **leaving; /* changes that take a live line away; ordered by name */
+    size_t leaving_count;
+    enum runtime_admin *after; /* of each row of the runtime: the state once all of this is done */
+};
+
+static void chooser_fini(struct chooser *c)
+{
+    lane_lines_fini(&c->lines);
+    free(c->leaving);
+    free(c->after);
+}
+
+static int change_order(const void *a, const void *b)
+{
+    const struct diff_change *const *x = a, *const *y = b;
+    return strcmp((*x)->server.name, (*y)->server.name);
+}
+
+static int compare_change(const void *name, const void *change)
+{
+    return strcmp(name, (*(const struct diff_change *const *)change)->server.name);
+}
+
+static bool sets_maintenance(const struct diff_change *c)
+{
+    return c->op == DIFF_CHANGE && (c->fields & DIFF_MAINTENANCE) && c->server.maintenance;
+}
+
+static void read_leaving(struct chooser *c)
+{
+    const struct diff *d = c->in->diff;
+    c->leaving = mem_array(d->change_count, sizeof(c->leaving[0]));
+    for (size_t i = 0; i < d->change_count; i++)
+        if (d->changes[i].op == DIFF_REMOVE || sets_maintenance(&d->changes[i]))
+            c->leaving[c->leaving_count++] = &d->changes[i];
+    if (c->leaving_count > 1)
+        qsort(c->leaving, c->leaving_count, sizeof(c->leaving[0]), change_order);
+}
+
+static bool is_leaving(const struct chooser *c, const char *name)
+{
+    return c->leaving_count > 0 &&
+           bsearch(name, c->leaving, c->leaving_count, sizeof(c->leaving[0]), compare_change) != NULL;
+}
+
+static enum runtime_admin *after_of(const struct chooser *c, const struct runtime_server *row)
+{
+    return &c->after[row - c->in->runtime->servers];
+}
+
+static bool is_being_written(const struct chooser *c, const char *name)
+{
+    return str_eq(c->in->being_written, name);
+}
+
+/* A call of ours to stop it got no answer, and no look has shown since what came of it: an API that hung may carry it out yet. */
+static bool may_be_stopped_yet(const struct chooser *c, const struct runtime_server *row)
+{
+    const struct lane_mark *mark = lane_memory_any(c->in->memory, row->name);
+    return mark != NULL && mark->ours != RUNTIME_READY && !mark->asked;
+}
+
+/* Cannot be counted on for new connections whatever its state is: backup servers only stand in, without a weight there is no
+ * turn, and what a write or a call under way, or one without an answer, will have done is not known. */
+static bool does_not_count(const struct chooser *c, const struct backend_server *line, const struct runtime_server *row)
+{
+    return line->backup || is_being_written(c, line->name) || str_eq(c->in->being_stopped, line->name) ||
+           may_be_stopped_yet(c, row) || (row->weight >= 0 ? row->weight : line->weight) == 0;
+}
+
+static void read_states(struct chooser *c)
+{
+    const struct runtime *r = c->in->runtime;
+    c->after = mem_array(r->count, sizeof(c->after[0]));
+    for (size_t i = 0; i < r->count; i++)
+        c->after[i] = lane_state_now(lane_memory_any(c->in->memory, r->servers[i].name), &r->servers[i]);
+    for (size_t i = 0; i < c->in->actual->server_count; i++) {
+        const struct backend_server *line = &c->in->actual->servers[i];
+        const struct runtime_server *row = runtime_find(r, line->name);
+        if (row != NULL && does_not_count(c, line, row))
+            *after_of(c, row) = RUNTIME_MAINT;
+    }
+}
+
+static bool any_ready(const struct chooser *c)
+{
+    for (size_t i = 0; i < c->in->runtime->count; i++)
+        if (c->after[i] == RUNTIME_READY)
+            return true;
+    return false;
+}
+
+/* NULL: not wished for, or its name cannot be ours. */
+static const struct desired_server *wish_for(const struct chooser *c, const char *name)
+{
+    for (size_t i = 0; i < c->in->diff->skip_count; i++)
+        if (strcmp(c->in->diff->skips[i].name, name) == 0)
+            return NULL;
+    return desired_find(c->in->wish, name);
+}
+
+/* ---- calls ---- */
+
+/* What a live line is to be told; NULL: nothing. */
+static const char *call_for_live(const struct chooser *c, const char *name, const struct lane_mark *mark,
+                                 enum runtime_admin now, enum runtime_admin *ret)
+{
+    const struct desired_server *want = wish_for(c, name);
+    bool by_us = mark->ours != RUNTIME_READY && now != RUNTIME_READY;
+    if (want == NULL && is_leaving(c, name)) {
+        *ret = RUNTIME_MAINT;
+        return now != RUNTIME_MAINT ? WHY_LEAVES : NULL;
+    }
+    if (mark->theirs != RUNTIME_READY) {
+        *ret = mark->theirs;
+        return now != mark->theirs && (mark->lost || mark->parked || by_us) ? WHY_OPERATOR : NULL;
+    }
+    if (want != NULL && want->state == SERVER_DRAINING) {
+        *ret = RUNTIME_DRAIN;
+        return now == RUNTIME_READY || (now == RUNTIME_MAINT && mark->ours == RUNTIME_MAINT) ? WHY_DRAINS : NULL;
+    }
+    *ret = RUNTIME_READY;
+    return now == RUNTIME_READY || !by_us ? NULL : want != NULL ? WHY_BACK : WHY_HELD;
+}
+
+static const char *call_for(const struct chooser *c, const struct backend_server *line,
+                            const struct runtime_server *row, enum runtime_admin *ret)
+{
+    static const struct lane_mark none;
+    const struct lane_mark *mark = lane_memory_any(c->in->memory, line->name);
+    enum runtime_admin now = lane_state_now(mark, row);
+    if (!line->maintenance)
+        return call_for_live(c, line->name, mark != NULL ? mark : &none, now, ret);
+    const struct desired_server *want = wish_for(c, line->name);
+    *ret = RUNTIME_MAINT;
+    return now == RUNTIME_READY && (want == NULL || want->state != SERVER_LIVE) ? WHY_FILE : NULL;
+}
+
+static bool brings_back(const struct lane_call *call)
+{
+    return call->state == RUNTIME_READY;
+}
+
+/* The wish takes it away. */
+static bool takes_away(const struct lane_call *call)
+{
+    return str_eq(call->why, WHY_LEAVES) || str_eq(call->why, WHY_DRAINS);
+}
+
+/* One is wanted live that HAProxy does not have so yet: a write, a transaction or its reload brings it. */
+static bool one_is_to_come(const struct chooser *c)
+{
+    for (size_t i = 0; i < c->in->wish->server_count; i++) {
+        const struct desired_server *want = &c->in->wish->servers[i];
+        const struct runtime_server *row = runtime_find(c->in->runtime, want->name);
+        const struct lane_mark *mark = lane_memory_any(c->in->memory, want->name);
+        bool by_hand = mark != NULL && mark->theirs != RUNTIME_READY;
+        if (want->state == SERVER_LIVE && wish_for(c, want->name) != NULL && !by_hand &&
+            (row == NULL || *after_of(c, row) != RUNTIME_READY))
+            return true;
+    }
+    return false;
+}
+
+static void apply_call(const struct chooser *c, const struct lane_call *call)
+{
+    *after_of(c, runtime_find(c->in->runtime, call->name)) = call->state;
+}
+
+/* What an operator says does not wait. What the file says does for one that is to come: a commit may have put others in the
+ * place of what runs until its reload. */
+static void hold_leaving_calls(struct lane_choice *ret, bool one_comes)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < ret->call_count; i++)
+        if (!takes_away(&ret->calls[i]) && !(one_comes && str_eq(ret->calls[i].why, WHY_FILE)))
+            ret->calls[left++] = ret->calls[i];
+    ret->call_count = left;
+}
+
+/* Adds those of the calls that bring something back, or the others. */
+static void add_calls(struct chooser *c, bool back)
+{
+    for (size_t i = 0; i < c->lines.count; i++) {
+        const struct backend_server *line = c->lines.list[i];
+        const struct runtime_server *row = runtime_find(c->in->runtime, line->name);
+        struct lane_call call = {.name = line->name};
+        if (is_being_written(c, line->name))
+            continue;
+        call.why = row != NULL ? call_for(c, line, row, &call.state) : NULL;
+        if (call.why != NULL && brings_back(&call) == back)
+            c->ret->calls[c->ret->call_count++] = call;
+    }
+}
+
+static void choose_calls(struct chooser *c)
+{
+    c->ret->calls = mem_array(c->lines.count, sizeof(c->ret->calls[0]));
+    add_calls(c, true);
+    add_calls(c, false);
+    for (size_t i = 0; i < c->ret->call_count; i++)
+        apply_call(c, &c->ret->calls[i]);
+    if (any_ready(c))
+        return;
+    hold_leaving_calls(c->ret, one_is_to_come(c));
+    free(c->after);
+    read_states(c);
+    for (size_t i = 0; i < c->ret->call_count; i++)
+        apply_call(c, &c->ret->calls[i]);
+}
+
+/* ---- transactions ---- */
+
+static void need_transaction(struct lane_choice *ret, char *why)
+{
+    ret->transaction = true;
+    if (ret->why == NULL)
+        ret->why = why;
+    else
+        free(why);
+}
+
+/* Why it cannot be written without one; NULL: it can, or it waits for another. */
+static char *transaction_reason(const struct chooser *c, const struct diff_change *change, bool open)
+{
+    const char *name = change->server.name;
+    switch (change->op) {
+    case DIFF_ADD:
+        return mem_printf("server %s is new", name);
+    case DIFF_REMOVE:
+        return change->lazy ? NULL : mem_printf("server %s goes", name);
+    case DIFF_CHANGE:
+        break;
+    }
+    if (!open || change->structural)
+        return mem_printf("server %s: %s", name, change->detail);
+    return runtime_find(c->in->runtime, name) == NULL ? mem_printf("HAProxy does not run server %s yet", name) : NULL;
+}
+
+static void choose_transaction(struct chooser *c, bool open)
+{
+    const struct diff *d = c->in->diff;
+    if (d->create_backend)
+        need_transaction(c->ret, mem_strdup("the backend is new"));
+    for (size_t i = 0; i < d->change_count; i++) {
+        char *why = transaction_reason(c, &d->changes[i], open);
+        if (why != NULL)
+            need_transaction(c->ret, why);
+    }
+    if (d->backend_change)
+        need_transaction(c->ret, mem_printf("the backend: %s", d->backend_detail));
+}
+
+/* ---- writes ---- */
+
+/* The order among writes. */
+static unsigned rank(const struct diff_change *c)
+{
+    if (sets_maintenance(c))
+        return 2;
+    return (c->fields & (DIFF_MAINTENANCE | DIFF_ADDRESS | DIFF_PORT)) ? 0 : 1;
+}
+
+static bool keeps_maintenance(const struct diff_change *c)
+{
+    return (c->fields & DIFF_MAINTENANCE) && !c->server.maintenance && (c->fields & (DIFF_ADDRESS | DIFF_PORT));
+}
+
+static void add_writes(struct chooser *c, unsigned wanted)
+{
+    const struct diff *d = c->in->diff;
+    for (size_t i = 0; i < d->change_count; i++) {
+        const struct diff_change *change = &d->changes[i];
+        if (change->op != DIFF_CHANGE || rank(change) != wanted)
+            continue;
+        cleanup(mem_free_ptr) char *why = transaction_reason(c, change, true);
+        if (why == NULL)
+            c->ret->writes[c->ret->write_count++] = (struct lane_write){i, keeps_maintenance(change)};
+    }
+}
+
+static void apply_write(const struct chooser *c, const struct lane_write *w)
+{
+    const struct diff_change *change = &c->in->diff->changes[w->change];
+    if ((change->fields & DIFF_MAINTENANCE) && !w->keep_maintenance)
+        *after_of(c, runtime_find(c->in->runtime, change->server.name)) =
+            change->server.maintenance ? RUNTIME_MAINT : RUNTIME_READY;
+}
+
+/* To the transaction, or until another is there. They are the last ones of the list. */
+static void hold_leaving_writes(struct chooser *c)
+{
+    struct lane_choice *ret = c->ret;
+    while (ret->write_count > 0 && sets_maintenance(&c->in->diff->changes[ret->writes[ret->write_count - 1].change]))
+        ret->write_count--;
+}
+
+static void choose_writes(struct chooser *c)
+{
+    struct lane_choice *ret = c->ret;
+    ret->writes = mem_array(c->in->diff->change_count, sizeof(ret->writes[0]));
+    for (unsigned i = 0; i <= 2; i++)
+        add_writes(c, i);
+    if (ret->write_count > LANE_WRITES_MAX) {
+        need_transaction(ret, mem_printf("%zu changes at once", ret->write_count));
+        ret->write_count = 0;
+        return;
+    }
+    for (size_t i = 0; i < ret->write_count; i++)
+        apply_write(c, &ret->writes[i]);
+    if (!any_ready(c) && (ret->transaction || one_is_to_come(c)))
+        hold_leaving_writes(c);
+}
+
+void lane_choose(const struct lane_input *in, struct lane_choice *ret)
+{
+    bool open = in->open && in->runtime->readable;
+    *ret = (struct lane_choice){.transaction = false};
+    if (!in->may_write || in->diff->verdict == DIFF_HOLD || in->diff->verdict == DIFF_REFUSE)
+        return;
+    cleanup(chooser_fini) struct chooser c = {.in = in, .ret = ret};
+    lane_lines_read(&c.lines, in->actual, in->rules);
+    choose_transaction(&c, open);
+    if (!open)
+        return;
+    read_leaving(&c);
+    read_states(&c);
+    choose_calls(&c);
+    choose_writes(&c);
+}
+
+void lane_choice_fini(struct lane_choice *c)
+{
+    free(c->calls);
+    free(c->writes);
+    free(c->why);
+    *c = (struct lane_choice){.transaction = false};
+}

@@ -1,0 +1,229 @@
+#include "servers/desired/desired.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+void desired_init(struct desired *d)
+{
+    *d = (struct desired){.state = DESIRED_NOT_SYNCED};
+}
+
+static void servers_free(struct desired_server *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(list[i].name);
+        free(list[i].node);
+        free(list[i].address);
+        free(list[i].reason);
+    }
+    free(list);
+}
+
+void desired_fini(struct desired *d)
+{
+    servers_free(d->servers, d->server_count);
+    servers_free(d->spares, d->spare_count);
+    for (size_t i = 0; i < d->skip_count; i++) {
+        free(d->skips[i].subject);
+        free(d->skips[i].reason);
+        free(d->skips[i].server);
+    }
+    free(d->skips);
+    for (size_t i = 0; i < d->alias_count; i++) {
+        free(d->aliases[i].name);
+        free(d->aliases[i].node);
+    }
+    free(d->aliases);
+    free(d->problem);
+    free(d->note);
+    desired_init(d);
+}
+
+static struct desired_server *servers_copy(const struct desired_server *list, size_t count)
+{
+    struct desired_server *copy = mem_array(count, sizeof(copy[0]));
+    for (size_t i = 0; i < count; i++) {
+        copy[i] = list[i];
+        copy[i].name = mem_strdup(list[i].name);
+        copy[i].node = mem_strdup(list[i].node);
+        copy[i].address = mem_strdup(list[i].address);
+        copy[i].reason = mem_strdup(list[i].reason);
+    }
+    return copy;
+}
+
+void desired_copy(struct desired *to, const struct desired *from)
+{
+    *to = *from;
+    to->skips = NULL;
+    to->skip_count = 0;
+    to->aliases = NULL;
+    to->alias_count = 0;
+    to->problem = mem_strdup(from->problem);
+    to->note = mem_strdup(from->note);
+    to->servers = servers_copy(from->servers, from->server_count);
+    to->spares = servers_copy(from->spares, from->spare_count);
+}
+
+void desired_clone(struct desired *to, const struct desired *from)
+{
+    desired_copy(to, from);
+    to->skips = mem_array(from->skip_count, sizeof(to->skips[0]));
+    for (; to->skip_count < from->skip_count; to->skip_count++) {
+        struct desired_skip *s = &to->skips[to->skip_count];
+        *s = from->skips[to->skip_count];
+        s->subject = mem_strdup(s->subject);
+        s->reason = mem_strdup(s->reason);
+        s->server = mem_strdup(s->server);
+    }
+}
+
+static bool servers_eq(const struct desired_server *a, const struct desired_server *b, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (a[i].port != b[i].port || a[i].state != b[i].state || a[i].weight != b[i].weight ||
+            !str_eq(a[i].name, b[i].name) || !str_eq(a[i].address, b[i].address))
+            return false;
+    return true;
+}
+
+bool desired_eq(const struct desired *a, const struct desired *b)
+{
+    return a->state == b->state && a->server_count == b->server_count && a->spare_count == b->spare_count &&
+           a->check_port == b->check_port && a->paused == b->paused && str_eq(a->problem, b->problem) &&
+           servers_eq(a->servers, b->servers, a->server_count) && servers_eq(a->spares, b->spares, a->spare_count);
+}
+
+static int compare_name(const void *name, const void *server)
+{
+    return strcmp(name, ((const struct desired_server *)server)->name);
+}
+
+static const struct desired_server *find_name(const struct desired_server *list, size_t count, const char *name)
+{
+    return count > 0 ? bsearch(name, list, count, sizeof(list[0]), compare_name) : NULL;
+}
+
+const struct desired_server *desired_find(const struct desired *d, const char *server_name)
+{
+    return find_name(d->servers, d->server_count, server_name);
+}
+
+const struct desired_server *desired_find_spare(const struct desired *d, const char *server_name)
+{
+    return find_name(d->spares, d->spare_count, server_name);
+}
+
+const struct desired_skip *desired_why_out(const struct desired *d, const char *server_name)
+{
+    const struct desired_skip *found = NULL;
+    if (desired_find(d, server_name) != NULL)
+        return NULL;
+    /* Several places may have one server name: what is worth a warning says more. */
+    for (size_t i = 0; i < d->skip_count; i++)
+        if (str_eq(d->skips[i].server, server_name) && (found == NULL || (found->ordinary && !d->skips[i].ordinary)))
+            found = &d->skips[i];
+    return found;
+}
+
+static int out_order(const void *a, const void *b)
+{
+    const struct desired_skip *x = *(const struct desired_skip *const *)a, *y = *(const struct desired_skip *const *)b;
+    int order = strcmp(x->server, y->server);
+    if (order == 0)
+        order = (int)x->ordinary - (int)y->ordinary;
+    return order != 0 ? order : (x > y) - (x < y);
+}
+
+void desired_outs_init(struct desired_outs *o, const struct desired *d)
+{
+    *o = (struct desired_outs){.list = mem_array(d->skip_count, sizeof(o->list[0]))};
+    for (size_t i = 0; i < d->skip_count; i++)
+        if (d->skips[i].server != NULL)
+            o->list[o->count++] = &d->skips[i];
+    if (o->count > 1)
+        qsort(o->list, o->count, sizeof(o->list[0]), out_order);
+}
+
+void desired_outs_fini(struct desired_outs *o)
+{
+    free(o->list);
+    *o = (struct desired_outs){.count = 0};
+}
+
+size_t desired_outs_place(const struct desired_outs *o, const char *server_name)
+{
+    size_t low = 0, high = o->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(o->list[middle]->server, server_name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct desired_skip *desired_outs_find(const struct desired_outs *o, const char *server_name)
+{
+    size_t at = desired_outs_place(o, server_name);
+    return at < o->count && str_eq(o->list[at]->server, server_name) ? o->list[at] : NULL;
+}
+
+static int compare_alias(const void *name, const void *alias)
+{
+    return strcmp(name, ((const struct desired_alias *)alias)->name);
+}
+
+const char *desired_node(const struct desired *d, const char *server_name)
+{
+    const struct desired_server *s = desired_find(d, server_name);
+    if (s == NULL)
+        s = desired_find_spare(d, server_name);
+    if (s != NULL)
+        return s->node != NULL ? s->node : s->name;
+    const struct desired_alias *a =
+        d->alias_count > 0 ? bsearch(server_name, d->aliases, d->alias_count, sizeof(d->aliases[0]), compare_alias)
+                           : NULL;
+    return a != NULL ? a->node : NULL;
+}
+
+static const char *name_among(const struct desired_server *list, size_t count, const char *node)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_eq(list[i].node, node))
+            return list[i].name;
+    return NULL;
+}
+
+const char *desired_name_of_node(const struct desired *d, const char *node)
+{
+    const struct desired_server *own = desired_find(d, node);
+    if (own != NULL && own->node == NULL)
+        return NULL;
+    const char *name = name_among(d->servers, d->server_count, node);
+    if (name == NULL)
+        name = name_among(d->spares, d->spare_count, node);
+    for (size_t i = 0; i < d->alias_count && name == NULL; i++)
+        if (str_eq(d->aliases[i].node, node))
+            name = d->aliases[i].name;
+    return name;
+}
+
+static bool is_allowed(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+           c == ':' || c == '-';
+}
+
+char *desired_server_name(const char *node_name)
+{
+    char *name = mem_strdup(node_name[0] != '\0' ? node_name : "_");
+    for (char *c = name; *c != '\0'; c++)
+        if (!is_allowed(*c))
+            *c = '_';
+    return name;
+}

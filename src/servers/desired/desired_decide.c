@@ -1,0 +1,223 @@
+/* The rules: from what is at a place to a verdict, and from all verdicts to one server for each name. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "servers/desired/desired_internal.h"
+
+bool place_is_usable(const struct run *r, const struct place *p)
+{
+    if (r->all)
+        return r->ready.first != NULL || r->leaving.first != NULL;
+    return p->ready.first != NULL || (p->leaving.first != NULL && !r->any_ready);
+}
+
+/* ---- the port ---- */
+
+bool cause_is_undecided(enum cause c)
+{
+    return c == CAUSE_NOT_AT_NODE || c == CAUSE_NO_PORT_AT_ALL;
+}
+
+/* Why the endpoints of t give no port. */
+static enum cause find_port(const struct run *r, const struct place *p, const struct tally *t, uint16_t *ret)
+{
+    if (!place_needs_own_port(r, p)) {
+        *ret = r->port.number;
+        return CAUSE_NONE;
+    }
+    *ret = t->own_port;
+    if (t->own_port != 0)
+        return CAUSE_NONE;
+    if (t->elsewhere != NULL)
+        return !t->same_family && r->any_same_family ? CAUSE_OTHER_FAMILY : CAUSE_NOT_AT_NODE;
+    return r->any_port || r->port.source != PORT_ENDPOINT ? CAUSE_NO_PORT : CAUSE_NO_PORT_AT_ALL;
+}
+
+/* ---- one place ---- */
+
+static bool is_barred(const struct place *p)
+{
+    return p->cause != CAUSE_NONE;
+}
+
+static void refuse(struct place *p, enum cause cause)
+{
+    p->cause = cause;
+    p->sign = cause == CAUSE_EXCLUDED || cause == CAUSE_TERMINATING || cause == CAUSE_OTHERS_READY ? SIGN_EXCLUDED
+                                                                                                   : SIGN_GONE;
+}
+
+static void use(struct place *p, const struct tally *by, uint16_t port, enum server_sign sign)
+{
+    p->by = by;
+    p->port = port;
+    p->sign = sign;
+}
+
+static enum cause cause_of_best(const struct place *p)
+{
+    if (p->best == NULL)
+        return CAUSE_NO_ENDPOINT;
+    switch ((enum rank)p->best->rank) {
+    case RANK_UNSERVED:
+        return CAUSE_UNSERVED;
+    case RANK_TERMINATING:
+        return CAUSE_TERMINATING;
+    default:
+        return CAUSE_NOT_READY;
+    }
+}
+
+static void judge_by_endpoints(const struct run *r, struct place *p)
+{
+    enum cause cause = CAUSE_NONE;
+    uint16_t port;
+    if (p->ready.first != NULL) {
+        cause = find_port(r, p, &p->ready, &port);
+        if (cause == CAUSE_NONE) {
+            use(p, &p->ready, port, SIGN_USABLE);
+            return;
+        }
+    }
+    if (p->leaving.first != NULL) {
+        enum cause second = find_port(r, p, &p->leaving, &port);
+        if (second == CAUSE_NONE) {
+            use(p, &p->leaving, port, r->any_ready ? SIGN_LEAVING : SIGN_ENDING);
+            return;
+        }
+        if (cause == CAUSE_NONE)
+            cause = r->any_ready ? CAUSE_OTHERS_READY : second;
+    }
+    refuse(p, cause != CAUSE_NONE ? cause : cause_of_best(p));
+}
+
+static void judge(const struct run *r, struct place *p)
+{
+    if (is_barred(p))
+        refuse(p, p->cause);
+    else if (!r->all)
+        judge_by_endpoints(r, p);
+    else if (r->ready.first == NULL && r->leaving.first == NULL)
+        refuse(p, p->best != NULL ? cause_of_best(p) : CAUSE_NONE_USABLE);
+    else
+        use(p, NULL, r->port.number, SIGN_USABLE);
+}
+
+/* A ready endpoint counts where a server can really come of it: an excluded node's makes nobody else drain. */
+static bool stands_ready(const struct run *r, const struct place *p)
+{
+    uint16_t port;
+    return !is_barred(p) && p->ready.first != NULL && find_port(r, p, &p->ready, &port) == CAUSE_NONE;
+}
+
+/* ---- one name ---- */
+
+static int sign_order(enum server_sign sign)
+{
+    switch (sign) {
+    case SIGN_USABLE:
+    case SIGN_ENDING:
+        return 0;
+    case SIGN_LEAVING:
+        return 1;
+    case SIGN_EXCLUDED:
+        return 2;
+    case SIGN_GONE:
+        break;
+    }
+    return 3;
+}
+
+static int place_order(const void *a, const void *b)
+{
+    const struct place *x = *(struct place *const *)a, *y = *(struct place *const *)b;
+    int order = strcmp(x->server != NULL ? x->server : "", y->server != NULL ? y->server : "");
+    if (order == 0)
+        order = sign_order(x->sign) - sign_order(y->sign);
+    if (order == 0)
+        order = strcmp(x->name, y->name);
+    return order != 0 ? order : (int)y->named - (int)x->named;
+}
+
+static void sort_places(struct run *r)
+{
+    r->order = mem_array(r->place_count, sizeof(struct place *));
+    for (size_t i = 0; i < r->place_count; i++)
+        r->order[i] = &r->places[i];
+    if (r->place_count > 1)
+        qsort(r->order, r->place_count, sizeof(struct place *), place_order);
+}
+
+static struct server_step stateless_step(const struct run *r, enum server_sign sign)
+{
+    if (sign == SIGN_USABLE || sign == SIGN_ENDING)
+        return (struct server_step){.state = SERVER_LIVE};
+    if (sign == SIGN_LEAVING && r->rules->drain_timeout_ms > 0)
+        return (struct server_step){.state = SERVER_DRAINING, .until_ms = r->in->now_ms + r->rules->drain_timeout_ms};
+    return (struct server_step){.state = SERVER_OUT, .announced = sign != SIGN_GONE};
+}
+
+static void take_step(const struct run *r, struct place *p)
+{
+    if (r->problem != NULL || r->in->states == NULL || p->server == NULL)
+        p->step = stateless_step(r, p->sign);
+    else
+        p->step = server_states_see(r->in->states, p->server, p->sign);
+    if (p->cause == CAUSE_NONE && p->step.state == SERVER_OUT)
+        p->cause = CAUSE_DRAINED;
+}
+
+/* Of the places of one name the first has it. Two spellings of one address are one server; two nodes are not. */
+static void share_name(struct place *winner, struct place *p)
+{
+    p->step = winner->step;
+    if (p->cause != CAUSE_NONE)
+        return;
+    p->cause = p->named || winner->named ? CAUSE_NAME_TAKEN : CAUSE_SAME_SERVER;
+    p->rival = winner;
+}
+
+static void settle_names(struct run *r)
+{
+    struct place *winner = NULL;
+    for (size_t i = 0; i < r->place_count; i++) {
+        struct place *p = r->order[i];
+        if (winner != NULL && p->server != NULL && str_eq(winner->server, p->server)) {
+            share_name(winner, p);
+            continue;
+        }
+        take_step(r, p);
+        winner = p;
+    }
+}
+
+/* ---- all places ---- */
+
+static char *find_problem(struct run *r)
+{
+    if (r->port.source == PORT_UNDECIDED)
+        return mem_strdup(r->port.problem);
+    if (r->all && r->port.source == PORT_ENDPOINT)
+        return problem_all_needs_port(r);
+    if (r->several_ports)
+        return problem_several_ports(r);
+    for (size_t i = 0; i < r->place_count; i++)
+        if (cause_is_undecided(r->order[i]->cause))
+            return problem_of_place(r, r->order[i]);
+    return NULL;
+}
+
+void run_decide(struct run *r)
+{
+    for (size_t i = 0; i < r->place_count && !r->any_ready; i++)
+        r->any_ready = stands_ready(r, &r->places[i]);
+    for (size_t i = 0; i < r->place_count; i++)
+        judge(r, &r->places[i]);
+    sort_places(r);
+    r->problem = find_problem(r);
+    if (r->problem == NULL && r->in->states != NULL)
+        server_states_begin(r->in->states, r->in->now_ms, r->rules->drain_timeout_ms);
+    settle_names(r);
+}

@@ -1,0 +1,187 @@
+/*
+ * The inside of servers/desired/desired, for its own files and servers/desired/explain: one computation from the caches to a verdict for each
+ * place (desired_places, desired_decide), and the words for it (desired_text). What a run holds points into the caches.
+ */
+#ifndef SERVERS_DESIRED_DESIRED_INTERNAL_H
+#define SERVERS_DESIRED_DESIRED_INTERNAL_H
+
+#include "base/buf.h"
+#include "model/cache.h"
+#include "servers/desired/desired.h"
+#include "model/service_port.h"
+
+/* What one endpoint is good for, from the worst to the best. */
+enum rank {
+    RANK_UNSERVED,    /* its slice has ports, but not the one that is asked for */
+    RANK_NOT_READY,   /* neither ready nor terminating */
+    RANK_TERMINATING, /* and serving no more */
+    RANK_LEAVING,     /* terminating, but still serving */
+    RANK_READY,
+};
+
+/* An endpoint at its place: once, however many slices list it, as the best of them says. */
+struct sighting {
+    const struct endpoint *endpoint;
+    const struct endpoint_set *set;
+    uint32_t place; /* index */
+    uint16_t port;  /* its own, of the chosen name; 0: none */
+    uint8_t rank;
+};
+
+#define TALLY_SETS 2
+
+/* The ready or the leaving endpoints of a place. */
+struct tally {
+    const struct sighting *first; /* NULL: there are none */
+    const struct sighting
+        *elsewhere; /* has a port, but not at an address of its node; of the server's family if any is */
+    const struct endpoint_set *sets[TALLY_SETS]; /* that list them; for messages */
+    uint32_t count4, count6;
+    uint16_t own_port; /* the lowest at the node's own address; 0: none */
+    bool same_family;  /* elsewhere is of the server's family */
+    bool more_sets;
+};
+
+/* Why a place gives no server. */
+enum cause {
+    CAUSE_NONE,
+    CAUSE_UNKNOWN_NODE,
+    CAUSE_EXCLUDED,
+    CAUSE_NO_ADDRESS,
+    CAUSE_NOT_IP,     /* an endpoint without a node whose address is no IP address */
+    CAUSE_FAMILY,     /* the same, of an address family that the settings exclude */
+    CAUSE_NOT_A_NODE, /* the same, where only nodes count */
+    CAUSE_NO_ENDPOINT,
+    CAUSE_NONE_USABLE, /* in the whole Service */
+    CAUSE_UNSERVED,
+    CAUSE_NOT_READY,
+    CAUSE_TERMINATING,
+    CAUSE_OTHERS_READY, /* leaving, and no port to drain at is known */
+    CAUSE_DRAINED,
+    CAUSE_NO_PORT,
+    CAUSE_OTHER_FAMILY,
+    CAUSE_NOT_AT_NODE,    /* undecided: the endpoint's port is not the node's */
+    CAUSE_NO_PORT_AT_ALL, /* undecided: nobody has one */
+    CAUSE_NAME_TAKEN,
+    CAUSE_SAME_SERVER, /* another spelling of an address that has its server */
+};
+
+/* Where endpoints are: a node, or an address of its own where they name none. Gives at most one server. */
+struct place {
+    const char *name;            /* the node's, or the endpoint's address */
+    bool named;                  /* it is a node */
+    const struct node *node;     /* NULL: not known, or not named */
+    const char *exclusion;       /* of node_exclusion */
+    const char *address;         /* its server's, as the object spells it; NULL: none */
+    const struct sighting *best; /* the first of the highest rank; NULL: no endpoint is here */
+    uint32_t endpoint_count;
+    struct tally ready, leaving;
+    char *server; /* the name in HAProxy; NULL: none can be told */
+
+    /* The verdict. */
+    enum cause cause;
+    enum server_sign sign;
+    const struct tally *by; /* the endpoints that speak for it; NULL: none, or all that the Service has */
+    uint16_t port;
+    const struct place *rival; /* with CAUSE_NAME_TAKEN */
+    struct server_step step;
+};
+
+#define PORTS_SHOWN 8
+
+struct run_port {
+    const char *name;
+    uint16_t number;
+};
+
+struct run {
+    const struct desired_input *in;
+    const struct mapping_rules *rules;
+    const struct service *service; /* NULL: not known */
+    char *where;                   /* "ns/web" */
+    enum cache_kind kind;
+    struct port_choice port;
+    bool node_port; /* the port is one of the Service's nodePorts: served by kube-proxy on every node */
+    bool all;       /* every eligible node, with or without endpoints */
+
+    const struct endpoint_set **sets;
+    size_t set_count;
+    size_t endpoint_count; /* as listed */
+    bool several_ports;    /* where nobody says which is meant */
+    struct run_port ports[PORTS_SHOWN];
+    size_t port_count; /* different ones, including those for which ports[] has no room */
+
+    struct place *places;
+    size_t place_count, place_room;
+    struct sighting *sightings;
+    size_t sighting_count;
+    struct tally ready, leaving; /* of all places */
+    bool any_port;               /* a usable endpoint has one */
+    bool any_same_family;        /* a usable endpoint is of its node's own address family */
+
+    bool any_ready;       /* a ready endpoint stands behind a server */
+    struct place **order; /* by server name, then by what is to become of it, then by place name */
+    char *problem;        /* undecided */
+};
+
+/* ---- desired.c ---- */
+
+/* -1: not synced; *ret_problem says what (free() it), and there is nothing to close. */
+int run_open(struct run *r, const struct desired_input *in, char **ret_problem) must_check;
+void run_close(struct run *r);
+char *text_address(const char *address) must_check; /* in its usual spelling */
+
+/* ---- desired_places.c ---- */
+
+/* Fills places. ask: a node that has to be among them if it is known, endpoints or not; NULL: none. */
+void run_read(struct run *r, const char *ask);
+struct place *run_find_place(const struct run *r, const char *name, bool named); /* NULL: there is none */
+
+static inline uint32_t tally_count(const struct tally *t)
+{
+    return t->count4 + t->count6;
+}
+
+/* The port has to be the endpoint's own: no nodePort reaches what is on no node. */
+static inline bool place_needs_own_port(const struct run *r, const struct place *p)
+{
+    return r->port.source == PORT_ENDPOINT || (!p->named && r->node_port);
+}
+
+/* ---- desired_decide.c ---- */
+
+/* The verdicts; with r->problem NULL also a step of each server's state. */
+void run_decide(struct run *r);
+/* The user has to decide. */
+bool cause_is_undecided(enum cause c);
+/* It has endpoints that would be used if nothing else were in the way. */
+bool place_is_usable(const struct run *r, const struct place *p);
+
+/* ---- desired_spares.c ---- */
+
+/* Fills d->spares where they are asked for; d->servers is there. */
+void run_spares(const struct run *r, struct desired *d);
+
+/* ---- desired_text.c: allocated sentences ---- */
+
+char *text_server_reason(const struct run *r, const struct place *p) must_check;
+char *text_skip_subject(const struct run *r, const struct place *p) must_check;
+char *text_skip_reason(const struct run *r, const struct place *p) must_check;
+/* "2 ready endpoints on node n1 (slice a)". */
+char *text_endpoints(const struct run *r, const struct place *p) must_check;
+char *text_duration(uint64_t ms) must_check; /* "30s", "1m30s", "1500ms" */
+
+/* ---- desired_problem.c: what concerns no single place ---- */
+
+const char *service_lack(const struct run *r); /* "may not be read", "does not exist" */
+char *problem_several_ports(struct run *r) must_check;
+char *problem_all_needs_port(const struct run *r) must_check;
+char *problem_of_place(const struct run *r, const struct place *p) must_check;
+char *problem_empty(const struct run *r, const struct desired *d) must_check;
+
+/* SERVER_WEIGHTS=endpoints says something about the nodes. */
+bool run_counts_endpoints(const struct run *r);
+/* Settings that have no effect; NULL: none. Sets d->check_port. */
+char *run_notes(const struct run *r, struct desired *d) must_check;
+
+#endif

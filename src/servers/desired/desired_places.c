@@ -1,0 +1,348 @@
+/* Reads the caches into places: each node, or endpoint without one, with what its endpoints are good for. */
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "model/address.h"
+#include "servers/desired/desired_internal.h"
+
+/* Two tables with open addressing: 1 + index into places and into sightings; 0: free. At most half full. */
+struct reader {
+    struct run *r;
+    uint32_t *place_slots, *sighting_slots;
+    size_t place_mask, sighting_mask;
+};
+
+static uint64_t mix(uint64_t h, uint64_t word)
+{
+    h = (h ^ word) * UINT64_C(0x9fb21c651e98df25);
+    return h ^ (h >> 32);
+}
+
+static size_t hash_text(const char *s, uint64_t h)
+{
+    size_t len = strlen(s);
+    uint64_t word;
+    for (; len >= sizeof(word); len -= sizeof(word), s += sizeof(word)) {
+        memcpy(&word, s, sizeof(word));
+        h = mix(h, word);
+    }
+    word = len;
+    for (; len > 0; len--)
+        word = word << 8 | (unsigned char)*s++;
+    return (size_t)mix(h, word);
+}
+
+static size_t slots_for(size_t count)
+{
+    size_t slots = 16;
+    while (slots < count * 2)
+        slots *= 2;
+    return slots;
+}
+
+/* ---- places ---- */
+
+/* Why no server can be here whatever its endpoints are. */
+static enum cause find_bar(const struct run *r, struct place *p)
+{
+    if (p->named) {
+        if (p->node == NULL)
+            return CAUSE_UNKNOWN_NODE;
+        p->exclusion = node_exclusion(p->node);
+        if (p->exclusion != NULL)
+            return CAUSE_EXCLUDED;
+        const struct node_address *a = node_address_choose(p->node, &r->rules->nodes, r->service, r->node_port);
+        if (a == NULL)
+            return CAUSE_NO_ADDRESS;
+        p->address = a->text;
+        return CAUSE_NONE;
+    }
+    int family = str_ip_family(p->name);
+    if (family == 0)
+        return CAUSE_NOT_IP;
+    if (r->all)
+        return CAUSE_NOT_A_NODE;
+    if ((r->rules->nodes.family == IP_FAMILY_IPV4 && family != AF_INET) ||
+        (r->rules->nodes.family == IP_FAMILY_IPV6 && family != AF_INET6))
+        return CAUSE_FAMILY;
+    p->address = p->name;
+    return CAUSE_NONE;
+}
+
+static char *server_name_of(const struct place *p)
+{
+    char address[ADDRESS_TEXT_BYTES];
+    if (p->named)
+        return desired_server_name(p->name);
+    return address_canonical(p->name, address) == 0 ? mem_strdup(address) : NULL;
+}
+
+static uint32_t add_place(struct run *r, const char *name, bool named)
+{
+    if (r->place_count == r->place_room) {
+        r->place_room = r->place_room != 0 ? r->place_room * 2 : 64;
+        r->places = mem_resize(r->places, r->place_room, sizeof(r->places[0]));
+    }
+    struct place *p = &r->places[r->place_count];
+    *p = (struct place){.name = name, .named = named};
+    if (named)
+        p->node = cache_node(r->in->nodes, name);
+    p->cause = find_bar(r, p);
+    p->server = server_name_of(p);
+    return (uint32_t)r->place_count++;
+}
+
+static uint32_t find_place(struct reader *in, const char *name, bool named)
+{
+    struct run *r = in->r;
+    size_t slot = hash_text(name, named) & in->place_mask;
+    for (; in->place_slots[slot] != 0; slot = (slot + 1) & in->place_mask) {
+        const struct place *p = &r->places[in->place_slots[slot] - 1];
+        if (p->named == named && strcmp(p->name, name) == 0)
+            return in->place_slots[slot] - 1;
+    }
+    uint32_t added = add_place(r, name, named);
+    in->place_slots[slot] = added + 1;
+    return added;
+}
+
+static void add_node(void *arg, const struct node *n)
+{
+    find_place(arg, n->name, true);
+}
+
+struct place *run_find_place(const struct run *r, const char *name, bool named)
+{
+    for (size_t i = 0; i < r->place_count; i++) {
+        struct place *p = &r->places[i];
+        if (p->named == named && (named ? strcmp(p->name, name) == 0 : address_eq(p->name, name)))
+            return p;
+    }
+    return NULL;
+}
+
+/* ---- endpoints ---- */
+
+static enum rank rank_of(const struct endpoint *e)
+{
+    if (e->ready)
+        return RANK_READY;
+    if (e->terminating)
+        return e->serving ? RANK_LEAVING : RANK_TERMINATING;
+    return RANK_NOT_READY;
+}
+
+/* Whether the group's endpoints serve the chosen port, and by which number of their own (0: they say none). */
+static bool group_port(const struct run *r, const struct endpoint_group *g, uint16_t *ret)
+{
+    const char *wanted = r->port.name;
+    *ret = 0;
+    if (g->port_count == 0)
+        return true;
+    if (wanted == NULL) {
+        *ret = g->ports[0].number;
+        return true;
+    }
+    for (size_t i = 0; i < g->port_count; i++)
+        if (str_eq(g->ports[i].name, wanted)) {
+            *ret = g->ports[i].number;
+            return true;
+        }
+    return false;
+}
+
+/* Of two numbers the lower, for one answer whatever the order is. */
+static uint16_t lower_port(uint16_t a, uint16_t b)
+{
+    return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+/* Another slice lists it, too: the better one is believed, and of its port whoever says one. */
+static void merge(struct sighting *s, const struct sighting *seen)
+{
+    uint16_t port = seen->rank == s->rank  ? lower_port(s->port, seen->port)
+                    : seen->rank > s->rank ? (seen->port != 0 ? seen->port : s->port)
+                                           : (s->port != 0 ? s->port : seen->port);
+    if (seen->rank > s->rank)
+        *s = *seen;
+    s->port = port;
+}
+
+static void see_endpoint(struct reader *in, const struct sighting *seen)
+{
+    struct run *r = in->r;
+    const char *address = seen->endpoint->address;
+    size_t slot = hash_text(address, seen->place) & in->sighting_mask;
+    for (; in->sighting_slots[slot] != 0; slot = (slot + 1) & in->sighting_mask) {
+        struct sighting *s = &r->sightings[in->sighting_slots[slot] - 1];
+        if (s->place != seen->place || strcmp(s->endpoint->address, address) != 0)
+            continue;
+        merge(s, seen);
+        return;
+    }
+    r->sightings[r->sighting_count++] = *seen;
+    in->sighting_slots[slot] = (uint32_t)r->sighting_count;
+}
+
+static void see_group(struct reader *in, const struct endpoint_set *set, const struct endpoint_group *g)
+{
+    uint16_t port;
+    bool served = group_port(in->r, g, &port);
+    for (size_t i = 0; i < g->endpoint_count; i++) {
+        const struct endpoint *e = &g->endpoints[i];
+        struct sighting seen = {.endpoint = e, .set = set, .port = port};
+        seen.place = find_place(in, e->node_name != NULL ? e->node_name : e->address, e->node_name != NULL);
+        seen.rank = served ? rank_of(e) : RANK_UNSERVED;
+        see_endpoint(in, &seen);
+    }
+}
+
+/* ---- what they are good for ---- */
+
+static void tally_set(struct tally *t, const struct endpoint_set *set)
+{
+    for (size_t i = 0; i < TALLY_SETS; i++) {
+        if (t->sets[i] == set)
+            return;
+        if (t->sets[i] == NULL) {
+            t->sets[i] = set;
+            return;
+        }
+    }
+    t->more_sets = true;
+}
+
+static void tally_add(struct tally *t, const struct sighting *s)
+{
+    if (t->first == NULL)
+        t->first = s;
+    if (strchr(s->endpoint->address, ':') != NULL)
+        t->count6++;
+    else
+        t->count4++;
+    tally_set(t, s->set);
+}
+
+static bool same_family(const char *server_address, const char *address)
+{
+    int family = str_ip_family(server_address); /* 0: a name, which may be of either */
+    return family == 0 || family == str_ip_family(address);
+}
+
+/* On host network: what listens there listens at the server's address. */
+static bool is_at_node(const struct place *p, const char *address)
+{
+    if (!p->named || address_eq(address, p->address))
+        return true;
+    for (size_t i = 0; i < p->node->address_count; i++)
+        if (address_eq(address, p->node->addresses[i].text))
+            return same_family(p->address, address);
+    return false;
+}
+
+/* What a usable endpoint says about its place's port, where that has to be its own. */
+static void note_own_port(struct run *r, const struct place *p, struct tally *t, const struct sighting *s)
+{
+    const char *address = s->endpoint->address;
+    if (s->port == 0)
+        return;
+    r->any_port = true;
+    if (is_at_node(p, address)) {
+        r->any_same_family = r->any_same_family || p->named;
+        t->own_port = lower_port(t->own_port, s->port);
+        return;
+    }
+    bool same = same_family(p->address, address);
+    if (t->elsewhere == NULL || (same && !t->same_family))
+        t->elsewhere = s;
+    t->same_family = t->same_family || same;
+    r->any_same_family = r->any_same_family || same;
+}
+
+static void tally_up(struct run *r)
+{
+    for (size_t i = 0; i < r->sighting_count; i++) {
+        const struct sighting *s = &r->sightings[i];
+        struct place *p = &r->places[s->place];
+        p->endpoint_count++;
+        if (p->best == NULL || s->rank > p->best->rank)
+            p->best = s;
+        if (s->rank < RANK_LEAVING)
+            continue;
+        struct tally *t = s->rank == RANK_READY ? &p->ready : &p->leaving;
+        tally_add(t, s);
+        tally_add(s->rank == RANK_READY ? &r->ready : &r->leaving, s);
+        if (p->cause == CAUSE_NONE && place_needs_own_port(r, p))
+            note_own_port(r, p, t, s);
+    }
+}
+
+/* ---- all of it ---- */
+
+static void collect_set(void *arg, const struct endpoint_set *s)
+{
+    struct run *r = arg;
+    r->sets[r->set_count++] = s;
+    for (size_t g = 0; g < s->group_count; g++)
+        r->endpoint_count += s->groups[g].endpoint_count;
+}
+
+static void note_port(struct run *r, const struct endpoint_port *port)
+{
+    size_t shown = r->port_count < PORTS_SHOWN ? r->port_count : PORTS_SHOWN;
+    for (size_t i = 0; i < shown; i++)
+        if (r->ports[i].number == port->number && str_eq(r->ports[i].name, port->name))
+            return;
+    if (shown < PORTS_SHOWN)
+        r->ports[shown] = (struct run_port){port->name, port->number};
+    r->port_count++;
+}
+
+/* One name with different numbers in different slices is one port of the Service; twice in one slice is not. */
+static void note_ports(struct run *r, const struct endpoint_group *g)
+{
+    for (size_t i = 0; i < g->port_count; i++) {
+        note_port(r, &g->ports[i]);
+        if (!str_eq(g->ports[i].name, r->ports[0].name))
+            r->several_ports = true;
+    }
+    if (g->port_count > 1)
+        r->several_ports = true;
+}
+
+static void read_sets(struct reader *in)
+{
+    struct run *r = in->r;
+    bool ask_which = r->port.source == PORT_ENDPOINT && r->port.name == NULL;
+    for (size_t s = 0; s < r->set_count; s++)
+        for (size_t g = 0; g < r->sets[s]->group_count; g++) {
+            if (ask_which)
+                note_ports(r, &r->sets[s]->groups[g]);
+            see_group(in, r->sets[s], &r->sets[s]->groups[g]);
+        }
+}
+
+void run_read(struct run *r, const char *ask)
+{
+    struct reader in = {.r = r};
+    r->sets = mem_array(cache_count(r->in->service, r->kind), sizeof(r->sets[0]));
+    cache_each_set(r->in->service, r->kind, collect_set, r);
+    size_t nodes = r->all ? cache_count(r->in->nodes, CACHE_NODES) : 0;
+    size_t place_slots = slots_for(r->endpoint_count + nodes + 1), sighting_slots = slots_for(r->endpoint_count);
+    cleanup(mem_free_ptr) uint32_t *places = mem_array(place_slots, sizeof(places[0]));
+    cleanup(mem_free_ptr) uint32_t *sightings = mem_array(sighting_slots, sizeof(sightings[0]));
+    in.place_slots = places;
+    in.place_mask = place_slots - 1;
+    in.sighting_slots = sightings;
+    in.sighting_mask = sighting_slots - 1;
+    r->sightings = mem_array(r->endpoint_count, sizeof(r->sightings[0]));
+    if (r->all)
+        cache_each_node(r->in->nodes, add_node, &in);
+    read_sets(&in);
+    if (ask != NULL && cache_node(r->in->nodes, ask) != NULL)
+        find_place(&in, ask, true);
+    tally_up(r);
+}

@@ -1,0 +1,265 @@
+/* One computation: what it needs to know first, and the result. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "model/address.h"
+#include "servers/desired/desired_internal.h"
+
+/* ---- a run ---- */
+
+static char *not_synced(const struct desired_input *in)
+{
+    bool nodes = cache_synced(in->nodes, CACHE_NODES);
+    bool sets = cache_synced(in->service, CACHE_SLICES) || cache_synced(in->service, CACHE_ENDPOINTS);
+    bool service = in->service_denied || cache_synced(in->service, CACHE_SERVICES);
+    const char *missing[3];
+    size_t count = 0;
+    if (!nodes)
+        missing[count++] = "Nodes";
+    if (!sets)
+        missing[count++] = "EndpointSlices (or Endpoints)";
+    if (!service)
+        missing[count++] = "the Service";
+    struct buf b;
+    buf_init(&b, 0);
+    for (size_t i = 0; i < count; i++)
+        buf_printf(&b, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " and ", missing[i]);
+    buf_add(&b, " not read completely yet");
+    char *text = buf_take(&b);
+    if (count == 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+static bool has_node_port(const struct service *s, uint16_t number)
+{
+    for (size_t i = 0; s != NULL && number != 0 && i < s->port_count; i++)
+        if (s->ports[i].node_port == number)
+            return true;
+    return false;
+}
+
+/* Policy Cluster: kube-proxy passes what comes in at any node on to any endpoint. A Service that is not known: the user's
+ * word for it. */
+static bool all_applies(const struct service *s)
+{
+    return s == NULL || (!s->local && (s->type == SERVICE_NODE_PORT || s->type == SERVICE_LOAD_BALANCER));
+}
+
+int run_open(struct run *r, const struct desired_input *in, char **ret_problem)
+{
+    const struct mapping_rules *rules = in->rules;
+    char *problem = not_synced(in);
+    if (problem != NULL) {
+        *ret_problem = problem;
+        return -1;
+    }
+    *r = (struct run){.in = in, .rules = rules};
+    r->kind = cache_synced(in->service, CACHE_SLICES) ? CACHE_SLICES : CACHE_ENDPOINTS;
+    r->service = cache_service(in->service, rules->service);
+    r->where = mem_printf("%s/%s", rules->namespace, rules->service);
+    service_port_choose(r->service, r->where, rules->port, rules->fixed_port, &r->port);
+    r->node_port = r->port.source != PORT_ENDPOINT && has_node_port(r->service, r->port.number);
+    r->all = rules->node_mode == NODE_MODE_ALL && all_applies(r->service);
+    return 0;
+}
+
+void run_close(struct run *r)
+{
+    for (size_t i = 0; i < r->place_count; i++)
+        free(r->places[i].server);
+    port_choice_fini(&r->port);
+    free(r->where);
+    free(r->sets);
+    free(r->places);
+    free(r->sightings);
+    free(r->order);
+    free(r->problem);
+}
+
+/* ---- the result ---- */
+
+static struct desired_skip *add_skip(struct desired *d, char *subject, char *reason, const char *server)
+{
+    /* Doubles at each power of two; the count itself says when. */
+    if ((d->skip_count & (d->skip_count - 1)) == 0)
+        d->skips = mem_resize(d->skips, d->skip_count != 0 ? d->skip_count * 2 : 1, sizeof(d->skips[0]));
+    struct desired_skip *s = &d->skips[d->skip_count++];
+    *s = (struct desired_skip){.subject = subject, .reason = reason, .server = mem_strdup(server)};
+    return s;
+}
+
+/* The family that kube-proxy serves at the address; both at a name. */
+static uint32_t endpoints_behind(const struct place *p)
+{
+    uint32_t count4 = p->by->count4, count6 = p->by->count6;
+    int family = str_ip_family(p->address);
+    if (count4 == 0 || count6 == 0)
+        return count4 + count6;
+    return family == 0 ? (count4 > count6 ? count4 : count6) : strchr(p->address, ':') != NULL ? count6 : count4;
+}
+
+static int weight_of(const struct run *r, const struct place *p)
+{
+    if (r->rules->weights == WEIGHTS_EQUAL)
+        return DESIRED_WEIGHT;
+    /* What drains gets no new connections: its weight would only be a write more each time a pod ends. */
+    if (r->rules->weights == WEIGHTS_KEEP || p->step.state != SERVER_LIVE)
+        return -1;
+    if (!run_counts_endpoints(r))
+        return DESIRED_WEIGHT; /* weights that were counted before would starve the old servers beside a new one */
+    uint32_t count = endpoints_behind(p);
+    return count < 1 ? 1 : count > DESIRED_WEIGHT_MAX ? DESIRED_WEIGHT_MAX : (int)count;
+}
+
+char *text_address(const char *address)
+{
+    char usual[ADDRESS_TEXT_BYTES];
+    /* An IPv4 address has one spelling only, and a name is nobody's. */
+    bool respelled = strchr(address, ':') != NULL && address_canonical(address, usual) == 0;
+    return mem_strdup(respelled ? usual : address);
+}
+
+static void add_server(const struct run *r, struct desired *d, struct place *p)
+{
+    d->servers[d->server_count++] = (struct desired_server){.name = p->server,
+                                                            .address = text_address(p->address),
+                                                            .port = p->port,
+                                                            .state = p->step.state,
+                                                            .weight = weight_of(r, p),
+                                                            .reason = text_server_reason(r, p)};
+    p->server = NULL;
+}
+
+/* What the user chose (or Kubernetes does every day) is worth a warning only where it leaves no server. */
+static bool place_is_ordinary(const struct run *r, const struct place *p, bool empty)
+{
+    if (p->cause == CAUSE_UNSERVED)
+        return !empty || !p->best->endpoint->ready;
+    if (p->cause == CAUSE_NO_ADDRESS && r->all)
+        return false;
+    if (!place_is_usable(r, p))
+        return true;
+    switch (p->cause) {
+    case CAUSE_NO_ADDRESS:
+    case CAUSE_NOT_IP:
+    case CAUSE_NO_PORT:
+    case CAUSE_OTHER_FAMILY:
+    case CAUSE_NAME_TAKEN:
+        return false;
+    case CAUSE_UNKNOWN_NODE:
+        return !empty && (r->all || r->rules->node_selector != NULL);
+    case CAUSE_EXCLUDED:
+    case CAUSE_FAMILY:
+    case CAUSE_NOT_A_NODE:
+        return !empty;
+    default:
+        return true;
+    }
+}
+
+/* An undecided place is told of in the problem, as far as it is the first. */
+static bool is_told(enum cause c)
+{
+    return c != CAUSE_NONE && c != CAUSE_SAME_SERVER && c != CAUSE_NO_ENDPOINT && !cause_is_undecided(c);
+}
+
+static void add_places(const struct run *r, struct desired *d)
+{
+    size_t wanted = 0;
+    for (size_t i = 0; i < r->place_count; i++)
+        wanted += r->places[i].cause == CAUSE_NONE;
+    bool decided = r->problem == NULL, empty = decided && wanted == 0;
+    d->servers = mem_array(decided ? wanted : 0, sizeof(d->servers[0]));
+    for (size_t i = 0; i < r->place_count; i++) {
+        struct place *p = r->order[i];
+        if (p->cause == CAUSE_NONE && decided)
+            add_server(r, d, p);
+        if (!is_told(p->cause))
+            continue;
+        struct desired_skip *s = add_skip(d, text_skip_subject(r, p), text_skip_reason(r, p), p->server);
+        s->ordinary = place_is_ordinary(r, p, empty);
+        s->announced = p->step.announced;
+    }
+}
+
+/* A server that the states remember and no place has any more. */
+struct goodbye {
+    const struct run *r;
+    struct desired *d;
+};
+
+static void add_gone(void *arg, const char *name, bool announced)
+{
+    const struct goodbye *g = arg;
+    const struct node *node = cache_node(g->r->in->nodes, name);
+    const char *exclusion = node != NULL ? node_exclusion(node) : NULL;
+    const char *said = announced ? ", as was announced" : "";
+    char *subject, *reason;
+    if (node != NULL) {
+        subject = mem_printf("node %s", name);
+        reason = exclusion != NULL ? mem_printf("%s, and no endpoint of the Service is on it any more", exclusion)
+                                   : mem_printf("no endpoint of the Service is on it any more%s", said);
+    } else if (str_ip_family(name) != 0) {
+        subject = mem_printf("endpoint %s", name);
+        reason = mem_printf("the Service has it no more%s", said);
+    } else {
+        subject = mem_printf("node %s", name);
+        reason = mem_printf("it is not known any more%s", said);
+    }
+    struct desired_skip *s = add_skip(g->d, subject, reason, name);
+    s->ordinary = true;
+    s->announced = announced || exclusion != NULL;
+}
+
+static void end_pass(const struct run *r, struct desired *d)
+{
+    struct server_states *states = r->in->states;
+    size_t first = d->skip_count;
+    if (states == NULL)
+        return;
+    server_states_end(states, add_gone, &(struct goodbye){r, d});
+    for (size_t i = first; i < d->skip_count; i++)
+        if (d->skips[i].announced)
+            server_states_announce(states, d->skips[i].server);
+    d->due_ms = server_states_due_ms(states);
+}
+
+static void set_state(struct desired *d, enum desired_state state, char *problem)
+{
+    d->state = state;
+    d->problem = problem;
+}
+
+void desired_compute(const struct desired_input *in, struct desired *ret)
+{
+    struct run r;
+    char *problem = NULL;
+    desired_init(ret);
+    if (run_open(&r, in, &problem) != 0) {
+        set_state(ret, DESIRED_NOT_SYNCED, problem);
+        return;
+    }
+    run_read(&r, NULL);
+    run_decide(&r);
+    ret->endpoint_count = r.endpoint_count;
+    ret->paused = r.service != NULL && r.service->paused;
+    add_places(&r, ret);
+    ret->note = run_notes(&r, ret);
+    if (r.problem != NULL) {
+        set_state(ret, DESIRED_UNDECIDED, mem_strdup(r.problem));
+    } else {
+        end_pass(&r, ret);
+        if (ret->server_count > 0) {
+            set_state(ret, DESIRED_OK, NULL);
+            run_spares(&r, ret);
+        } else {
+            set_state(ret, DESIRED_EMPTY, problem_empty(&r, ret));
+        }
+    }
+    run_close(&r);
+}

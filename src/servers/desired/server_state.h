@@ -1,0 +1,66 @@
+/*
+ * The states of the servers of one backend, one machine for each: live -> draining -> out, over time that is handed in.
+ *
+ *   sign \ state    live or unknown        draining                          out
+ *   USABLE, ENDING  live                   live                              live
+ *   LEAVING         draining, clock starts draining until the clock ends,    out
+ *                                          then out
+ *   EXCLUDED        out (announced)        out (announced)                   out
+ *   gone (not seen) out                    out (announced)                   forgotten after STATES_REMEMBER_MS
+ *
+ * What is out comes back only where it is to be used. For ENDING too: it is said only where no endpoint is ready anywhere
+ * (desired), and then a server that serves until its end is better than none, though it may go down soon after HAProxy took
+ * it up again.
+ *
+ * A pass sees each server once; what it does not see is gone. What was seen ENDING or LEAVING before it went, or was
+ * excluded, was announced: the brake does not count it.
+ */
+#ifndef SERVERS_DESIRED_SERVER_STATE_H
+#define SERVERS_DESIRED_SERVER_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+enum server_state { SERVER_LIVE, SERVER_DRAINING, SERVER_OUT };
+
+enum server_sign {
+    SIGN_USABLE,  /* it is to be used */
+    SIGN_ENDING,  /* the same, though only something terminating is left: its end is announced */
+    SIGN_LEAVING, /* nothing ready, something serving and terminating, and others can do the work */
+    SIGN_EXCLUDED, /* it is to get no traffic, and that was said: its node's label, taint or deletion, or all terminates */
+    SIGN_GONE,     /* nothing usable, nothing announced: not ready, node not known, no address */
+};
+
+/* How long a server that is out is remembered. */
+#define STATES_REMEMBER_MS 600000
+
+struct server_states;
+
+struct server_step {
+    enum server_state state;
+    bool announced;    /* with OUT */
+    uint64_t until_ms; /* with DRAINING: when it will be out by itself */
+};
+
+struct server_states *server_states_new(void) must_check;
+void server_states_free(struct server_states *s); /* NULL is allowed */
+
+/* Begins a pass. drain_timeout_ms 0: LEAVING is out at once (announced). */
+void server_states_begin(struct server_states *s, uint64_t now_ms, uint64_t drain_timeout_ms);
+/* A name that is not remembered and GONE is OUT, unannounced, and not remembered for it. */
+struct server_step server_states_see(struct server_states *s, const char *name, enum server_sign sign);
+/* Calls gone (NULL: nothing) for each that is remembered and was not seen in this pass, ordered by name; gone must not
+ * change the states. */
+void server_states_end(struct server_states *s, void (*gone)(void *arg, const char *name, bool announced), void *arg);
+
+/* After the end: the going of that one was announced after all (its node is excluded). */
+void server_states_announce(struct server_states *s, const char *name);
+
+/* When a pass is due by itself because a clock ends; 0: never. */
+uint64_t server_states_due_ms(const struct server_states *s);
+
+const char *server_state_name(enum server_state state); /* "live", "draining", "out" */
+
+#endif

@@ -1,0 +1,483 @@
+#include "servers/names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "model/address.h"
+#include "haproxy/backend.h"
+#include "servers/change/diff.h"
+#include "haproxy/runtime.h"
+
+#define ADOPTED_SHOWN 5
+
+/* ---- the format ---- */
+
+static bool is_plain(const char *format)
+{
+    return format == NULL || str_eq(format, "{node}");
+}
+
+/* format[0..len) with its placeholders filled in. */
+static void fill_in(struct buf *out, const char *format, size_t len, const char *node, const char *address,
+                    uint16_t port)
+{
+    for (const char *at = format, *end = format + len; at < end;) {
+        if (str_has_prefix(at, "{node}")) {
+            buf_add(out, node);
+            at += strlen("{node}");
+        } else if (str_has_prefix(at, "{address}")) {
+            buf_add(out, address);
+            at += strlen("{address}");
+        } else if (str_has_prefix(at, "{port}")) {
+            buf_printf(out, "%u", port);
+            at += strlen("{port}");
+        } else {
+            buf_addn(out, at++, 1);
+        }
+    }
+}
+
+static char *own_name(const char *format, const char *node, const char *address, uint16_t port)
+{
+    struct buf text;
+    if (is_plain(format))
+        return mem_strdup(node);
+    buf_init(&text, 0);
+    fill_in(&text, format, strlen(format), node, address, port);
+    return buf_take(&text);
+}
+
+/* The node that the format put into the name of this line; NULL: none. */
+static char *node_in_name(const char *format, const struct backend_server *line)
+{
+    const char *at = strstr(format, "{node}"), *rest = at != NULL ? at + strlen("{node}") : NULL;
+    if (at == NULL)
+        return NULL;
+    cleanup(buf_fini) struct buf head;
+    cleanup(buf_fini) struct buf tail;
+    buf_init(&head, 0);
+    buf_init(&tail, 0);
+    fill_in(&head, format, (size_t)(at - format), "", line->address, line->port);
+    fill_in(&tail, rest, strlen(rest), "", line->address, line->port);
+    size_t len = strlen(line->name);
+    if (len <= head.len + tail.len || !str_has_prefix(line->name, buf_str(&head)) ||
+        strcmp(line->name + len - tail.len, buf_str(&tail)) != 0)
+        return NULL;
+    return mem_strndup(line->name + head.len, len - head.len - tail.len);
+}
+
+/* ---- lines that nobody wishes for by name ---- */
+
+struct spot {
+    const struct backend_server *line;
+    const char *address; /* in its usual spelling */
+    char canonical[ADDRESS_TEXT_BYTES];
+    unsigned rank; /* among those of one place */
+    bool taken;
+};
+
+struct work {
+    const struct names_input *in;
+    struct desired *out;
+    const char **names; /* of all servers and spares, in their order */
+    size_t name_count;
+    const struct backend_server **lines; /* all of the backend's, by name; NULL where there is no spot */
+    struct spot **spots;                 /* by address, port, live ones first, name */
+    size_t spot_count;
+    struct desired_outs outs; /* of in->desired */
+    bool differs;
+};
+
+static void work_fini(struct work *w)
+{
+    for (size_t i = 0; i < w->spot_count; i++)
+        free(w->spots[i]);
+    free(w->spots);
+    free(w->lines);
+    free(w->names);
+    desired_outs_fini(&w->outs);
+}
+
+static int line_order(const void *a, const void *b)
+{
+    return strcmp((*(const struct backend_server *const *)a)->name, (*(const struct backend_server *const *)b)->name);
+}
+
+static int place_order(const struct spot *s, const char *address, uint16_t port)
+{
+    int order = strcmp(s->address, address);
+    return order != 0 ? order : (int)s->line->port - (int)port;
+}
+
+static int spot_order(const void *a, const void *b)
+{
+    const struct spot *x = *(struct spot *const *)a, *y = *(struct spot *const *)b;
+    int order = place_order(x, y->address, y->line->port);
+    if (order == 0)
+        order = (int)x->rank - (int)y->rank;
+    return order != 0 ? order : strcmp(x->line->name, y->line->name);
+}
+
+static bool has_name(const struct work *w, const char *name)
+{
+    return w->name_count > 0 && bsearch(&name, w->names, w->name_count, sizeof(w->names[0]), str_order) != NULL;
+}
+
+/* It may be changed, and is not there by its own right. */
+static bool is_free(const struct work *w, const struct backend_server *line)
+{
+    bool implied_backup = line->default_backup && !line->no_backup;
+    return !diff_server_is_foreign(line, w->in->rules) && !implied_backup && line->address != NULL &&
+           !has_name(w, line->name) && backend_find_template(w->in->actual, line->name) == NULL;
+}
+
+/* Who serves already goes before one that somebody has just put beside it. */
+static unsigned rank_of(const struct names_input *in, const struct backend_server *line)
+{
+    bool known = in->runtime != NULL && in->runtime->readable;
+    if (line->maintenance)
+        return 3;
+    if (known && runtime_find(in->runtime, line->name) == NULL)
+        return 2;
+    return in->before != NULL && desired_find(in->before, line->name) != NULL ? 0 : 1;
+}
+
+static void add_spot(struct work *w, const struct backend_server *line)
+{
+    struct spot *s = mem_alloc(sizeof(*s));
+    *s = (struct spot){.line = line, .rank = rank_of(w->in, line)};
+    s->address = address_canonical(line->address, s->canonical) == 0 ? s->canonical : line->address;
+    w->spots[w->spot_count++] = s;
+}
+
+/* Names that several lines have are nobody's. */
+static void find_spots(struct work *w)
+{
+    const struct backend *b = w->in->actual;
+    size_t count = b->exists ? b->server_count : 0, first = 0;
+    while (first < count && !is_free(w, &b->servers[first]))
+        first++;
+    if (first == count) /* as it is nearly always */
+        return;
+    const struct backend_server **lines = w->lines = mem_array(count, sizeof(lines[0]));
+    w->spots = mem_array(count, sizeof(w->spots[0]));
+    for (size_t i = 0; i < count; i++)
+        lines[i] = &b->servers[i];
+    if (count > 1)
+        qsort(lines, count, sizeof(lines[0]), line_order);
+    for (size_t i = 0; i < count; i++) {
+        bool doubled = (i > 0 && line_order(&lines[i - 1], &lines[i]) == 0) ||
+                       (i + 1 < count && line_order(&lines[i], &lines[i + 1]) == 0);
+        if (!doubled && is_free(w, lines[i]))
+            add_spot(w, lines[i]);
+    }
+    if (w->spot_count > 1)
+        qsort(w->spots, w->spot_count, sizeof(w->spots[0]), spot_order);
+}
+
+/* The first of this place. */
+static size_t find_spot(const struct work *w, const char *address, uint16_t port)
+{
+    size_t low = 0, high = w->spot_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (place_order(w->spots[middle], address, port) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* ---- each server ---- */
+
+static void call_it(struct desired_server *s, char *name)
+{
+    if (s->node == NULL)
+        s->node = s->name;
+    else
+        free(s->name);
+    s->name = name;
+}
+
+static void format_list(struct work *w, struct desired_server *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char *name = own_name(w->in->rules->server_name_format, list[i].name, list[i].address, list[i].port);
+        if (str_eq(name, list[i].name)) {
+            free(name);
+            continue;
+        }
+        call_it(&list[i], name);
+        w->differs = true;
+    }
+}
+
+static int server_order(const void *a, const void *b)
+{
+    const struct desired_server *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+    return order != 0 || x->node == NULL || y->node == NULL ? order : strcmp(x->node, y->node);
+}
+
+static void sort(struct desired_server *list, size_t count)
+{
+    if (count > 1)
+        qsort(list, count, sizeof(list[0]), server_order);
+}
+
+static void add_node(struct desired_server *s)
+{
+    call_it(s, mem_printf("%s-%s", s->name, s->node != NULL ? s->node : s->name));
+}
+
+/* Two nodes at one address have one name by {address} alone: the later gets that of its node added. */
+static void tell_apart(struct desired_server *list, size_t count)
+{
+    bool again = true;
+    while (again) {
+        again = false;
+        sort(list, count);
+        for (size_t i = 1; i < count; i++)
+            if (str_eq(list[i].name, list[i - 1].name)) {
+                add_node(&list[i]);
+                again = true;
+            }
+    }
+}
+
+static void format_all(struct work *w, struct desired *d)
+{
+    format_list(w, d->servers, d->server_count);
+    format_list(w, d->spares, d->spare_count);
+    tell_apart(d->servers, d->server_count);
+    for (size_t i = 0; i < d->spare_count; i++)
+        if (desired_find(d, d->spares[i].name) != NULL)
+            add_node(&d->spares[i]);
+    tell_apart(d->spares, d->spare_count);
+}
+
+static void list_names(struct work *w, const struct desired *d)
+{
+    w->names = mem_array(d->server_count + d->spare_count, sizeof(w->names[0]));
+    for (size_t i = 0; i < d->server_count; i++)
+        w->names[w->name_count++] = d->servers[i].name;
+    for (size_t i = 0; i < d->spare_count; i++)
+        w->names[w->name_count++] = d->spares[i].name;
+    if (w->name_count > 1)
+        qsort(w->names, w->name_count, sizeof(w->names[0]), str_order);
+}
+
+/* By the line of a node that is out its return is to be recognised. */
+static bool is_out(const struct work *w, const char *name)
+{
+    return desired_outs_find(&w->outs, name) != NULL;
+}
+
+static struct spot *next_at(const struct work *w, size_t *i, const struct desired_server *s)
+{
+    for (; *i < w->spot_count && place_order(w->spots[*i], s->address, s->port) == 0; (*i)++)
+        if (!w->spots[*i]->taken && !is_out(w, w->spots[*i]->line->name))
+            return w->spots[(*i)++];
+    return NULL;
+}
+
+static void adopt(struct work *w, struct desired_server *s)
+{
+    size_t i = find_spot(w, s->address, s->port);
+    struct spot *found = next_at(w, &i, s);
+    if (found == NULL)
+        return;
+    found->taken = w->differs = true;
+    call_it(s, mem_strdup(found->line->name));
+}
+
+static void adopt_list(struct work *w, const struct backend_server *const *own, struct desired_server *list,
+                       size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (own[i] == NULL)
+            adopt(w, &list[i]);
+}
+
+/* ---- renaming ---- */
+
+static void add_server(struct desired *d, size_t which, const char *name)
+{
+    d->servers = mem_resize(d->servers, d->server_count + 1, sizeof(d->servers[0]));
+    const struct desired_server *like = &d->servers[which];
+    d->servers[d->server_count++] = (struct desired_server){
+        .name = mem_strdup(name),
+        .node = mem_strdup(like->node != NULL ? like->node : like->name),
+        .address = mem_strdup(like->address),
+        .port = like->port,
+        .state = like->state,
+        .weight = -1,
+        .reason = mem_printf("it serves until %s, at the same place, does (ADOPT_SERVERS=rename)", like->name)};
+}
+
+static void add_skip(struct desired *d, char *subject, char *reason, const char *server, bool announced)
+{
+    d->skips = mem_resize(d->skips, d->skip_count + 1, sizeof(d->skips[0]));
+    d->skips[d->skip_count++] = (struct desired_skip){
+        .subject = subject, .reason = reason, .server = mem_strdup(server), .ordinary = true, .announced = announced};
+}
+
+static bool serves(const struct names_input *in, const struct backend_server *own)
+{
+    const struct runtime_server *is =
+        in->runtime != NULL && in->runtime->readable ? runtime_find(in->runtime, own->name) : NULL;
+    if (own->maintenance)
+        return false;
+    return in->runtime == NULL || !in->runtime->readable || (is != NULL && is->admin == RUNTIME_READY);
+}
+
+static void rename_one(struct work *w, const struct backend_server *own, size_t which)
+{
+    struct desired *d = w->out;
+    size_t i = find_spot(w, d->servers[which].address, d->servers[which].port);
+    for (struct spot *found; (found = next_at(w, &i, &d->servers[which])) != NULL;) {
+        const struct desired_server *s = &d->servers[which];
+        found->taken = w->differs = true;
+        if (own != NULL && (s->state != SERVER_LIVE || serves(w->in, own)))
+            add_skip(d, mem_printf("server %s", found->line->name),
+                     mem_printf("server %s has taken its place (ADOPT_SERVERS=rename)", s->name), found->line->name,
+                     true);
+        else if (!found->line->maintenance)
+            add_server(d, which, found->line->name);
+    }
+}
+
+/* ---- lines whose server is out ---- */
+
+static const char *node_before(const struct desired *before, const char *server)
+{
+    const char *node = before != NULL ? desired_node(before, server) : NULL;
+    return str_eq(node, server) ? NULL : node;
+}
+
+static char *node_of_line(const struct names_input *in, const struct backend_server *line)
+{
+    const char *node = node_before(in->before, line->name);
+    if (node != NULL)
+        return mem_strdup(node);
+    char *by_format =
+        is_plain(in->rules->server_name_format) ? NULL : node_in_name(in->rules->server_name_format, line);
+    return by_format != NULL ? by_format : node_in_name("{node}-{port}", line);
+}
+
+static void add_alias(struct work *w, const struct backend_server *line)
+{
+    struct desired *d = w->out;
+    char *node = is_out(w, line->name) ? NULL : node_of_line(w->in, line); /* else it is that node's */
+    if (node == NULL)
+        return;
+    for (size_t i = desired_outs_place(&w->outs, node); i < w->outs.count; i++) {
+        const struct desired_skip *s = w->outs.list[i];
+        if (!str_eq(s->server, node))
+            break;
+        add_skip(d, mem_strdup(s->subject), mem_strdup(s->reason), line->name, s->announced);
+        d->skips[d->skip_count - 1].ordinary = s->ordinary;
+    }
+    d->aliases = mem_resize(d->aliases, d->alias_count + 1, sizeof(d->aliases[0]));
+    d->aliases[d->alias_count++] = (struct desired_alias){mem_strdup(line->name), node};
+    w->differs = true;
+}
+
+static int alias_order(const void *a, const void *b)
+{
+    return strcmp(((const struct desired_alias *)a)->name, ((const struct desired_alias *)b)->name);
+}
+
+static void add_aliases(struct work *w)
+{
+    struct desired *d = w->out;
+    for (size_t i = 0; i < w->spot_count; i++)
+        if (!w->spots[i]->taken)
+            add_alias(w, w->spots[i]->line);
+    if (d->alias_count > 1)
+        qsort(d->aliases, d->alias_count, sizeof(d->aliases[0]), alias_order);
+}
+
+/* ---- the whole ---- */
+
+/* The own line of each of the list, NULL where it has none. */
+static const struct backend_server **own_lines(const struct work *w, const struct desired_server *list, size_t count)
+{
+    size_t line_count = w->in->actual->server_count;
+    const struct backend_server **own = mem_array(count, sizeof(own[0]));
+    for (size_t i = 0; i < count; i++) {
+        const struct backend_server key = {.name = list[i].name}, *at = &key;
+        const struct backend_server **found = bsearch(&at, w->lines, line_count, sizeof(w->lines[0]), line_order);
+        own[i] = found != NULL ? *found : NULL;
+    }
+    return own;
+}
+
+static void settle(struct work *w)
+{
+    struct desired *d = w->out;
+    size_t count = d->server_count; /* renaming adds to them */
+    desired_outs_init(&w->outs, w->in->desired);
+    cleanup(mem_free_ptr) const struct backend_server **servers = own_lines(w, d->servers, count);
+    cleanup(mem_free_ptr) const struct backend_server **spares = own_lines(w, d->spares, d->spare_count);
+    if (w->in->rules->adopt == ADOPT_KEEP) {
+        adopt_list(w, servers, d->servers, count);
+        adopt_list(w, spares, d->spares, d->spare_count);
+    } else if (w->in->rules->adopt == ADOPT_RENAME) {
+        for (size_t i = 0; i < count; i++)
+            rename_one(w, servers[i], i);
+    }
+    add_aliases(w);
+    sort(d->servers, d->server_count);
+    sort(d->spares, d->spare_count);
+}
+
+bool names_apply(const struct names_input *in, struct desired *ret)
+{
+    struct desired out;
+    cleanup(work_fini) struct work w = {.in = in, .out = &out};
+    bool plain = is_plain(in->rules->server_name_format);
+    if (plain && in->rules->adopt == ADOPT_NO)
+        return false;
+    desired_init(&out);
+    if (!plain) {
+        desired_clone(&out, in->desired);
+        format_all(&w, &out);
+    }
+    list_names(&w, plain ? in->desired : &out);
+    find_spots(&w);
+    if (plain && w.spot_count == 0)
+        return false;
+    if (plain)
+        desired_clone(&out, in->desired);
+    if (w.spot_count > 0)
+        settle(&w);
+    if (w.differs)
+        *ret = out;
+    else
+        desired_fini(&out);
+    return w.differs;
+}
+
+char *names_adopted(const struct desired *named, const struct diff_rules *rules)
+{
+    struct buf text;
+    size_t count = 0;
+    buf_init(&text, 0);
+    for (size_t i = 0; i < named->server_count; i++) {
+        const struct desired_server *s = &named->servers[i];
+        cleanup(mem_free_ptr) char *own =
+            own_name(rules->server_name_format, s->node != NULL ? s->node : s->name, s->address, s->port);
+        if (s->node != NULL && !str_eq(own, s->name) && count++ < ADOPTED_SHOWN)
+            buf_printf(&text, "%s%s (node %s)", count > 1 ? ", " : "", s->name, s->node);
+    }
+    if (count > ADOPTED_SHOWN)
+        buf_printf(&text, " and %zu more", count - ADOPTED_SHOWN);
+    if (count > 0)
+        return buf_take(&text);
+    buf_fini(&text);
+    return NULL;
+}

@@ -1,0 +1,242 @@
+#include "settings/dataplanes.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "settings/settings.h"
+#include "settings/report.h"
+#include "settings/url.h"
+#include "settings/values.h"
+
+#define SOCKET_MAX 107 /* bytes of sockaddr_un.sun_path, without its NUL */
+#define WHITE " \t\r\n"
+
+static int check_socket(const char *path, char **ret_url, char **ret_socket, struct buf *note)
+{
+    const char *why = path[0] != '/' ? "the path of a unix socket begins with '/'" : NULL;
+    while (path[0] == '/' && path[1] == '/')
+        path++;
+    for (const char *p = path; why == NULL && *p != '\0'; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            why = "it holds a control character";
+    if (why == NULL && path[strlen(path) - 1] == '/')
+        why = "that is a directory, not a socket";
+    if (why != NULL) {
+        buf_add(note, why);
+        return -1;
+    }
+    if (strlen(path) > SOCKET_MAX) {
+        buf_printf(note, "the path of a unix socket has at most %d bytes", SOCKET_MAX);
+        return -1;
+    }
+    *ret_url = mem_printf("unix:%s", path);
+    if (ret_socket != NULL)
+        *ret_socket = mem_strdup(path);
+    return 0;
+}
+
+/* A path that says which version of the API: we add that ourselves, so it would be there twice. */
+static int check_prefix(const char *url, struct buf *note)
+{
+    const char *path = strchr(strstr(url, "://") + 3, '/');
+    if (path == NULL)
+        return 0;
+    if (strstr(path, "/v2") != NULL) {
+        buf_add(note, "version 2 of the API is not supported; leave out the path, and have Data Plane API 3 there");
+        return -1;
+    }
+    if (str_has_suffix(path, "/v3") || strstr(path, "/v3/") != NULL) {
+        buf_add(note, "leave out /v3 and what follows: it is added");
+        return -1;
+    }
+    return 0;
+}
+
+/* The path in the forms of a unix socket, or NULL. */
+static const char *socket_path(const char *text)
+{
+    if (text[0] == '/')
+        return text;
+    if (str_has_prefix(text, "unix:///"))
+        return text + strlen("unix://");
+    return str_has_prefix(text, "unix:") || str_has_prefix(text, "unix@") ? text + strlen("unix:") : NULL;
+}
+
+int dataplane_url_check(const char *text, char **ret_url, char **ret_socket, struct buf *note)
+{
+    const char *why, *path = socket_path(text);
+    if (str_has_prefix(text, "unix://") && !str_has_prefix(text, "unix:///")) {
+        buf_add(note, "a unix socket has no host: unix:/path or unix:///path");
+        return -1;
+    }
+    if (path != NULL)
+        return check_socket(path, ret_url, ret_socket, note);
+    cleanup(mem_free_ptr) char *url = NULL;
+    if (url_check(text, URL_NEED_PORT, &url, &why) != 0) {
+        buf_add(note, why);
+        return -1;
+    }
+    if (check_prefix(url, note) != 0)
+        return -1;
+    *ret_url = url;
+    url = NULL;
+    if (ret_socket != NULL)
+        *ret_socket = NULL;
+    return 0;
+}
+
+bool dataplane_url_same(const char *a, const char *b)
+{
+    const char *host = strstr(a, "://");
+    if (str_has_prefix(a, "unix:") || host == NULL)
+        return str_eq(a, b);
+    size_t len = (size_t)(host - a) + 3;
+    len += strcspn(a + len, "/");
+    return strncasecmp(a, b, len) == 0 && str_eq(a + len, b + len);
+}
+
+/* ---- the list ---- */
+
+struct list {
+    const char *value;
+    size_t count;
+    bool shown; /* an entry may be: nothing in the whole value looks as if something secret were cut apart by a ',' */
+    bool login; /* an entry that is refused looks as if it held user name and password */
+};
+
+/* The next entry from *rest on, which is moved behind it; NULL: none. Allocates. */
+static char *next_entry(const char **rest)
+{
+    const char *start = *rest + strspn(*rest, "," WHITE);
+    size_t len = strcspn(start, ",");
+    *rest = start + len;
+    while (len > 0 && strchr(WHITE, start[len - 1]) != NULL)
+        len--;
+    return len > 0 ? mem_strndup(start, len) : NULL;
+}
+
+static size_t count_entries(const char *value)
+{
+    size_t count = 0;
+    for (char *entry; (entry = next_entry(&value)) != NULL; count++)
+        free(entry);
+    return count;
+}
+
+/* Two of them with white space in between, which a path can hold but a list is not made of. */
+static bool holds_two(const char *entry)
+{
+    for (const char *p = entry; *(p += strcspn(p, WHITE)) != '\0';) {
+        p += strspn(p, WHITE);
+        if (p[0] == '/' || str_has_prefix(p, "http:") || str_has_prefix(p, "https:") || str_has_prefix(p, "unix:"))
+            return true;
+    }
+    return false;
+}
+
+static int check_entry(const char *entry, const struct config *c, struct config_dataplane *d, struct buf *why)
+{
+    if (holds_two(entry)) {
+        buf_add(why, "separate URLs by commas");
+        return -1;
+    }
+    if (dataplane_url_check(entry, &d->url, &d->socket, why) != 0)
+        return -1;
+    for (size_t i = 0; &c->dataplanes[i] < d; i++)
+        if (c->dataplanes[i].url != NULL && dataplane_url_same(c->dataplanes[i].url, d->url)) {
+            buf_printf(why, "it is the same as entry %zu", i + 1);
+            return -1;
+        }
+    return 0;
+}
+
+static void add_why(const struct list *l, size_t number, const char *entry, const char *why, struct buf *note)
+{
+    if (note->len > 0)
+        buf_add(note, "; ");
+    if (l->count > 1)
+        buf_printf(note, "entry %zu", number);
+    if (l->count > 1 && l->shown) {
+        buf_add(note, ", ");
+        report_quote(note, entry);
+    }
+    buf_printf(note, "%s%s", l->count > 1 && !str_empty(why) ? ": " : "", why);
+}
+
+static int parse_entries(struct list *l, struct config *c, struct buf *note)
+{
+    int rc = 0;
+    const char *rest = l->value;
+    for (char *entry; (entry = next_entry(&rest)) != NULL; free(entry)) {
+        cleanup(buf_fini) struct buf why;
+        buf_init(&why, 0);
+        struct config_dataplane *d = &c->dataplanes[c->dataplane_count++];
+        if (check_entry(entry, c, d, &why) == 0)
+            continue;
+        rc = -1;
+        add_why(l, c->dataplane_count, entry, buf_str(&why), note);
+        l->login |= socket_path(entry) == NULL && strchr(entry, '@') != NULL;
+    }
+    return rc;
+}
+
+int value_dataplane_url(const char *value, struct config *c, struct buf *note)
+{
+    struct list l = {.value = value, .count = count_entries(value), .shown = strpbrk(value, "@?#") == NULL};
+    dataplanes_fini(c);
+    if (l.count == 0 || l.count > CONFIG_DATAPLANES_MAX) {
+        buf_printf(note, "it has %zu", l.count);
+        return -1;
+    }
+    c->dataplanes = mem_array(l.count, sizeof(c->dataplanes[0]));
+    if (parse_entries(&l, c, note) == 0)
+        return 0;
+    if (l.login)
+        buf_printf(note,
+                   "; put user name and password into HAPROXY_DATAPLANE_USERNAME and HAPROXY_DATAPLANE_PASSWORD%s",
+                   l.count > 1 ? ", or into the file of HAPROXY_DATAPLANE_CREDENTIALS_FILE" : "");
+    dataplanes_fini(c);
+    return -1;
+}
+
+bool dataplanes_any_https(const struct config *c)
+{
+    for (size_t i = 0; i < c->dataplane_count; i++)
+        if (str_has_prefix(c->dataplanes[i].url, "https://"))
+            return true;
+    return false;
+}
+
+void dataplanes_check_tls(const struct config *c, struct config_report *report)
+{
+    bool any = c->dataplane_ca_file != NULL || c->dataplane_cert_file != NULL || c->dataplane_key_file != NULL ||
+               c->dataplane_server_name != NULL || c->dataplane_insecure;
+    if (c->dataplane_cert_file != NULL && c->dataplane_key_file == NULL)
+        report_error(report, "HAPROXY_DATAPLANE_CERT_FILE needs HAPROXY_DATAPLANE_KEY_FILE beside it");
+    if (c->dataplane_key_file != NULL && c->dataplane_cert_file == NULL)
+        report_error(report, "HAPROXY_DATAPLANE_KEY_FILE needs HAPROXY_DATAPLANE_CERT_FILE beside it");
+    if (c->dataplane_insecure && (c->dataplane_ca_file != NULL || c->dataplane_server_name != NULL))
+        report_warning(report, "HAPROXY_DATAPLANE_INSECURE=true: nothing is verified, so %s is of no effect",
+                       c->dataplane_ca_file != NULL ? "HAPROXY_DATAPLANE_CA_FILE" : "HAPROXY_DATAPLANE_SERVER_NAME");
+    if (any && c->dataplane_count > 0 && !dataplanes_any_https(c))
+        report_warning(report, "the TLS settings (HAPROXY_DATAPLANE_CA_FILE and so on) are of no effect: there is no "
+                               "https URL in HAPROXY_DATAPLANE_URL");
+}
+
+void dataplanes_fini(struct config *c)
+{
+    for (size_t i = 0; i < c->dataplane_count; i++) {
+        struct config_dataplane *d = &c->dataplanes[i];
+        free(d->url);
+        free(d->socket);
+        secret_fini(&d->username);
+        secret_fini(&d->password);
+        secret_fini(&d->token);
+    }
+    free(c->dataplanes);
+    c->dataplanes = NULL;
+    c->dataplane_count = 0;
+}

@@ -1,0 +1,88 @@
+#include "settings/environment.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+const char *environment_get(char *const *env, const char *name)
+{
+    size_t len = strlen(name);
+    for (; *env != NULL; env++)
+        if (strncmp(*env, name, len) == 0 && (*env)[len] == '=')
+            return *env + len + 1;
+    return NULL;
+}
+
+static const char *const protocols[] = {"tcp", "udp", "sctp"};
+
+/* "tcp://10.96.0.5:443", "udp://[fd00::5]:53" */
+static bool is_link_value(const char *value)
+{
+    for (size_t i = 0; i < array_len(protocols); i++) {
+        size_t len = strlen(protocols[i]);
+        if (!str_has_prefix(value, protocols[i]) || !str_has_prefix(value + len, "://"))
+            continue;
+        const char *port = strrchr(value, ':') + 1;
+        return port > value + len + 4 && port[0] != '\0' && port[strspn(port, "0123456789")] == '\0';
+    }
+    return false;
+}
+
+/* What stands behind "_PORT_" in "443_TCP_ADDR". */
+static bool is_port_tail(const char *tail)
+{
+    static const char *const names[] = {"_TCP", "_UDP", "_SCTP"};
+    static const char *const ends[] = {"", "_PROTO", "_PORT", "_ADDR"};
+    size_t digits = strspn(tail, "0123456789");
+    if (digits == 0)
+        return false;
+    for (size_t i = 0; i < array_len(names); i++) {
+        if (!str_has_prefix(tail + digits, names[i]))
+            continue;
+        for (size_t k = 0; k < array_len(ends); k++)
+            if (str_eq(tail + digits + strlen(names[i]), ends[k]))
+                return true;
+    }
+    return false;
+}
+
+static const char service_host[] = "_SERVICE_HOST", service_port[] = "_SERVICE_PORT", link_port[] = "_PORT";
+
+static bool is_number(const char *s)
+{
+    return s[0] != '\0' && s[strspn(s, "0123456789")] == '\0';
+}
+
+bool environment_is_service_link(const char *name, const char *value)
+{
+    if (str_has_suffix(name, service_host))
+        return true;
+    const char *at = strstr(name, service_port);
+    if (at != NULL && (at[strlen(service_port)] == '\0' || at[strlen(service_port)] == '_') && is_number(value))
+        return true;
+    if (str_has_suffix(name, link_port) && is_link_value(value))
+        return true;
+    /* Any of them: a Service's own name may hold "-port-" too. */
+    for (at = name; (at = strstr(at, "_PORT_")) != NULL; at++)
+        if (is_port_tail(at + strlen("_PORT_")))
+            return true;
+    return false;
+}
+
+bool environment_is_injected(char *const *env, const char *name, const char *value)
+{
+    if (str_has_suffix(name, link_port) && is_link_value(value))
+        return true;
+    if (!str_has_suffix(name, service_port))
+        return false;
+    /* X_SERVICE_PORT never comes alone: X_SERVICE_HOST and X_PORT=tcp://host:port, of the same port, are beside it. A value
+     * that somebody set in the pod's spec takes its place; then these two are of another port. */
+    int len = (int)(strlen(name) - strlen(service_port));
+    cleanup(mem_free_ptr) char *host_name = mem_printf("%.*s%s", len, name, service_host);
+    cleanup(mem_free_ptr) char *port_name = mem_printf("%.*s%s", len, name, link_port);
+    const char *port = environment_get(env, port_name);
+    return !str_empty(environment_get(env, host_name)) && port != NULL && is_link_value(port) &&
+           str_eq(strrchr(port, ':') + 1, value);
+}

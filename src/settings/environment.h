@@ -1,0 +1,26 @@
+/* Looking things up in an environment (an array of "NAME=value" that ends with NULL) that is handed in, not global. */
+#ifndef SETTINGS_ENVIRONMENT_H
+#define SETTINGS_ENVIRONMENT_H
+
+#include <stdbool.h>
+
+#include "base/compiler.h"
+
+/* The value of the first entry of that name, "" included; NULL where there is none. Borrowed. */
+const char *environment_get(char *const *env, const char *name);
+
+/*
+ * Kubernetes tells every pod about the Services of its namespace by variables (and Docker's links did before): for
+ * Service x-y these are X_Y_SERVICE_HOST, X_Y_SERVICE_PORT[_NAME], X_Y_PORT=tcp://ip:port and
+ * X_Y_PORT_443_TCP[_PROTO|_PORT|_ADDR].
+ * https://kubernetes.io/docs/tutorials/services/connect-applications-service/#environment-variables
+ */
+
+/* Whether name=value, which is none of our variables, has one of these shapes: nobody wrote it for us. */
+bool environment_is_service_link(const char *name, const char *value);
+
+/* Whether a variable of ours has its value from a Service whose name makes it so: HAPROXY_BACKEND_PORT from one called
+ * haproxy-backend, INGRESS_SERVICE_PORT from ingress or ingress-service. */
+bool environment_is_injected(char *const *env, const char *name, const char *value);
+
+#endif

@@ -1,0 +1,562 @@
+#include "settings/fields.h"
+
+#include "settings/settings.h"
+#include "settings/secrets/credentials_file.h"
+#include "settings/values.h"
+
+#define NAME_OF "name (lower-case letters, digits and '-', at most 63 characters)"
+#define YES_NO "true or false"
+
+static const struct config_field fields[CONFIG_FIELD_COUNT] = {
+    [CONFIG_INGRESS_NAMESPACE] =
+        {
+            .name = "INGRESS_NAMESPACE",
+            .fallback = "ingress-nginx",
+            .expected = "a namespace's " NAME_OF,
+            .help = "Namespace of the Service that is watched.",
+            .example = "ingress-nginx",
+            .parse = value_namespace,
+        },
+    [CONFIG_INGRESS_SERVICE_NAME] =
+        {
+            .name = "INGRESS_SERVICE_NAME",
+            .fallback = "ingress-nginx",
+            .expected = "a Service's " NAME_OF,
+            .help = "The Service whose endpoints say which nodes HAProxy sends traffic to.",
+            .example = "ingress-nginx-controller",
+            .parse = value_service,
+        },
+    [CONFIG_INGRESS_SERVICE_PORT] =
+        {
+            .name = "INGRESS_SERVICE_PORT",
+            .unset = "the Service's only port",
+            .expected = "the name or number of a port of the Service",
+            .help = "Which port of the Service the servers are for; needed where it has several, unless "
+                    "HAPROXY_BACKEND_PORT is set. A number is the Service's own port, neither its nodePort nor its "
+                    "targetPort, and tells nothing where the Service cannot be read: a name does.",
+            .example = "https",
+            .parse = value_service_port,
+        },
+    [CONFIG_INGRESS_SERVICES] =
+        {
+            .name = "INGRESS_SERVICES",
+            .unset = "one Service, by the variables above",
+            .expected = "1 to 64 entries namespace/service[:port][=backend], separated by commas or white space, no "
+                        "backend twice",
+            .help = "Several backends in one daemon: which port of which Service each is for. Without :port it is the "
+                    "Service's only one; without =backend, the backend is called like the Service. It stands for "
+                    "INGRESS_NAMESPACE, INGRESS_SERVICE_NAME, INGRESS_SERVICE_PORT and HAPROXY_BACKEND_NAME, which "
+                    "must not be set beside it. Each of the namespaces must grant the rights of deploy/rbac.yaml.",
+            .example = "ingress-nginx/web:https=be_https,ingress-nginx/web:http=be_http",
+            .is_list = true,
+            .parse = value_services,
+        },
+    [CONFIG_NODE_MODE] =
+        {
+            .name = "NODE_MODE",
+            .fallback = "endpoints",
+            .expected = "endpoints or all",
+            .help = "Which nodes get a server. endpoints: those with a usable endpoint of the Service. all: every "
+                    "node, as long as the Service has a usable endpoint, since behind a node port every node's "
+                    "kube-proxy leads to it; with externalTrafficPolicy Local, or without node ports, that is not so, "
+                    "and endpoints is used. Nodes that are being deleted, are tainted for it, or are labelled "
+                    "node.kubernetes.io/exclude-from-external-load-balancers never get one.",
+            .example = "all",
+            .parse = value_node_mode,
+        },
+    [CONFIG_NODE_SELECTOR] =
+        {
+            .name = "NODE_SELECTOR",
+            .unset = "all nodes",
+            .expected = "a label selector as kubectl get -l takes it, such as node-role=edge,zone in (a,b),!legacy",
+            .help = "Only nodes whose labels match can get a server. The API server selects them: of others, the "
+                    "daemon hears nothing.",
+            .example = "node-role.kubernetes.io/edge,zone in (a,b)",
+            .is_list = true,
+            .parse = value_node_selector,
+        },
+    [CONFIG_NODE_ADDRESS_TYPES] =
+        {
+            .name = "NODE_ADDRESS_TYPES",
+            .fallback = "InternalIP",
+            .expected = "InternalIP, ExternalIP or Hostname, or several of them in order of preference, separated by "
+                        "commas or spaces",
+            .help = "Which of a node's addresses HAProxy connects to: those of the first type that the node has, in a "
+                    "family that IP_FAMILY allows. A Hostname is looked up by HAProxy as it loads its configuration, "
+                    "and it refuses to load a name that it cannot find.",
+            .example = "ExternalIP,InternalIP",
+            .is_list = true,
+            .parse = value_node_address_types,
+        },
+    [CONFIG_IP_FAMILY] =
+        {
+            .name = "IP_FAMILY",
+            .fallback = "dual",
+            .expected = "dual, IPv4, IPv6, or both in order of preference: IPv4,IPv6 or IPv6,IPv4",
+            .help =
+                "Which addresses of a node are used. IPv4 and IPv6: only these. Both: either, and of two the first "
+                "named. dual: either, and of two the Service's first family or, where the Service cannot be read, what "
+                "the node lists first. Through a nodePort, families that the Service does not have are never used.",
+            .example = "IPv4,IPv6",
+            .parse = value_ip_family,
+        },
+    [CONFIG_DATAPLANE_URL] =
+        {
+            .name = "HAPROXY_DATAPLANE_URL",
+            .fallback = "http://haproxy:5555",
+            .expected = "http://host:port, https://host:port, or a unix socket as unix:/path; or up to 16 of them, "
+                        "separated by commas, none twice",
+            .help =
+                "Where HAProxy's Data Plane API (version 3) listens. Several HAProxies: the URLs of all; each is kept "
+                "in "
+                "step by itself, and one that is down delays no other. IPv6 addresses in brackets; a path only where a "
+                "proxy in front of the API wants one. User name, password and, for https, CA and certificate have "
+                "variables of their own.",
+            .example = "http://haproxy-a:5555,https://[2001:db8::5]:5555",
+            .is_list = true,
+            .parse = value_dataplane_url,
+        },
+    [CONFIG_DATAPLANE_USERNAME] =
+        {
+            .name = "HAPROXY_DATAPLANE_USERNAME",
+            .unset = "no basic authentication",
+            .expected = "a user name without ':' and control characters",
+            .help =
+                "User of the Data Plane API, together with HAPROXY_DATAPLANE_PASSWORD. The file of the _FILE form is "
+                "read again when it changes; so are those of the two variables below.",
+            .example = "admin",
+            .or_file = true,
+        },
+    [CONFIG_DATAPLANE_PASSWORD] =
+        {
+            .name = "HAPROXY_DATAPLANE_PASSWORD",
+            .unset = "no basic authentication",
+            .expected = "a password without control characters",
+            .help = "Password of that user.",
+            .example = "change-me",
+            .or_file = true,
+            .masked = true,
+        },
+    [CONFIG_DATAPLANE_TOKEN] =
+        {
+            .name = "HAPROXY_DATAPLANE_TOKEN",
+            .unset = "no bearer token",
+            .expected = "a token of visible ASCII characters, without the word Bearer",
+            .help =
+                "Bearer token, instead of user name and password, for a proxy that asks for one in front of the Data "
+                "Plane API (the API itself knows basic authentication only).",
+            .example = "change-me",
+            .or_file = true,
+            .masked = true,
+        },
+    [CONFIG_DATAPLANE_CREDENTIALS_FILE] =
+        {
+            .name = "HAPROXY_DATAPLANE_CREDENTIALS_FILE",
+            .unset = "the variables above, for each URL",
+            .expected = "the path of a file with lines " CREDENTIALS_LINE_EXPECTED ", at most one for a URL",
+            .help =
+                "Credentials for each URL: its line in this file goes before the variables above, and URLs without a "
+                "line use those. Empty lines and those that begin with # are skipped. The file is read again when it "
+                "changes; which URLs have a line is settled at the start.",
+            .example = "/etc/haproxy-k8s-sync/credentials",
+            .parse = value_credentials_file,
+        },
+    [CONFIG_DATAPLANE_CA_FILE] =
+        {
+            .name = "HAPROXY_DATAPLANE_CA_FILE",
+            .unset = "the system's trust store",
+            .expected = "the path of a file with certificates in PEM form",
+            .help = "The CA that the Data Plane API's certificate has to be of, for https URLs. This file and the two "
+                    "below are read again when they change; a new one that cannot be used is reported, and the old "
+                    "one stays in use.",
+            .example = "/etc/haproxy-k8s-sync/tls/ca.crt",
+            .parse = value_dataplane_ca_file,
+        },
+    [CONFIG_DATAPLANE_CERT_FILE] =
+        {
+            .name = "HAPROXY_DATAPLANE_CERT_FILE",
+            .unset = "no client certificate",
+            .expected = "the path of a file with a certificate, and its chain, in PEM form",
+            .help = "Client certificate for a Data Plane API that asks for one, together with "
+                    "HAPROXY_DATAPLANE_KEY_FILE.",
+            .example = "/etc/haproxy-k8s-sync/tls/tls.crt",
+            .parse = value_dataplane_cert_file,
+        },
+    [CONFIG_DATAPLANE_KEY_FILE] =
+        {
+            .name = "HAPROXY_DATAPLANE_KEY_FILE",
+            .unset = "no client certificate",
+            .expected = "the path of a file with a private key in PEM form, without a passphrase",
+            .help = "Private key of that certificate.",
+            .example = "/etc/haproxy-k8s-sync/tls/tls.key",
+            .parse = value_dataplane_key_file,
+        },
+    [CONFIG_DATAPLANE_SERVER_NAME] =
+        {
+            .name = "HAPROXY_DATAPLANE_SERVER_NAME",
+            .unset = "the host in the URL",
+            .expected = "a host name",
+            .help = "The name that the Data Plane API's certificate has to be for, and that is asked for by SNI, where "
+                    "it is not the one in the URL.",
+            .example = "haproxy.example.com",
+            .parse = value_dataplane_server_name,
+        },
+    [CONFIG_DATAPLANE_INSECURE] =
+        {
+            .name = "HAPROXY_DATAPLANE_INSECURE",
+            .fallback = "false",
+            .expected = YES_NO,
+            .help =
+                "Whether the Data Plane API's certificate is not verified at all: who can get between can then read "
+                "the password and change HAProxy. For a test bench.",
+            .example = "true",
+            .parse = value_dataplane_insecure,
+        },
+    [CONFIG_BACKEND_NAME] =
+        {
+            .name = "HAPROXY_BACKEND_NAME",
+            .unset = "the name of the Service",
+            .expected = "a backend's name (letters, digits, '-', '_', '.' and ':')",
+            .help = "The HAProxy backend whose servers are kept equal to the nodes.",
+            .example = "ingress",
+            .parse = value_backend_name,
+        },
+    [CONFIG_BACKEND_PORT] =
+        {
+            .name = "HAPROXY_BACKEND_PORT",
+            .unset = "the Service's nodePort, or else the endpoint's own port",
+            .expected = "a port number, 1 to 65535",
+            .help = "Port of every server. Not set, it is the nodePort of the Service's port, where the Service is of "
+                    "type NodePort or LoadBalancer; otherwise, or where the Service cannot be read, the endpoint's own "
+                    "port, which is right only where the endpoint's address is the node's (host network). Where none "
+                    "of these is, or there are several ports to choose from, nothing is written and /readyz says why. "
+                    "Not for several entries in INGRESS_SERVICES.",
+            .example = "30443",
+            .parse = value_backend_port,
+        },
+    [CONFIG_SEND_PROXY_V2] =
+        {
+            .name = "HAPROXY_SEND_PROXY_V2",
+            .fallback = "false",
+            .expected = YES_NO,
+            .help =
+                "Whether servers get the client's address by PROXY protocol version 2, which they must expect then: "
+                "true puts send-proxy-v2 into the backend's default-server (servers that are not ours inherit it).",
+            .example = "true",
+            .parse = value_proxy_v2,
+        },
+    [CONFIG_BALANCE] =
+        {
+            .name = "HAPROXY_BALANCE",
+            .fallback = "roundrobin",
+            .expected = "roundrobin, static-rr, leastconn, first, source, random, uri, rdp-cookie or keep",
+            .help =
+                "The backend's balance algorithm; keep leaves what HAProxy's configuration has. Algorithms that need "
+                "an argument (hash, hdr, url_param) are to be written there, with keep here.",
+            .example = "leastconn",
+            .parse = value_balance,
+        },
+    [CONFIG_SERVER_WEIGHTS] =
+        {
+            .name = "SERVER_WEIGHTS",
+            .fallback = "keep",
+            .expected = "keep, equal or endpoints",
+            .help = "Weights of the servers. keep: what is there stays, and a new one gets the weight that all others "
+                    "have, 100 where they differ. equal: 100 for all. "
+                    "endpoints: the number of ready endpoints on the node, at most 256; through a node port with "
+                    "externalTrafficPolicy Cluster, where every node spreads over all endpoints anyway, it is as "
+                    "equal. Going back to keep leaves the "
+                    "weights that were counted: take equal once.",
+            .example = "endpoints",
+            .parse = value_server_weights,
+        },
+    [CONFIG_ADOPT_SERVERS] =
+        {
+            .name = "ADOPT_SERVERS",
+            .fallback = "keep",
+            .expected = "keep, rename or no",
+            .help = "What becomes of a server that is at the address and port of a wanted one already, under another "
+                    "name, such as another controller's. keep: it is adopted under its name and weight, without a "
+                    "reload. rename: a new one is made beside it, and when that serves, the old one goes. no: it is a "
+                    "stranger that goes like any other that is not wanted, and the loss limit counts it. Backup "
+                    "servers and HAPROXY_KEEP_SERVERS are never adopted.",
+            .example = "rename",
+            .safety = true,
+            .parse = value_adopt_servers,
+        },
+    [CONFIG_SERVER_NAME_FORMAT] =
+        {
+            .name = "SERVER_NAME_FORMAT",
+            .fallback = "{node}",
+            .expected =
+                "letters, digits, '_', '.', ':', '-' and the placeholders {node}, {address} and {port}, each at "
+                "most once, with {node} or {address} among them, at most 64 characters",
+            .help =
+                "The names of new servers. {node} is the node's name, or the address of an endpoint without a node; "
+                "{address} and {port} are the server's own. An existing server keeps its name as ADOPT_SERVERS "
+                "says.",
+            .example = "{node}-{port}",
+            .parse = value_server_name_format,
+        },
+    [CONFIG_ADV_CHECK] =
+        {
+            .name = "HAPROXY_ADV_CHECK",
+            .fallback = "tcp-check",
+            .expected = "tcp-check, httpchk, ssl-hello-chk, ldap-check, mysql-check, redis-check, smtpchk or keep",
+            .help =
+                "How HAProxy checks the servers' health; keep leaves what its configuration has. A check that needs an "
+                "argument (pgsql-check) is to be written there, with keep here.",
+            .example = "httpchk",
+            .parse = value_adv_check,
+        },
+    [CONFIG_HEALTH_CHECK] =
+        {
+            .name = "HAPROXY_HEALTH_CHECK",
+            .fallback = "backend",
+            .expected = "backend or node-port",
+            .help = "What health checks ask. backend: the server's own port, in the way of HAPROXY_ADV_CHECK. "
+                    "node-port: by HTTP the Service's healthCheckNodePort, where kube-proxy says whether its node has "
+                    "a ready endpoint. A Service of type LoadBalancer with externalTrafficPolicy Local has that port; "
+                    "with any other it is as backend.",
+            .example = "node-port",
+            .parse = value_health_check,
+        },
+    [CONFIG_KEEP_SERVERS] =
+        {
+            .name = "HAPROXY_KEEP_SERVERS",
+            .unset = "none",
+            .expected = "names of servers, with *, ? and [...] as in a shell, separated by commas or spaces",
+            .help =
+                "Servers of the backend that are never touched. All others are ours, except those marked backup: they "
+                "are changed, parked and removed to match the nodes.",
+            .example = "static-*,legacy",
+            .is_list = true,
+            .safety = true,
+            .parse = value_keep_servers,
+        },
+    [CONFIG_CREATE_BACKEND] =
+        {
+            .name = "HAPROXY_CREATE_BACKEND",
+            .fallback = "false",
+            .expected = YES_NO,
+            .help =
+                "Whether a missing backend is created. Otherwise it is an error, repeated until somebody creates it.",
+            .example = "true",
+            .parse = value_create_backend,
+        },
+    [CONFIG_DRAIN_TIMEOUT] =
+        {
+            .name = "DRAIN_TIMEOUT",
+            .fallback = "30s",
+            .expected = "a duration from 0 to 24h, such as 30s or 2m",
+            .help = "How long a server drains at most: when the endpoints of a node are all terminating but still "
+                    "serve, and another node has ready ones, the running HAProxy is told to drain the server (no new "
+                    "connections, the open ones live on), or it is put into maintenance where that cannot be done "
+                    "without a reload. After that time, or as soon as the endpoints are gone, it is out: see PARK_TTL. "
+                    "With a ready one it is back. 0: out at once.",
+            .example = "2m",
+            .parse = value_drain_timeout,
+        },
+    [CONFIG_PARK_TTL] =
+        {
+            .name = "PARK_TTL",
+            .fallback = "1h",
+            .expected = "a duration from 0 to 720h, such as 30m or 12h",
+            .help =
+                "How long a server that is out stays in HAProxy's configuration, in maintenance, so that its return "
+                "needs no reload. After that it is removed with the next change that needs a reload anyway; so it "
+                "is when its node is gone. At most 64 are kept. 0: removed at once, with a reload.",
+            .example = "12h",
+            .parse = value_park_ttl,
+        },
+    [CONFIG_PARK_NODES] =
+        {
+            .name = "PARK_NODES",
+            .fallback = "false",
+            .expected = YES_NO,
+            .help = "Whether the other nodes that could get a server (at most 64) have one in maintenance from the "
+                    "start, so that even the first pod on a node needs no reload.",
+            .example = "true",
+            .parse = value_park_nodes,
+        },
+    [CONFIG_ALLOW_EMPTY] =
+        {
+            .name = "ALLOW_EMPTY",
+            .fallback = "false",
+            .expected = YES_NO,
+            .help =
+                "Whether the last server is taken out when no usable endpoint is left. Otherwise the last good servers "
+                "stay in use until there is one again.",
+            .example = "true",
+            .safety = true,
+            .parse = value_allow_empty,
+        },
+    [CONFIG_MAX_LOSS_PERCENT] =
+        {
+            .name = "MAX_LOSS_PERCENT",
+            .fallback = "50",
+            .expected = "a whole number from 0 to 100",
+            .help =
+                "How many percent of the servers in use may be taken out within one RESYNC_PERIOD without notice, at "
+                "once "
+                "or one by one. More is more often a fault of the control plane than a wish: what goes beyond it stays "
+                "in "
+                "use, each server for one RESYNC_PERIOD from its own loss, while additions and changes are written. "
+                "Parked servers are not in use and do not count. Notice is an "
+                "endpoint that terminates, or a node that is being deleted, tainted for it, "
+                "or excluded by its label. 100: never held back. The last servers are a matter of ALLOW_EMPTY.",
+            .example = "25",
+            .safety = true,
+            .parse = value_max_loss_percent,
+        },
+    [CONFIG_DRY_RUN] =
+        {
+            .name = "DRY_RUN",
+            .fallback = "false",
+            .expected = YES_NO,
+            .help = "Whether HAProxy is left as it is: everything runs, and what would be changed is logged and shown "
+                    "in /metrics. To watch it beside another controller first.",
+            .example = "true",
+            .safety = true,
+            .parse = value_dry_run,
+        },
+    [CONFIG_RESYNC_PERIOD] =
+        {
+            .name = "RESYNC_PERIOD",
+            .fallback = "30s",
+            .expected = "a duration from 1s to 24h, such as 30s, 1m30s or 2h",
+            .help =
+                "How often the real state of HAProxy, its configuration file and what runs, is compared with what it "
+                "should be, and drift repaired. Changes in Kubernetes do not wait for it.",
+            .example = "1m",
+            .parse = value_resync_period,
+        },
+    [CONFIG_LEADER_ELECT] =
+        {
+            .name = "LEADER_ELECT",
+            .fallback = "false",
+            .expected = YES_NO,
+            .help = "Whether several replicas of this daemon agree by a Lease on one that acts, while the others keep "
+                    "their caches warm and wait. Needs the rights on leases in deploy/rbac.yaml. Without it, only one "
+                    "may run. A DRY_RUN is no candidate.",
+            .example = "true",
+            .safety = true,
+            .parse = value_leader_elect,
+        },
+    [CONFIG_LEASE_NAME] =
+        {
+            .name = "LEASE_NAME",
+            .fallback = "haproxy-k8s-sync",
+            .expected = "a Lease's name (lower-case letters, digits, '-' and '.', at most 253 characters)",
+            .help = "The Lease. Replicas that stand in for each other have the same one; daemons for other backends or "
+                    "other HAProxies need another.",
+            .example = "haproxy-k8s-sync-internal",
+            .parse = value_lease_name,
+        },
+    [CONFIG_LEASE_NAMESPACE] =
+        {
+            .name = "LEASE_NAMESPACE",
+            .unset = "the pod's own, or outside of a pod that of the first Service",
+            .expected = "a namespace's " NAME_OF,
+            .help = "Namespace of the Lease.",
+            .example = "ingress-nginx",
+            .parse = value_lease_namespace,
+        },
+    [CONFIG_KUBECONFIG] =
+        {
+            .name = "KUBECONFIG",
+            .unset = "the service account of the pod",
+            .expected = "paths of kubeconfig files, separated by ':'",
+            .help = "How to reach the Kubernetes API from outside a pod. Its exec plugins are run (v1, v1beta1), "
+                    "without a terminal.",
+            .example = "/etc/haproxy-k8s-sync/kubeconfig",
+            .parse = value_kubeconfig,
+        },
+    [CONFIG_PROXY_FROM_ENVIRONMENT] =
+        {
+            .name = "PROXY_FROM_ENVIRONMENT",
+            .fallback = "false",
+            .expected = YES_NO,
+            .help = "Whether http_proxy, https_proxy and no_proxy (libcurl's rules; HTTPS_PROXY and NO_PROXY, too) are "
+                    "used for both APIs. Otherwise they are not looked at, and a proxy is used only where the "
+                    "kubeconfig has a proxy-url.",
+            .example = "true",
+            .parse = value_proxy_from_environment,
+        },
+    [CONFIG_SECCOMP] =
+        {
+            .name = "SECCOMP",
+            .fallback = "false",
+            .expected = YES_NO,
+            .help = "Whether the daemon locks itself in once it is set up: it can then start no program, open no file "
+                    "for writing, and make no system call that it has no use for. The image, the manifests, the chart "
+                    "and the "
+                    "Debian package turn it on. Not together with a credential plugin in the kubeconfig, which is a "
+                    "program to be started.",
+            .example = "true",
+            .safety = true,
+            .parse = value_seccomp,
+        },
+    [CONFIG_EMIT_EVENTS] =
+        {
+            .name = "EMIT_EVENTS",
+            .fallback = "false",
+            .expected = YES_NO,
+            .help =
+                "Whether what happens to HAProxy is told as Kubernetes Events on the Service, too (`kubectl describe "
+                "service`): Synced, Draining, HeldBack, ApplyFailed, ReloadFailed, DriftRepaired. Needs the rights on "
+                "events in deploy/rbac.yaml. With DRY_RUN nothing is told.",
+            .example = "true",
+            .parse = value_emit_events,
+        },
+    [CONFIG_LISTEN_ADDRESS] =
+        {
+            .name = "LISTEN_ADDRESS",
+            .fallback = ":8080",
+            .expected = ":port, IPv4:port or [IPv6]:port, such as :8080, 127.0.0.1:8080 or [::1]:8080",
+            .help =
+                "Where /healthz, /livez, /readyz, /metrics and the status page are served; without an address: on all "
+                "of them.",
+            .example = "127.0.0.1:8080",
+            .parse = value_listen_address,
+        },
+    [CONFIG_STATUS_PAGE] =
+        {
+            .name = "STATUS_PAGE",
+            .fallback = "true",
+            .expected = YES_NO,
+            .help = "Whether the status page (/) and its JSON (/status) are served at LISTEN_ADDRESS: names and "
+                    "addresses of "
+                    "nodes, URLs of the Data Plane APIs, and the last decisions, for everybody who can reach it.",
+            .example = "false",
+            .parse = value_status_page,
+        },
+    [CONFIG_LOG_FORMAT] =
+        {
+            .name = "LOG_FORMAT",
+            .fallback = "logfmt",
+            .expected = "logfmt or json",
+            .help = "Format of the log lines.",
+            .example = "json",
+            .parse = value_log_format,
+        },
+    [CONFIG_LOG_LEVEL] =
+        {
+            .name = "LOG_LEVEL",
+            .fallback = "info",
+            .expected = "debug, info, warn or error",
+            .help = "The least important lines that are logged.",
+            .example = "debug",
+            .parse = value_log_level,
+        },
+};
+
+const struct config_field *config_field(enum config_field_id id)
+{
+    return &fields[id];
+}
+
+bool config_is_given(const struct config *c, enum config_field_id id)
+{
+    return (c->given & ((uint64_t)1 << id)) != 0;
+}

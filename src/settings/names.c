@@ -1,0 +1,72 @@
+#include "settings/names.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/str.h"
+
+#define LABEL_MAX 63 /* RFC 1123, and so Kubernetes */
+#define SUBDOMAIN_MAX 253
+#define BACKEND_MAX 255
+
+bool name_made_of(const char *s, const char *characters)
+{
+    return s[0] != '\0' && s[strspn(s, characters)] == '\0';
+}
+
+bool name_is_short_number(const char *s)
+{
+    return name_made_of(s, NAME_DIGITS) && strlen(s) <= 8;
+}
+
+/* A DNS label as RFC 1123 has it. Names of Services had to begin with a letter (RFC 1035) until Kubernetes 1.34 began to
+ * relax that, so a digit is let through: the API knows best. */
+int name_check_label(const char *s, struct buf *note)
+{
+    size_t len = strlen(s);
+    if (len > LABEL_MAX) {
+        buf_printf(note, "it has %zu characters", len);
+        return -1;
+    }
+    if (strpbrk(s, NAME_UPPER) != NULL && name_made_of(s, NAME_ALNUM "-")) {
+        buf_add(note, "names in Kubernetes have no upper-case letters");
+        return -1;
+    }
+    return name_made_of(s, NAME_LOWER NAME_DIGITS "-") && s[0] != '-' && s[len - 1] != '-' ? 0 : -1;
+}
+
+int name_check_subdomain(const char *s, struct buf *note)
+{
+    size_t len = strlen(s);
+    if (len > SUBDOMAIN_MAX) {
+        buf_printf(note, "it has %zu characters", len);
+        return -1;
+    }
+    if (strpbrk(s, NAME_UPPER) != NULL && name_made_of(s, NAME_ALNUM "-.")) {
+        buf_add(note, "names in Kubernetes have no upper-case letters");
+        return -1;
+    }
+    bool ends =
+        name_made_of(s, NAME_LOWER NAME_DIGITS "-.") && strchr("-.", s[0]) == NULL && strchr("-.", s[len - 1]) == NULL;
+    return ends && strstr(s, "..") == NULL && strstr(s, ".-") == NULL && strstr(s, "-.") == NULL ? 0 : -1;
+}
+
+int name_check_port(const char *s, struct buf *note)
+{
+    uint64_t number;
+    if (!name_made_of(s, NAME_DIGITS))
+        return name_check_label(s, note);
+    if (str_parse_uint(s, UINT16_MAX, &number) == 0 && number > 0)
+        return 0;
+    buf_add(note, "as a number it is from 1 to 65535");
+    return -1;
+}
+
+int name_check_backend(const char *s, struct buf *note)
+{
+    if (strlen(s) > BACKEND_MAX) {
+        buf_printf(note, "it has %zu characters", strlen(s));
+        return -1;
+    }
+    return name_made_of(s, NAME_ALNUM "-_.:") ? 0 : -1;
+}

@@ -1,0 +1,87 @@
+#include "settings/report.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "settings/settings.h"
+#include "settings/url.h"
+
+#define SHOWN_BYTES 120
+
+static void add(struct config_report *r, bool is_error, const char *fmt, va_list ap) printf_like(3, 0);
+
+static void add(struct config_report *r, bool is_error, const char *fmt, va_list ap)
+{
+    char *text = NULL;
+    if (vasprintf(&text, fmt, ap) < 0)
+        abort();
+    r->findings = mem_resize(r->findings, r->count + 1, sizeof(*r->findings));
+    r->findings[r->count++] = (struct config_finding){.is_error = is_error, .text = text};
+    r->error_count += is_error ? 1 : 0;
+}
+
+void report_error(struct config_report *r, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    add(r, true, fmt, ap);
+    va_end(ap);
+}
+
+void report_warning(struct config_report *r, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    add(r, false, fmt, ap);
+    va_end(ap);
+}
+
+void report_quote(struct buf *out, const char *s)
+{
+    buf_add(out, "\"");
+    for (size_t i = 0; s[i] != '\0'; i++) {
+        unsigned char c = (unsigned char)s[i];
+        if (i == SHOWN_BYTES) {
+            buf_printf(out, "\"... (%zu bytes)", strlen(s));
+            return;
+        }
+        if (c == '\n')
+            buf_add(out, "\\n");
+        else if (c < 0x20 || c >= 0x7f)
+            buf_printf(out, "\\x%02x", c);
+        else
+            buf_printf(out, c == '"' || c == '\\' ? "\\%c" : "%c", c);
+    }
+    buf_add(out, "\"");
+}
+
+char *report_quoted(const char *s)
+{
+    struct buf out;
+    buf_init(&out, 0);
+    report_quote(&out, s);
+    return buf_take(&out);
+}
+
+bool report_is_delicate(const char *value)
+{
+    return strstr(value, "://") != NULL || strchr(value, '@') != NULL;
+}
+
+char *report_name_value(const char *name, const char *value)
+{
+    cleanup(mem_free_ptr) char *safe = report_is_delicate(value) ? url_masked(value) : mem_strdup(value);
+    cleanup(mem_free_ptr) char *quoted = report_quoted(safe);
+    return mem_printf("%s=%s", name, quoted);
+}
+
+void config_report_fini(struct config_report *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        free(r->findings[i].text);
+    free(r->findings);
+    *r = (struct config_report){0};
+}

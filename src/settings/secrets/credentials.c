@@ -1,0 +1,284 @@
+#include "settings/secrets/credentials.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "settings/settings.h"
+#include "settings/secrets/credentials_file.h"
+#include "settings/dataplanes.h"
+#include "settings/environment.h"
+#include "settings/fields.h"
+#include "settings/report.h"
+#include "settings/url.h"
+
+#define BAD_LINES_SHOWN 5
+#define URL_EDITS_MAX 3
+
+/* What the environment has of one of them. */
+struct given {
+    enum secret_part part;
+    const struct config_field *field;
+    struct secret *secret;
+    char *file_name;   /* NAME_FILE */
+    const char *value; /* NULL where unset or empty; borrowed */
+    const char *path;
+    bool empty; /* set, but to nothing, in either form */
+};
+
+static bool is_given(const struct given *g)
+{
+    return g->value != NULL || g->path != NULL;
+}
+
+static const char *take(char *const *env, const char *name, bool *empty)
+{
+    const char *value = environment_get(env, name);
+    if (!str_empty(value))
+        return value;
+    *empty = *empty || value != NULL;
+    return NULL;
+}
+
+static void look_up(char *const *env, enum config_field_id id, enum secret_part part, struct secret *secret,
+                    struct given *ret)
+{
+    *ret = (struct given){.part = part, .field = config_field(id), .secret = secret};
+    ret->file_name = mem_printf("%s_FILE", ret->field->name);
+    ret->value = take(env, ret->field->name, &ret->empty);
+    ret->path = take(env, ret->file_name, &ret->empty);
+}
+
+/* A Secret that was made with `echo` ends in a line break, which nobody means. */
+static void parse_value(const struct given *g, struct config_report *report)
+{
+    size_t len = strlen(g->value);
+    char *text = mem_strdup(g->value);
+    if (text[len - 1] == '\n') {
+        text[--len] = '\0';
+        if (len > 0 && text[len - 1] == '\r')
+            text[--len] = '\0';
+        report_warning(report, "%s: ends with a line break, which is left out", g->field->name);
+    }
+    const char *why = len == 0 ? "it is empty but for that" : credentials_refuse(g->part, text);
+    if (why != NULL)
+        report_error(report, "%s: expected %s; %s", g->field->name, g->field->expected, why);
+    else
+        secret_set_value(g->secret, text);
+    mem_wipe_free(text);
+}
+
+/* Whether it is meant as a path. Anything else may be the secret itself, put into the wrong variable: so it is not shown. */
+static bool is_path(const char *value)
+{
+    return value[0] == '/' || str_has_prefix(value, "./") || str_has_prefix(value, "../");
+}
+
+static void parse_path(const struct given *g, struct config_report *report)
+{
+    if (!is_path(g->path)) {
+        report_error(report,
+                     "%s: expected the path of a file, beginning with '/' or './' (the value is not shown: it may "
+                     "be the secret itself, which would belong into %s)",
+                     g->file_name, g->field->name);
+        return;
+    }
+    struct error err;
+    secret_set_path(g->secret, g->path);
+    if (secret_refresh(g->secret, true, NULL, &err) != 0) {
+        report_error(report, "%s: expected a readable file that holds it; %s", g->file_name, err.message);
+        return;
+    }
+    const char *why = credentials_refuse(g->part, g->secret->value);
+    if (why == NULL)
+        return;
+    cleanup(mem_free_ptr) char *shown = report_name_value(g->file_name, g->path);
+    report_error(report, "%s: expected the file to hold %s; %s", shown, g->field->expected, why);
+}
+
+static void parse_one(const struct given *g, struct config_report *report)
+{
+    if (g->value != NULL && g->path != NULL)
+        report_error(report, "%s and %s are both set: expected one of them", g->field->name, g->file_name);
+    else if (g->value != NULL)
+        parse_value(g, report);
+    else if (g->path != NULL)
+        parse_path(g, report);
+}
+
+static void check_half(const struct given *has, const struct given *lacks, struct config_report *report)
+{
+    if (is_given(has) && !is_given(lacks))
+        report_error(report, "%s is set, but %s (or %s) is %s: expected both or none", has->field->name,
+                     lacks->field->name, lacks->file_name, lacks->empty ? "empty" : "not");
+}
+
+/* Those of the variables; whether there are any. */
+static bool parse_variables(char *const *env, struct config *c, struct config_report *report)
+{
+    enum { COUNT = 3 };
+    static const enum config_field_id ids[COUNT] = {[SECRET_USER] = CONFIG_DATAPLANE_USERNAME,
+                                                    [SECRET_PASSWORD] = CONFIG_DATAPLANE_PASSWORD,
+                                                    [SECRET_TOKEN] = CONFIG_DATAPLANE_TOKEN};
+    struct secret *secrets[COUNT] = {&c->dataplane_username, &c->dataplane_password, &c->dataplane_token};
+    struct given g[COUNT] = {{.path = NULL}};
+    for (size_t i = 0; i < COUNT; i++) {
+        look_up(env, ids[i], (enum secret_part)i, secrets[i], &g[i]);
+        parse_one(&g[i], report);
+        c->given |= is_given(&g[i]) ? (uint64_t)1 << ids[i] : 0;
+    }
+    if (is_given(&g[SECRET_TOKEN]) && (is_given(&g[SECRET_USER]) || is_given(&g[SECRET_PASSWORD]))) {
+        report_error(report, "HAPROXY_DATAPLANE_TOKEN is set beside HAPROXY_DATAPLANE_USERNAME or _PASSWORD: expected "
+                             "either the token or user name and password");
+    } else {
+        check_half(&g[SECRET_USER], &g[SECRET_PASSWORD], report);
+        check_half(&g[SECRET_PASSWORD], &g[SECRET_USER], report);
+    }
+    for (size_t i = 0; i < COUNT; i++)
+        free(g[i].file_name);
+    return is_given(&g[SECRET_TOKEN]) || is_given(&g[SECRET_USER]) || is_given(&g[SECRET_PASSWORD]);
+}
+
+/* ---- the file with a line for each URL ---- */
+
+static void refuse_lines(const char *shown, const struct credentials_file *f, struct config_report *report)
+{
+    size_t bad = 0;
+    for (size_t i = 0; i < f->count; i++)
+        if (f->lines[i].why != NULL && ++bad <= BAD_LINES_SHOWN)
+            report_error(report, "%s, line %zu: expected " CREDENTIALS_LINE_EXPECTED "; %s", shown, f->lines[i].number,
+                         f->lines[i].why);
+    if (bad > BAD_LINES_SHOWN)
+        report_error(report, "%s: expected lines " CREDENTIALS_LINE_EXPECTED "; %zu more are none", shown,
+                     bad - BAD_LINES_SHOWN);
+}
+
+/* The URL without a line that may be meant by this one; NULL: none. */
+static const char *meant_url(const struct config *c, const struct credentials_file *f, const char *url)
+{
+    const char *best = NULL;
+    size_t fewest = URL_EDITS_MAX + 1;
+    for (size_t i = 0; i < c->dataplane_count; i++) {
+        size_t edits = str_distance(url, c->dataplanes[i].url, URL_EDITS_MAX);
+        if (edits < fewest && credentials_file_find(f, c->dataplanes[i].url) == NULL) {
+            fewest = edits;
+            best = c->dataplanes[i].url;
+        }
+    }
+    return best;
+}
+
+static bool is_of_a_dataplane(const struct config *c, const char *url)
+{
+    for (size_t i = 0; i < c->dataplane_count; i++)
+        if (dataplane_url_same(c->dataplanes[i].url, url))
+            return true;
+    return false;
+}
+
+/* What is odd about a line that can be used. */
+static void warn_of_line(const char *shown, const struct config *c, const struct credentials_file *f,
+                         const struct credentials_line *line, struct config_report *report)
+{
+    if (line->blank_around)
+        report_warning(report,
+                       "%s, line %zu: the password begins or ends with white space, which is taken as a part of it",
+                       shown, line->number);
+    /* Where no URL could be used, an error says so already. */
+    if (c->dataplane_count == 0 || is_of_a_dataplane(c, line->url))
+        return;
+    cleanup(mem_free_ptr) char *masked = url_masked(line->url);
+    cleanup(mem_free_ptr) char *quoted = report_quoted(masked);
+    const char *meant = meant_url(c, f, line->url);
+    cleanup(mem_free_ptr) char *meant_masked = meant != NULL ? url_masked(meant) : NULL;
+    cleanup(mem_free_ptr) char *meant_quoted = meant != NULL ? report_quoted(meant_masked) : NULL;
+    report_warning(report, "%s, line %zu: the line is not used, since its URL %s is not in HAPROXY_DATAPLANE_URL%s%s%s",
+                   shown, line->number, quoted, meant != NULL ? "; did you mean " : "",
+                   meant != NULL ? meant_quoted : "", meant != NULL ? "?" : "");
+}
+
+/* -1: reported. The lines point into *ret_file. */
+static int read_lines(const struct config *c, struct secret_file *ret_file, struct credentials_file *ret,
+                      struct config_report *report)
+{
+    const char *name = config_field(CONFIG_DATAPLANE_CREDENTIALS_FILE)->name, *path = c->dataplane_credentials_file;
+    struct error err;
+    if (!is_path(path)) {
+        report_error(report,
+                     "%s: expected the path of a file, beginning with '/' or './' (the value is not shown: it may be "
+                     "what belongs into that file)",
+                     name);
+        return -1;
+    }
+    if (secret_file_read(path, SECRET_FILE_MAX_BYTES, ret_file, &err) != 0) {
+        report_error(report, "%s: expected a readable file with lines " CREDENTIALS_LINE_EXPECTED "; %s", name,
+                     err.message);
+        return -1;
+    }
+    cleanup(mem_free_ptr) char *shown = report_name_value(name, path);
+    credentials_file_parse(ret_file->text, ret_file->len, ret);
+    refuse_lines(shown, ret, report);
+    for (size_t i = 0; i < ret->count; i++)
+        if (ret->lines[i].why == NULL)
+            warn_of_line(shown, c, ret, &ret->lines[i], report);
+    if (ret->count == 0)
+        report_warning(report, "%s: the file has no line with credentials, so it is of no effect", shown);
+    return credentials_file_first_bad(ret) == NULL ? 0 : -1;
+}
+
+static void set_line(const char *path, struct config_dataplane *d, struct config_report *report)
+{
+    struct secret *const secrets[] = {
+        [SECRET_USER] = &d->username, [SECRET_PASSWORD] = &d->password, [SECRET_TOKEN] = &d->token};
+    for (size_t i = 0; i < array_len(secrets); i++) {
+        struct error err;
+        secret_set_line(secrets[i], path, d->url, (enum secret_part)i);
+        if (secret_refresh(secrets[i], true, NULL, &err) == 0)
+            continue;
+        report_error(report, "%s: %s", config_field(CONFIG_DATAPLANE_CREDENTIALS_FILE)->name, err.message);
+        return;
+    }
+}
+
+#define NO_VARIABLES \
+    "neither HAPROXY_DATAPLANE_USERNAME and HAPROXY_DATAPLANE_PASSWORD nor HAPROXY_DATAPLANE_TOKEN is set"
+#define NO_CREDENTIALS "is asked without credentials, which it refuses unless something in front of it adds them"
+
+static void warn_of_none(const struct config *c, const struct config_dataplane *d, struct config_report *report)
+{
+    const char *name = config_field(CONFIG_DATAPLANE_CREDENTIALS_FILE)->name;
+    cleanup(mem_free_ptr) char *shown = report_name_value(name, c->dataplane_credentials_file);
+    cleanup(mem_free_ptr) char *masked = url_masked(d->url);
+    cleanup(mem_free_ptr) char *quoted = report_quoted(masked);
+    report_warning(report, "%s has no line for %s, and " NO_VARIABLES ": the Data Plane API there " NO_CREDENTIALS,
+                   shown, quoted);
+}
+
+void credentials_parse(char *const *env, struct config *c, struct config_report *report)
+{
+    bool variables = parse_variables(env, c, report);
+    cleanup(secret_file_fini) struct secret_file file = {0};
+    cleanup(credentials_file_fini) struct credentials_file lines = {0};
+    if (c->dataplane_credentials_file == NULL) {
+        if (!variables)
+            report_warning(report, NO_VARIABLES ": the Data Plane API " NO_CREDENTIALS);
+    } else if (read_lines(c, &file, &lines, report) != 0) {
+        return;
+    }
+    for (size_t i = 0; i < c->dataplane_count; i++) {
+        struct config_dataplane *d = &c->dataplanes[i];
+        if (credentials_file_find(&lines, d->url) != NULL) {
+            set_line(c->dataplane_credentials_file, d, report);
+            continue;
+        }
+        secret_copy(&d->username, &c->dataplane_username);
+        secret_copy(&d->password, &c->dataplane_password);
+        secret_copy(&d->token, &c->dataplane_token);
+        if (!variables && c->dataplane_credentials_file != NULL)
+            warn_of_none(c, d, report);
+    }
+    /* The copies are read again when the files change; these would keep the old value for ever. */
+    secret_forget(&c->dataplane_password);
+    secret_forget(&c->dataplane_token);
+}

@@ -1,0 +1,134 @@
+#include "settings/secrets/secret.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "settings/secrets/credentials_file.h"
+
+void secret_set_value(struct secret *s, const char *value)
+{
+    secret_fini(s);
+    s->value = mem_strdup(value);
+}
+
+void secret_set_path(struct secret *s, const char *path)
+{
+    secret_fini(s);
+    s->path = mem_strdup(path);
+}
+
+void secret_set_line(struct secret *s, const char *path, const char *url, enum secret_part part)
+{
+    secret_set_path(s, path);
+    s->url = mem_strdup(url);
+    s->part = part;
+}
+
+void secret_copy(struct secret *to, const struct secret *from)
+{
+    secret_fini(to);
+    *to = *from;
+    to->value = mem_strdup(from->value);
+    to->path = mem_strdup(from->path);
+    to->url = mem_strdup(from->url);
+}
+
+void secret_forget(struct secret *s)
+{
+    if (s->path == NULL)
+        return;
+    mem_wipe_free(s->value);
+    s->value = NULL;
+    s->stamp = (struct secret_stamp){0};
+}
+
+bool secret_is_set(const struct secret *s)
+{
+    return s->value != NULL || (s->path != NULL && s->url == NULL);
+}
+
+void secret_fini(struct secret *s)
+{
+    mem_wipe_free(s->value);
+    free(s->path);
+    free(s->url);
+    *s = (struct secret){0};
+}
+
+/* Ends text where its content ends; why it cannot be used, or NULL. */
+static const char *check_text(char *text, size_t len)
+{
+    if (len > 0 && text[len - 1] == '\n')
+        len--;
+    if (len > 0 && text[len - 1] == '\r')
+        len--;
+    text[len] = '\0';
+    if (len == 0)
+        return "is empty";
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+            return "holds a control character: expected one line";
+    return NULL;
+}
+
+/* Whether value, NULL included, is another one than before; it is the secret's from here on. */
+static bool take(struct secret *s, const char *value)
+{
+    if (str_eq(s->value, value))
+        return false;
+    mem_wipe_free(s->value);
+    s->value = mem_strdup(value);
+    s->changes++;
+    return true;
+}
+
+static int take_whole(struct secret *s, struct secret_file *file, bool *ret_changed, struct error *err)
+{
+    const char *why = check_text(file->text, file->len);
+    if (why != NULL)
+        return error_set(err, ERROR_INVALID, "%s: %s", s->path, why);
+    *ret_changed = take(s, file->text);
+    return 0;
+}
+
+static int take_part(struct secret *s, struct secret_file *file, bool *ret_changed, struct error *err)
+{
+    cleanup(credentials_file_fini) struct credentials_file lines;
+    credentials_file_parse(file->text, file->len, &lines);
+    const struct credentials_line *bad = credentials_file_first_bad(&lines);
+    if (bad != NULL)
+        return error_set(err, ERROR_INVALID, "%s, line %zu: expected " CREDENTIALS_LINE_EXPECTED "; %s", s->path,
+                         bad->number, bad->why);
+    const struct credentials_line *line = credentials_file_find(&lines, s->url);
+    if (line == NULL)
+        return error_set(err, ERROR_INVALID,
+                         "%s: has no line for %s any more; put it back, or restart to go by the variables", s->path,
+                         s->url);
+    *ret_changed = take(s, s->part == SECRET_USER       ? line->user
+                           : s->part == SECRET_PASSWORD ? line->password
+                                                        : line->token);
+    return 0;
+}
+
+static int read_again(struct secret *s, bool *ret_changed, struct error *err)
+{
+    cleanup(secret_file_fini) struct secret_file file;
+    if (secret_file_read(s->path, SECRET_FILE_MAX_BYTES, &file, err) != 0)
+        return -1;
+    int rc = s->url == NULL ? take_whole(s, &file, ret_changed, err) : take_part(s, &file, ret_changed, err);
+    if (rc == 0)
+        s->stamp = file.stamp;
+    return rc;
+}
+
+int secret_refresh(struct secret *s, bool force, bool *ret_changed, struct error *err)
+{
+    bool changed = false;
+    if (s->path != NULL && (force || !secret_file_unchanged(s->path, &s->stamp)))
+        if (read_again(s, &changed, err) != 0)
+            return -1;
+    if (ret_changed != NULL)
+        *ret_changed = changed;
+    return 0;
+}

@@ -1,0 +1,49 @@
+/*
+ * A secret that is given as a value or as a file that is read again when it changes (a mounted Secret swaps symlinks, so
+ * the path is looked up anew each time): the whole file, or a part of a line of it (settings/secrets/credentials_file.h). A file that
+ * cannot be used keeps the old value in use.
+ */
+#ifndef SETTINGS_SECRETS_SECRET_H
+#define SETTINGS_SECRETS_SECRET_H
+
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "settings/secrets/secret_file.h"
+
+enum secret_part { SECRET_USER, SECRET_PASSWORD, SECRET_TOKEN };
+
+struct secret {
+    char *value;           /* NULL: not set (or its file was never readable) */
+    char *path;            /* NULL: given as a value */
+    char *url;             /* whose line of the file at path it is in; NULL: the file is the secret */
+    enum secret_part part; /* of that line; of no meaning without url */
+    struct secret_stamp stamp;
+    unsigned changes; /* goes up whenever a reading gave another value: for those who share it */
+};
+
+void secret_set_value(struct secret *s, const char *value);
+void secret_set_path(struct secret *s, const char *path);
+
+/* The user name, the password or the token in the line of url, which is in its checked form. A line has either the first two
+ * or the last: what it does not have is not set, and that may change each time the file is read. */
+void secret_set_line(struct secret *s, const char *path, const char *url, enum secret_part part);
+
+void secret_copy(struct secret *to, const struct secret *from);
+
+/* Forgets the value of one that is in a file: for one that nobody reads again. */
+void secret_forget(struct secret *s);
+
+/* Given, in whichever form; of a line: it had this part when it was last read. */
+bool secret_is_set(const struct secret *s);
+
+/* Reads the file again where it changed (or `force`); one trailing newline is dropped. *ret_changed (may be NULL) tells
+ * whether the value is another one, or is gone because the line is of the other kind now. -1 with ERROR_INVALID naming the path:
+ * unreadable, no regular file, empty, over 64 KiB, or with control characters; of a line also: any line of the file is
+ * malformed, or none is for the URL. The same message for each part of a line. The old value stays then, and the next call
+ * tries again. */
+int secret_refresh(struct secret *s, bool force, bool *ret_changed, struct error *err) must_check;
+void secret_fini(struct secret *s); /* wipes */
+
+#endif

@@ -1,0 +1,13 @@
+/* Which backend is for which port of which Service: from INGRESS_SERVICES, or from the variables of the single form. */
+#ifndef SETTINGS_SERVICES_H
+#define SETTINGS_SERVICES_H
+
+struct config;
+struct config_report;
+
+/* Makes c->mappings and c's default of the backend's name of what the other fields hold, and reports everything that is
+ * wrong with INGRESS_SERVICES and beside it. The mappings are whole only where nothing was reported, by anybody. */
+void services_parse(struct config *c, struct config_report *report);
+void services_fini(struct config *c); /* frees the mappings */
+
+#endif

@@ -1,0 +1,169 @@
+/*
+ * Everything the daemon can be told, parsed once from the environment into one validated struct. No field is looked up by
+ * name anywhere else. The table of variables (settings/fields.c) feeds the parser, --help, config.example.env and the
+ * check of docs/settings.md.
+ */
+#ifndef SETTINGS_SETTINGS_H
+#define SETTINGS_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/log.h"
+#include "settings/secrets/secret.h"
+
+#define CONFIG_EXIT_CODE 78 /* EX_CONFIG of sysexits.h */
+
+enum config_node_mode { CONFIG_NODE_MODE_ENDPOINTS, CONFIG_NODE_MODE_ALL };
+enum config_weights { CONFIG_WEIGHTS_KEEP, CONFIG_WEIGHTS_EQUAL, CONFIG_WEIGHTS_ENDPOINTS };
+enum config_adopt { CONFIG_ADOPT_KEEP, CONFIG_ADOPT_RENAME, CONFIG_ADOPT_NO };
+enum config_health_check { CONFIG_HEALTH_CHECK_BACKEND, CONFIG_HEALTH_CHECK_NODE_PORT };
+enum config_address_type { CONFIG_INTERNAL_IP, CONFIG_EXTERNAL_IP, CONFIG_HOSTNAME, CONFIG_ADDRESS_TYPES };
+enum config_ip_family {
+    CONFIG_IP_DUAL, /* either, the Service's preferred one first */
+    CONFIG_IP_IPV4,
+    CONFIG_IP_IPV6,
+    CONFIG_IP_IPV4_FIRST,
+    CONFIG_IP_IPV6_FIRST,
+};
+
+/* One backend and the Service's port that it is for. */
+struct config_mapping {
+    char *namespace;
+    char *service;
+    char *port; /* name or number; NULL: the Service's only one */
+    char *backend;
+};
+
+#define CONFIG_MAPPINGS_MAX 64
+
+/* One HAProxy, by its Data Plane API. */
+struct config_dataplane {
+    /* "http(s)://host:port[/prefix]" or "unix:/path": validated, no userinfo, no query, no trailing slash, so that it can
+     * be shown and that a path can be put behind it. */
+    char *url;
+    char *socket; /* unix path, NULL for TCP */
+    /* Of its line in HAPROXY_DATAPLANE_CREDENTIALS_FILE (which may turn from user name and password to a token, and back, when it
+     * is read again), else copies of those of the variables. */
+    struct secret username, password, token;
+};
+
+#define CONFIG_DATAPLANES_MAX 16
+
+struct config {
+    /* INGRESS_SERVICES, or the one that the single variables make; at least one, no backend twice, in the order given. */
+    struct config_mapping *mappings;
+    size_t mapping_count;
+    /* The single variables as they were given or by default; where INGRESS_SERVICES is given, of no effect. */
+    char *ingress_namespace;
+    char *ingress_service;
+    char *ingress_port;     /* NULL: none */
+    char *ingress_services; /* as it was given; NULL: not */
+
+    char *node_selector;                                          /* label selector, checked; NULL: all Nodes */
+    enum config_address_type address_types[CONFIG_ADDRESS_TYPES]; /* no type twice */
+    size_t address_type_count;
+    enum config_ip_family ip_family;
+    enum config_node_mode node_mode;
+    enum config_weights weights;
+    enum config_adopt adopt;
+    char *server_name_format;
+    uint64_t drain_timeout_ms;
+    unsigned max_loss_percent; /* 0 to 100 */
+    bool dry_run;
+
+    /* HAPROXY_DATAPLANE_URL: at least one, none twice, in the order given. */
+    struct config_dataplane *dataplanes;
+    size_t dataplane_count;
+    char *dataplane_credentials_file; /* NULL: none */
+    /* What the variables give; in use by the dataplanes that have no line in that file, which have copies. The value of one that is
+     * in a file is in those alone. */
+    struct secret dataplane_username, dataplane_password, dataplane_token;
+
+    /* TLS of every https URL among them: files, read again when they change; NULL: not set. cert and key: both or none. */
+    char *dataplane_ca_file; /* NULL: the system's trust store */
+    char *dataplane_cert_file;
+    char *dataplane_key_file;
+    char *dataplane_server_name; /* to verify and to send as SNI; NULL: the URL's host */
+    bool dataplane_insecure;     /* no verification at all */
+
+    char *backend_name;    /* the single variable, or its default */
+    uint16_t backend_port; /* 0: the Service's nodePort, or else the endpoint's own */
+    bool proxy_v2;         /* in the backend's default-server */
+    char *balance;         /* NULL: keep */
+    char *adv_check;       /* NULL: keep */
+    enum config_health_check health_check;
+    char **keep_servers; /* globs */
+    size_t keep_server_count;
+    bool create_backend;
+    bool allow_empty;
+    uint64_t park_ttl_ms; /* 0: servers that are out are removed at once */
+    bool park_nodes;
+    uint64_t resync_period_ms;
+
+    bool leader_elect;
+    char *lease_name;
+    char *lease_namespace; /* NULL: the pod's own, or outside of one that of the first Service */
+
+    bool proxy_from_environment; /* http_proxy, https_proxy and no_proxy count */
+    bool seccomp;
+
+    char *kubeconfig; /* colon-separated list of files; NULL: in-cluster */
+
+    bool emit_events; /* Kubernetes Events on the Service */
+
+    char *listen_host; /* "" for every address */
+    uint16_t listen_port;
+    bool status_page;
+    enum log_format log_format;
+    enum log_level log_level;
+
+    uint64_t given; /* bit n: variable n of settings/fields.h was given, in whichever form; the others are defaults */
+};
+
+/* One thing to tell about the environment. */
+struct config_finding {
+    bool is_error; /* otherwise a warning */
+    /* "HAPROXY_BACKEND_PORT=\"70000\": expected a port number, 1 to 65535". One line of printable ASCII; never a secret's
+     * value, nor what a URL holds before '@'. */
+    char *text;
+};
+
+struct config_report {
+    struct config_finding *findings;
+    size_t count;
+    size_t error_count;
+};
+
+/* Parses all of environ and reports every problem at once. 0 also with warnings; -1 where there is any error: then *ret
+ * holds nothing but log_format. Files of secrets are read here for the first time; an unreadable one is an error. *report is set in
+ * either case. */
+int config_parse(char *const *environ, struct config *ret, struct config_report *report) must_check;
+/* Overwrites the values of secrets in environ itself, which /proc/PID/environ shows and every child gets; they are parsed as empty
+ * from then on. */
+void config_wipe_environment(char *const *environ);
+void config_fini(struct config *c);
+void config_report_fini(struct config_report *r);
+
+/* The effective settings, one NAME=value a line and where it comes from behind "  # ", secrets masked; then a line of remark
+ * for each HAProxy and each backend, "# HAProxy http://a:5555: user name admin, password *** by its line in FILE",
+ * "# backend web: Service ns/web, port https". What check-config prints. */
+void config_print(const struct config *c, struct buf *out);
+
+/* The mappings as INGRESS_SERVICES would have them: "ns/web:https=be_https, ns/api=api". For the log. */
+void config_print_mappings(const struct config *c, struct buf *out);
+
+/* The URLs as HAPROXY_DATAPLANE_URL would have them: "http://a:5555,unix:/run/b.sock". For the log. */
+void config_print_dataplanes(const struct config *c, struct buf *out);
+
+/* The text of --help, of config.example.env, and of the table in docs/settings.md. */
+void config_print_help(struct buf *out);
+void config_print_example(struct buf *out);
+void config_print_markdown(struct buf *out);
+/* The list of settings in the manual page (mdoc). */
+void config_print_man(struct buf *out);
+
+#endif

@@ -1,0 +1,241 @@
+#include "settings/unknown.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "settings/environment.h"
+#include "settings/fields.h"
+#include "settings/report.h"
+
+#define NAME_MAX_BYTES 64
+#define KNOWN_MAX (2 * CONFIG_FIELD_COUNT)
+#define SHORT_NAME 10     /* up to this length, two edits away is another name */
+#define PREFIX "HAPROXY_" /* of most of ours, and easily left out */
+
+struct known {
+    char names[KNOWN_MAX][NAME_MAX_BYTES];
+    size_t count;
+};
+
+static void known_init(struct known *k)
+{
+    k->count = 0;
+    for (int i = 0; i < CONFIG_FIELD_COUNT; i++) {
+        const struct config_field *f = config_field((enum config_field_id)i);
+        snprintf(k->names[k->count++], NAME_MAX_BYTES, "%s", f->name);
+        if (f->or_file)
+            snprintf(k->names[k->count++], NAME_MAX_BYTES, "%s_FILE", f->name);
+    }
+}
+
+static bool is_known(const struct known *k, const char *name)
+{
+    for (size_t i = 0; i < k->count; i++)
+        if (str_eq(k->names[i], name))
+            return true;
+    return false;
+}
+
+/* Nobody else uses these prefixes, but for HAProxy itself (for the programs that it starts, and in its image). */
+static bool has_our_prefix(const char *name)
+{
+    static const char *const prefixes[] = {"HAPROXY_", "INGRESS_", "DATAPLANE_", "RESYNC_",     "DRAIN_",
+                                           "MAX_LOSS", "PARK_",    "DRY_RUN",    "LEADER_ELECT"};
+    static const char *const foreign[] = {"HAPROXY_VERSION",
+                                          "HAPROXY_SHA256",
+                                          "HAPROXY_BRANCH",
+                                          "HAPROXY_MWORKER",
+                                          "HAPROXY_CLI",
+                                          "HAPROXY_MASTER_CLI",
+                                          "HAPROXY_CFGFILES",
+                                          "HAPROXY_LOCALPEER",
+                                          "HAPROXY_TCP_LOG_FMT",
+                                          "HAPROXY_HTTP_LOG_FMT",
+                                          "HAPROXY_HTTPS_LOG_FMT",
+                                          "HAPROXY_TCP_CLF_LOG_FMT",
+                                          "HAPROXY_HTTP_CLF_LOG_FMT",
+                                          "HAPROXY_STARTUP_VERSION"};
+    for (size_t i = 0; i < array_len(foreign); i++)
+        if (str_eq(name, foreign[i]))
+            return false;
+    for (size_t i = 0; i < array_len(prefixes); i++)
+        if (str_has_prefix(name, prefixes[i]))
+            return true;
+    return false;
+}
+
+/* Whether each of the words between '_' of name is one of known's. */
+static bool words_are_in(const char *name, const char *known)
+{
+    for (const char *word = name;; word++) {
+        size_t len = strcspn(word, "_");
+        bool found = false;
+        for (const char *k = known; !found; k++) {
+            size_t known_len = strcspn(k, "_");
+            found = len == known_len && strncmp(word, k, len) == 0;
+            k += known_len;
+            if (*k == '\0')
+                break;
+        }
+        if (!found)
+            return false;
+        word += len;
+        if (*word == '\0')
+            return true;
+    }
+}
+
+/* The shortest known name that begins with name, or NULL. */
+static const char *longer_name(const struct known *k, const char *name, size_t min_percent)
+{
+    const char *best = NULL;
+    for (size_t i = 0; i < k->count; i++)
+        if (str_has_prefix(k->names[i], name) && strlen(name) * 100 >= strlen(k->names[i]) * min_percent)
+            if (best == NULL || strlen(k->names[i]) < strlen(best))
+                best = k->names[i];
+    return best;
+}
+
+/* The longest known name that name only adds words to, or NULL. */
+static const char *shorter_name(const struct known *k, const char *name)
+{
+    const char *best = NULL;
+    for (size_t i = 0; i < k->count; i++)
+        if (str_has_prefix(name, k->names[i]) && name[strlen(k->names[i])] == '_')
+            if (best == NULL || strlen(k->names[i]) > strlen(best))
+                best = k->names[i];
+    return best;
+}
+
+/* The known name that is fewest edits away, at most limit; 0: one or two, by its length. */
+static const char *close_name(const struct known *k, const char *name, size_t limit)
+{
+    const char *best = NULL;
+    size_t fewest = SIZE_MAX;
+    for (size_t i = 0; i < k->count; i++) {
+        size_t most = limit != 0 ? limit : strlen(k->names[i]) <= SHORT_NAME ? 1 : 2;
+        size_t edits = str_distance(name, k->names[i], most);
+        if (edits <= most && edits < fewest) {
+            fewest = edits;
+            best = k->names[i];
+        }
+    }
+    return best;
+}
+
+static const char *name_with_words(const struct known *k, const char *name)
+{
+    const char *best = NULL;
+    for (size_t i = 0; i < k->count; i++)
+        if (words_are_in(name, k->names[i]) && (best == NULL || strlen(k->names[i]) < strlen(best)))
+            best = k->names[i];
+    return best;
+}
+
+/* The one known name with the same first word, or NULL. */
+static const char *only_name_with_first_word(const struct known *k, const char *name)
+{
+    const char *only = NULL;
+    size_t len = strcspn(name, "_") + 1;
+    for (size_t i = 0; i < k->count; i++)
+        if (strncmp(k->names[i], name, len) == 0) {
+            if (only != NULL)
+                return NULL;
+            only = k->names[i];
+        }
+    return only;
+}
+
+/* The known name behind the first word of name (HAPROXY_LOG_LEVEL), or NULL. */
+static const char *name_behind_first_word(const struct known *k, const char *name)
+{
+    const char *rest = name + strcspn(name, "_");
+    for (size_t i = 0; *rest != '\0' && i < k->count; i++)
+        if (str_eq(k->names[i], rest + 1))
+            return k->names[i];
+    return NULL;
+}
+
+/* Of a name that only ours begin like. Tighter questions first. */
+static const char *meant_by_ours(const struct known *k, const char *name)
+{
+    const char *best = name_behind_first_word(k, name);
+    if (best == NULL)
+        best = name_with_words(k, name);
+    if (best == NULL)
+        best = longer_name(k, name, 0);
+    if (best == NULL)
+        best = shorter_name(k, name);
+    return best != NULL ? best : close_name(k, name, 0);
+}
+
+/* The same where none of that helps: behind PREFIX, where most of ours are, good for a hint only. */
+static const char *guess_of_ours(const struct known *k, const char *name)
+{
+    const char *best = close_name(k, name, strlen(name) / 3);
+    return best != NULL ? best : only_name_with_first_word(k, name);
+}
+
+static bool is_safety(const char *name)
+{
+    for (int i = 0; i < CONFIG_FIELD_COUNT; i++)
+        if (str_eq(config_field((enum config_field_id)i)->name, name))
+            return config_field((enum config_field_id)i)->safety;
+    return false;
+}
+
+/* Of a name that can be anybody's. */
+static const char *meant_by_any(const struct known *k, const char *name)
+{
+    char with_prefix[sizeof(PREFIX) + NAME_MAX_BYTES];
+    snprintf(with_prefix, sizeof(with_prefix), "%s%s", PREFIX, name);
+    const char *best = longer_name(k, name, 70);
+    if (best == NULL)
+        best = close_name(k, name, 0);
+    return best != NULL ? best : longer_name(k, with_prefix, 100);
+}
+
+static void report_one(const struct known *k, const char *name, struct config_report *report)
+{
+    char upper[NAME_MAX_BYTES];
+    size_t len = strlen(name);
+    for (size_t i = 0; i <= len; i++)
+        upper[i] = name[i] == '-' || name[i] == '.' ? '_' : (char)toupper((unsigned char)name[i]);
+    bool ours = has_our_prefix(upper);
+    const char *meant = ours ? meant_by_ours(k, upper) : meant_by_any(k, upper);
+    const char *suggestion = meant == NULL && ours ? guess_of_ours(k, upper) : meant;
+    bool is_sure = meant != NULL || !str_has_prefix(upper, PREFIX);
+    if (suggestion == NULL && !ours)
+        return;
+    cleanup(mem_free_ptr) char *quoted = report_quoted(name);
+    if (suggestion != NULL && is_sure && is_safety(suggestion))
+        report_error(report,
+                     "%s is not a setting of this program; did you mean %s? It is not safe to ignore it: correct the "
+                     "name or remove it",
+                     quoted, suggestion);
+    else if (suggestion != NULL)
+        report_warning(report, "%s is not a setting of this program and is ignored; did you mean %s?", quoted,
+                       suggestion);
+    else
+        report_warning(report, "%s is not a setting of this program and is ignored; --help lists all", quoted);
+}
+
+void unknown_report(char *const *env, struct config_report *report)
+{
+    struct known k;
+    known_init(&k);
+    for (; *env != NULL; env++) {
+        char name[NAME_MAX_BYTES];
+        size_t len = strcspn(*env, "=");
+        if ((*env)[len] == '\0' || len == 0 || len >= sizeof(name))
+            continue;
+        memcpy(name, *env, len);
+        name[len] = '\0';
+        if (!is_known(&k, name) && !environment_is_service_link(name, *env + len + 1))
+            report_one(&k, name, report);
+    }
+}

@@ -1,0 +1,117 @@
+#include "settings/url.h"
+
+#include <curl/curl.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#define WHY_FORM "that is not scheme://host:port"
+#define WHY_USERINFO "a user name or password does not belong into it"
+
+static void curlu_free(CURLU **u)
+{
+    curl_url_cleanup(*u);
+}
+
+static void curl_str_free(char **s)
+{
+    curl_free(*s);
+}
+
+static const char *why_of(CURLUcode code)
+{
+    switch (code) {
+    case CURLUE_BAD_PORT_NUMBER:
+        return "its port is not a number from 1 to 65535";
+    case CURLUE_BAD_IPV6:
+        return "what stands in brackets is no IPv6 address";
+    case CURLUE_BAD_HOSTNAME:
+    case CURLUE_NO_HOST:
+        return "its host is missing or no name and no address";
+    default:
+        return WHY_FORM;
+    }
+}
+
+/* What the URL parser is lenient about, and what it must not even be asked. NULL: nothing. */
+static const char *refuse_text(const char *text, unsigned rules)
+{
+    for (const char *p = text; *p != '\0'; p++)
+        if ((unsigned char)*p <= 0x20 || (unsigned char)*p >= 0x7f)
+            return "it holds a space, a control character or one that is not ASCII";
+    /* Anywhere: a password may hold a '/', and then what is behind it looks like a path. */
+    if ((rules & URL_PROXY) == 0 && strchr(text, '@') != NULL)
+        return "a user name or password does not belong into it";
+    if (strpbrk(text, "?#") != NULL)
+        return "a query (?) or fragment (#) does not belong into it";
+    const char *slashes = strstr(text, "://");
+    if (slashes == NULL)
+        return "it does not begin with a scheme such as http://";
+    return slashes[3] == '/' || slashes[3] == '\0' ? "its host is missing" : NULL;
+}
+
+static const char *refuse_scheme(CURLU *u, unsigned rules)
+{
+    static const char *const schemes[] = {"http", "https", "socks5", "socks5h"};
+    cleanup(curl_str_free) char *scheme = NULL;
+    if (curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) != CURLUE_OK)
+        return WHY_FORM;
+    size_t count = (rules & URL_PROXY) != 0 ? array_len(schemes) : 2;
+    for (size_t i = 0; i < count; i++)
+        if (str_eq(scheme, schemes[i]))
+            return NULL;
+    return (rules & URL_PROXY) != 0 ? "its scheme is none of http, https, socks5 and socks5h"
+                                    : "its scheme is neither http nor https";
+}
+
+static const char *refuse_parts(CURLU *u, unsigned rules)
+{
+    cleanup(curl_str_free) char *port = NULL, *path = NULL;
+    CURLUcode code = curl_url_get(u, CURLUPART_PORT, &port, 0);
+    if (code == CURLUE_NO_PORT && (rules & URL_NEED_PORT) != 0)
+        return "its port is missing";
+    if (code == CURLUE_OK && str_eq(port, "0"))
+        return why_of(CURLUE_BAD_PORT_NUMBER);
+    if ((rules & URL_PROXY) != 0 && curl_url_get(u, CURLUPART_PATH, &path, 0) == CURLUE_OK && strlen(path) > 1)
+        return "a proxy has no path";
+    return NULL;
+}
+
+int url_check(const char *text, unsigned rules, char **ret_url, const char **ret_why)
+{
+    const char *why = refuse_text(text, rules);
+    cleanup(curlu_free) CURLU *u = curl_url();
+    if (why == NULL) {
+        CURLUcode code = curl_url_set(u, CURLUPART_URL, text, CURLU_NON_SUPPORT_SCHEME);
+        why = code != CURLUE_OK ? why_of(code) : refuse_scheme(u, rules);
+    }
+    if (why == NULL)
+        why = refuse_parts(u, rules);
+    cleanup(curl_str_free) char *url = NULL;
+    if (why == NULL && curl_url_get(u, CURLUPART_URL, &url, 0) != CURLUE_OK)
+        why = WHY_FORM;
+    if (why != NULL) {
+        *ret_why = why;
+        return -1;
+    }
+    size_t len = strlen(url);
+    while (len > 0 && url[len - 1] == '/')
+        len--;
+    *ret_url = mem_strndup(url, len);
+    return 0;
+}
+
+char *url_masked(const char *text)
+{
+    /* The last '@': a password may hold one, and '/' and '?' too. */
+    const char *at = strrchr(text, '@');
+    const char *start = strstr(text, "://");
+    start = start != NULL && (at == NULL || start < at) ? start + 3 : text;
+    const char *rest = at != NULL ? at : start;
+    size_t shown = strcspn(rest, "?#");
+    const char *tail = rest[shown] != '\0' ? "***" : "";
+    return mem_printf("%.*s%s%.*s%s", (int)(start - text), text, at != NULL ? "***" : "",
+                      (int)(rest[shown] != '\0' ? shown + 1 : shown), rest, tail);
+}

@@ -1,0 +1,20 @@
+/* URLs that somebody wrote into a setting or a kubeconfig: checked strictly, shown without what may be secret in them. */
+#ifndef SETTINGS_URL_H
+#define SETTINGS_URL_H
+
+#include "base/compiler.h"
+
+enum url_rules {
+    URL_PLAIN = 0,     /* http or https, host, optional port and path */
+    URL_NEED_PORT = 1, /* the port must be written */
+    URL_PROXY = 2,     /* also socks5 and socks5h; user name and password are allowed; no path */
+};
+
+/* Query and fragment are refused always. *ret_url is the same URL in the form that libcurl gives it, without a slash at
+ * its end. -1: *ret_why says why in a phrase that holds no part of the URL (a constant). */
+int url_check(const char *text, unsigned rules, char **ret_url, const char **ret_why) must_check;
+
+/* The text as it may be shown: what stands before its last '@' and behind a '?' or '#' is replaced. Allocates. */
+char *url_masked(const char *text) must_check;
+
+#endif

@@ -1,0 +1,132 @@
+/* src/cli/command: the command line. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/command.h"
+
+static int parse(const char *line, char *copy, struct command *ret, struct error *err)
+{
+    char *argv[16] = {copy}; /* the first is of no interest */
+    int argc = 1;
+    memcpy(copy, line, strlen(line) + 1);
+    for (char *word; (word = strsep(&copy, " ")) != NULL && argc < 16;)
+        if (*line != '\0')
+            argv[argc++] = word;
+    return command_parse(argc, argv, ret, err);
+}
+
+static const struct {
+    const char *line;
+    struct command wanted;
+} good[] = {
+    {"", {.kind = COMMAND_RUN}},
+    {"--help", {.kind = COMMAND_HELP}},
+    {"-h", {.kind = COMMAND_HELP}},
+    {"--version", {.kind = COMMAND_VERSION}},
+    {"-V", {.kind = COMMAND_VERSION}},
+    {"check-config", {.kind = COMMAND_CHECK_CONFIG}},
+    {"plan", {.kind = COMMAND_PLAN}},
+    {"plan -o json", {.kind = COMMAND_PLAN, .json = true}},
+    {"plan --output=json", {.kind = COMMAND_PLAN, .json = true}},
+    {"plan --output json --output text", {.kind = COMMAND_PLAN}},
+    {"plan --color=always --timeout 3s", {.kind = COMMAND_PLAN, .colour = PAGE_COLOUR_ALWAYS, .timeout_ms = 3000}},
+    {"plan --color never", {.kind = COMMAND_PLAN, .colour = PAGE_COLOUR_NEVER}},
+    {"plan --colour=auto", {.kind = COMMAND_PLAN}},
+    {"plan --timeout=1h", {.kind = COMMAND_PLAN, .timeout_ms = 3600000}},
+    {"plan --help", {.kind = COMMAND_HELP}},
+    {"plan --", {.kind = COMMAND_PLAN}},
+    {"doctor", {.kind = COMMAND_DOCTOR}},
+    {"doctor -o json --timeout 3s", {.kind = COMMAND_DOCTOR, .json = true, .timeout_ms = 3000}},
+    {"doctor --color=always", {.kind = COMMAND_DOCTOR, .colour = PAGE_COLOUR_ALWAYS}},
+    {"doctor --help", {.kind = COMMAND_HELP}},
+    {"explain n1", {.kind = COMMAND_EXPLAIN, .node = "n1"}},
+    {"explain --color=never n1", {.kind = COMMAND_EXPLAIN, .node = "n1", .colour = PAGE_COLOUR_NEVER}},
+    {"explain n1 --timeout=250ms", {.kind = COMMAND_EXPLAIN, .node = "n1", .timeout_ms = 250}},
+    {"explain -- -o", {.kind = COMMAND_EXPLAIN, .node = "-o"}},
+    {"explain -h", {.kind = COMMAND_HELP}},
+};
+
+START_TEST(what_is_asked_for)
+{
+    char copy[200];
+    struct command is;
+    struct error err = {0};
+    const struct command *wanted = &good[_i].wanted;
+    ck_assert_msg(parse(good[_i].line, copy, &is, &err) == 0, "%s: %s", good[_i].line, err.message);
+    ck_assert_msg(is.kind == wanted->kind, "%s", good[_i].line);
+    if (is.kind == COMMAND_HELP)
+        return;
+    ck_assert_msg(str_eq(is.node, wanted->node), "%s", good[_i].line);
+    ck_assert_msg(is.json == wanted->json, "%s", good[_i].line);
+    ck_assert_msg(is.colour == wanted->colour, "%s", good[_i].line);
+    ck_assert_uint_eq(is.timeout_ms, wanted->timeout_ms != 0 ? wanted->timeout_ms : 30000);
+}
+END_TEST
+
+static const struct {
+    const char *line, *says;
+} bad[] = {
+    {"run", "unknown argument \"run\""},
+    {"--verbose", "unknown argument \"--verbose\""},
+    {"--help me", "unknown argument \"me\""},
+    {"check-config -o", "unknown argument \"-o\""},
+    {"-o json plan", "unknown argument \"-o\""},
+    {"plan n1", "unexpected argument \"n1\""},
+    {"doctor n1", "unexpected argument \"n1\""},
+    {"plan -- -o", "unexpected argument \"-o\""},
+    {"plan -x", "unknown option \"-x\""},
+    {"plan --colors=never", "unknown option \"--colors=never\""},
+    {"plan -o", "-o lacks its value: expected text or json"},
+    {"plan --output=yaml", "--output \"yaml\": expected text or json"},
+    {"plan -o JSON", "-o \"JSON\": expected text or json"},
+    {"plan --color=", "--color \"\": expected auto, always or never"},
+    {"plan --color=maybe", "--color \"maybe\": expected auto, always or never"},
+    {"plan --timeout=30", "--timeout \"30\": expected a duration like 30s, up to 1h"},
+    {"plan --timeout=0s", "--timeout \"0s\": expected a duration like 30s, up to 1h"},
+    {"plan --timeout=61m", "--timeout \"61m\": expected a duration like 30s, up to 1h"},
+    {"explain", "explain lacks the name of a node: haproxy-k8s-sync explain NODE"},
+    {"explain --color=never", "explain lacks the name of a node: haproxy-k8s-sync explain NODE"},
+    {"explain n1 n2", "unexpected argument \"n2\""},
+    {"explain -o json n1", "unknown option \"-o\""},
+    {"explain -- -- n1", "unexpected argument \"n1\""},
+};
+
+START_TEST(what_is_wrong_is_named)
+{
+    char copy[200];
+    struct command is;
+    struct error err = {0};
+    ck_assert_msg(parse(bad[_i].line, copy, &is, &err) == -1, "%s", bad[_i].line);
+    ck_assert_str_eq(err.message, bad[_i].says);
+}
+END_TEST
+
+START_TEST(an_empty_node_is_none)
+{
+    char program[] = "x", word[] = "explain", empty[] = "";
+    char *const argv[] = {program, word, empty, NULL};
+    struct command is;
+    struct error err = {0};
+    ck_assert_int_eq(command_parse(3, argv, &is, &err), -1);
+    ck_assert_int_eq(command_parse(0, argv, &is, &err), 0);
+    ck_assert(is.kind == COMMAND_RUN);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("command");
+    tcase_add_loop_test(tc, what_is_asked_for, 0, (int)array_len(good));
+    tcase_add_loop_test(tc, what_is_wrong_is_named, 0, (int)array_len(bad));
+    tcase_add_test(tc, an_empty_node_is_none);
+    Suite *s = suite_create("command");
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

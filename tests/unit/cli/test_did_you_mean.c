@@ -1,0 +1,73 @@
+/* src/cli/did_you_mean: the names that may be meant. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "../model_text.h"
+#include "cli/did_you_mean.h"
+
+static const struct {
+    const char *name, *near;
+} rows[] = {
+    {"n9", "n1, n2, n3"}, /* one edit, in the order of their names; no more than three */
+    {"worker-17.exmaple.org", "worker-17.example.org, worker-18.example.org"},
+    {"worker-17", "worker-17.example.org"}, /* a name within a name */
+    {"worker-18.example.org.", "worker-18.example.org, worker-17.example.org"},
+    {"n1.example.net", "n1"},
+    {"10.0.0.2", "n2"},                /* the address of a node */
+    {"10.244.1.7", "n1"},              /* of an endpoint on a node */
+    {"10.244.3.7", "n9-of-endpoints"}, /* of an endpoint on a node that is not known */
+    {"fd00:0:0::4", "n4"},             /* however it is spelled */
+    {"10.77.0.1", NULL},
+    {"something-else-altogether", NULL},
+    {"", NULL},
+};
+
+START_TEST(the_nearest)
+{
+    struct cache *nodes = cache_new(), *service = cache_new();
+    text_put_all(nodes, "node n1 10.0.0.1\nnode n2 10.0.0.2\nnode n3 10.0.0.3\nnode n4 fd00::4\n"
+                        "node worker-17.example.org 10.0.1.17\nnode worker-18.example.org 10.0.1.18\n");
+    text_put_all(service, "slice a http/80 : 10.244.1.7@n1 10.244.2.7@n2=no\n"
+                          "endpoints web http/80 : 10.244.3.7@n9-of-endpoints 10.77.0.1");
+    cleanup(nearest_fini) struct nearest n;
+    nearest_init(&n, rows[_i].name);
+    nearest_look_at_nodes(&n, nodes);
+    nearest_look_at_endpoints(&n, service);
+    nearest_look_at_endpoints(&n, service); /* another backend may have the same Service: each name once */
+    cleanup(mem_free_ptr) char *text = nearest_text(&n);
+    ck_assert_msg(str_eq(text, rows[_i].near), "\"%s\": %s", rows[_i].name, text != NULL ? text : "nothing");
+    cache_free(nodes);
+    cache_free(service);
+}
+END_TEST
+
+/* By its name it is as near as another one, by an endpoint's address nearer. */
+START_TEST(an_address_moves_a_name_up)
+{
+    struct cache *nodes = cache_new(), *service = cache_new();
+    text_put_all(nodes, "node 10.244.9.1 10.0.0.1\nnode 10.244.9.8 10.0.0.8\n");
+    text_put_all(service, "slice a http/80 : 10.244.9.9@10.244.9.8");
+    cleanup(nearest_fini) struct nearest n;
+    nearest_init(&n, "10.244.9.9");
+    nearest_look_at_nodes(&n, nodes);
+    nearest_look_at_endpoints(&n, service);
+    cleanup(mem_free_ptr) char *text = nearest_text(&n);
+    ck_assert_str_eq(text, "10.244.9.8, 10.244.9.1");
+    cache_free(nodes);
+    cache_free(service);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("inspect_near");
+    tcase_add_loop_test(tc, the_nearest, 0, (int)array_len(rows));
+    tcase_add_test(tc, an_address_moves_a_name_up);
+    Suite *s = suite_create("inspect_near");
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

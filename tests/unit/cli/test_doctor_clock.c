@@ -1,0 +1,78 @@
+/* cli/doctor/doctor_clock: how far two clocks are apart, as far as a Date header can tell. */
+#include "cli/doctor/doctor_clock.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "doctor_text.h"
+
+#define DATE "Sun, 22 Nov 2026 00:01:47 GMT"
+#define AT_MS UINT64_C(1795305707000)
+
+static const struct {
+    const char *date;
+    int64_t ours_ms; /* our clock when the answer was there, less AT_MS */
+    uint64_t took_ms;
+    int64_t skew_ms;
+    enum doctor_mark mark;
+    const char *says;
+} rows[] = {
+    {DATE, 0, 0, 0, DOCTOR_OK, "that of X is within 2 s of ours"},
+    {DATE, 500, 0, 0, DOCTOR_OK, ""},
+    {DATE, 999, 10, 0, DOCTOR_OK, ""},
+    {DATE, 1500, 600, 0, DOCTOR_OK, ""}, /* the answer took long: it may have been written at our own time */
+    {DATE, 3000, 0, 1999, DOCTOR_OK, ""},
+    {DATE, 4500, 0, 3499, DOCTOR_WARN, "ours is 3 s or more ahead of that of X"},
+    {DATE, 4500, 3600, 0, DOCTOR_OK, ""},
+    {DATE, -2000, 0, -2000, DOCTOR_OK, ""},
+    {DATE, -2001, 0, -2001, DOCTOR_WARN, "ours is 2 s or more behind that of X"},
+    {DATE, 31001, 0, 30000, DOCTOR_WARN, ""},
+    {DATE, 31002, 0, 30001, DOCTOR_FAIL, ""},
+    {DATE, -3600000, 0, -3600000, DOCTOR_FAIL, "ours is 3600 s or more behind that of X"},
+    {NULL, 0, 0, 0, DOCTOR_SKIP, "no answer of X tells the time"},
+    {"", 0, 0, 0, DOCTOR_SKIP, ""},
+    {"yesterday", 0, 0, 0, DOCTOR_SKIP, ""},
+    {DATE " or so", 0, 0, 0, DOCTOR_SKIP, ""},
+    {"2026-11-22T00:01:47Z", 0, 0, 0, DOCTOR_SKIP, ""},
+};
+
+START_TEST(skew)
+{
+    cleanup(doctored_fini) struct doctored d = doctored_new();
+    uint64_t now = (uint64_t)((int64_t)AT_MS + rows[_i].ours_ms);
+    struct doctor_skew k = doctor_skew_of(rows[_i].date, now, rows[_i].took_ms * 1000);
+    doctor_clock_report_skew("clock.kubernetes", "Kubernetes", "X", &k, d.section);
+    ck_assert(k.known == (rows[_i].mark != DOCTOR_SKIP));
+    ck_assert_int_eq(k.known ? doctor_skew_ms(&k) : 0, rows[_i].skew_ms);
+    expect_mark(&d, "clock.kubernetes", rows[_i].mark);
+    expect_text(&d, rows[_i].says);
+}
+END_TEST
+
+START_TEST(kernel)
+{
+    cleanup(doctored_fini) struct doctored d = doctored_new(), e = doctored_new(), f = doctored_new();
+    doctor_clock_report_kernel(DOCTOR_SYNC_YES, d.section);
+    doctor_clock_report_kernel(DOCTOR_SYNC_NO, e.section);
+    doctor_clock_report_kernel(DOCTOR_SYNC_UNKNOWN, f.section);
+    expect_mark(&d, "clock.synchronised", DOCTOR_OK);
+    expect_mark(&e, "clock.synchronised", DOCTOR_WARN);
+    expect_mark(&f, "clock.synchronised", DOCTOR_SKIP);
+    expect_text(&e, "timedatectl set-ntp true");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("doctor_clock");
+    TCase *all = tcase_create("all");
+    tcase_add_loop_test(all, skew, 0, (int)array_len(rows));
+    tcase_add_test(all, kernel);
+    suite_add_tcase(suite, all);
+    SRunner *sr = srunner_create(suite);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,205 @@
+/* A report of `doctor`, as text and as JSON. */
+#include "cli/doctor/doctor_report.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yyjson.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "cli/doctor/doctor_print.h"
+#include "base/page.h"
+
+static void fill(struct doctor_report *r)
+{
+    struct doctor_section *s = doctor_section(r, "kubernetes", "https://10.0.0.1:6443", "in-cluster");
+    doctor_ok(s, "kubernetes.version", "version", "Kubernetes v1.%d", 34);
+    struct doctor_check *c = doctor_fail(s, "kubernetes.rights.nodes", "permission", "list nodes: %s", "not allowed");
+    doctor_why(
+        c,
+        "without Nodes no server has an address, and so nothing is written anywhere at all, not even once in a while");
+    doctor_fix(c, "run", "kubectl create %s\nkubectl bind", "role");
+    doctor_fix(c, "then", "kubectl wait");
+    doctor_also(c);
+    doctor_advice(c, "ask somebody");
+    doctor_skip(s, "kubernetes.x", "x", "needs %s", "y");
+    s = doctor_section(r, "clock", NULL, NULL);
+    doctor_warn(s, "clock.kubernetes", "Kubernetes", "ours is 7 s ahead\x1b[31m");
+}
+
+static const char text[] =
+    "Kubernetes https://10.0.0.1:6443  (in-cluster)\n"
+    "  [ok]   version         Kubernetes v1.34\n"
+    "  [FAIL] permission      list nodes: not allowed\n"
+    "         why  without Nodes no server has an address, and so nothing is written anywhere at all, not\n"
+    "              even once in a while\n"
+    "         fix  run:\n"
+    "                kubectl create role\n"
+    "                kubectl bind\n"
+    "         and  then:\n"
+    "                kubectl wait\n"
+    "         or   ask somebody\n"
+    "  [skip] x               needs y\n"
+    "\n"
+    "Clock\n"
+    "  [warn] Kubernetes      ours is 7 s ahead\\x1b[31m\n"
+    "\n"
+    "1 failed, 1 warning, 1 ok, 1 skipped\n"
+    "Not ready. Mend the first [FAIL] first, others may come from it; then run doctor again.\n";
+
+/* What a server says may be as long as its answer. */
+START_TEST(long_texts_are_cut)
+{
+    cleanup(doctor_report_fini) struct doctor_report r = {0};
+    struct doctor_section *s = doctor_section(&r, "kubernetes", NULL, NULL);
+    for (int before = 0; before < 2; before++) {
+        cleanup(buf_fini) struct buf words;
+        buf_init(&words, 0);
+        buf_add(&words, before == 0 ? "" : "-");
+        while (words.len < 100000)
+            buf_add(&words, "\xc3\xa9");
+        struct doctor_check *c = doctor_fail(s, "kubernetes.x", "x", "%s", buf_str(&words));
+        doctor_fix(c, "run", "%s", buf_str(&words));
+        ck_assert_uint_le(strlen(c->found), DOCTOR_TEXT_MAX_BYTES);
+        ck_assert_uint_ge(strlen(c->found), DOCTOR_TEXT_MAX_BYTES - 1);
+        ck_assert_str_eq(c->found + strlen(c->found) - 5, "\xc3\xa9...");
+        ck_assert_str_eq(c->fixes[0].lines, c->found);
+    }
+}
+END_TEST
+
+START_TEST(as_text)
+{
+    cleanup(doctor_report_fini) struct doctor_report r = {0};
+    cleanup(buf_fini) struct buf out;
+    struct page page;
+    buf_init(&out, 0);
+    fill(&r);
+    page_init(&page, &out, false, 100);
+    doctor_print(&r, &page);
+    ck_assert_str_eq(buf_str(&out), text);
+}
+END_TEST
+
+/* Colours add nothing but themselves; whatever the width, lines to be copied stay whole. */
+START_TEST(in_colour_and_narrow)
+{
+    cleanup(doctor_report_fini) struct doctor_report r = {0};
+    cleanup(buf_fini) struct buf out;
+    struct page page;
+    buf_init(&out, 0);
+    fill(&r);
+    page_init(&page, &out, true, 60);
+    doctor_print(&r, &page);
+    ck_assert_ptr_nonnull(strstr(buf_str(&out), "\x1b[31m[FAIL]\x1b[0m"));
+    ck_assert_ptr_nonnull(strstr(buf_str(&out), "\x1b[32m[ok]\x1b[0m"));
+    ck_assert_ptr_nonnull(strstr(buf_str(&out), "\x1b[36mkubectl create role\x1b[0m\n"));
+    ck_assert_ptr_nonnull(strstr(buf_str(&out), "\\x1b[31m"));
+}
+END_TEST
+
+START_TEST(all_is_well)
+{
+    cleanup(doctor_report_fini) struct doctor_report r = {0};
+    cleanup(buf_fini) struct buf out;
+    struct page page;
+    buf_init(&out, 0);
+    doctor_ok(doctor_section(&r, "settings", NULL, NULL), "settings", "settings", "fine");
+    page_init(&page, &out, false, 100);
+    doctor_print(&r, &page);
+    ck_assert_str_eq(buf_str(&out), "Settings\n  [ok]   settings        fine\n\n1 ok\n"
+                                    "All that a sync needs is there. haproxy-k8s-sync plan shows what it would do.\n");
+}
+END_TEST
+
+static yyjson_val *check_at(yyjson_doc *doc, size_t i)
+{
+    return yyjson_arr_get(yyjson_obj_get(yyjson_doc_get_root(doc), "checks"), i);
+}
+
+static const char *text_at(yyjson_val *obj, const char *key)
+{
+    return yyjson_get_str(yyjson_obj_get(obj, key));
+}
+
+START_TEST(as_json)
+{
+    cleanup(doctor_report_fini) struct doctor_report r = {0};
+    cleanup(buf_fini) struct buf out;
+    buf_init(&out, 0);
+    fill(&r);
+    doctor_print_json(&r, &out);
+    yyjson_doc *doc = yyjson_read(buf_str(&out), out.len, 0);
+    yyjson_val *root = yyjson_doc_get_root(doc), *counts = yyjson_obj_get(root, "counts"), *fail = check_at(doc, 1);
+    ck_assert_str_eq(text_at(root, "status"), "fail");
+    ck_assert_uint_eq(yyjson_get_uint(yyjson_obj_get(counts, "fail")), 1);
+    ck_assert_uint_eq(yyjson_get_uint(yyjson_obj_get(counts, "ok")), 1);
+    ck_assert_uint_eq(yyjson_get_uint(yyjson_obj_get(counts, "warn")), 1);
+    ck_assert_uint_eq(yyjson_get_uint(yyjson_obj_get(counts, "skip")), 1);
+    ck_assert_str_eq(text_at(fail, "id"), "kubernetes.rights.nodes");
+    ck_assert_str_eq(text_at(fail, "section"), "kubernetes");
+    ck_assert_str_eq(text_at(fail, "subject"), "https://10.0.0.1:6443");
+    ck_assert_str_eq(text_at(fail, "label"), "permission");
+    ck_assert_str_eq(text_at(fail, "status"), "fail");
+    ck_assert_str_eq(text_at(fail, "found"), "list nodes: not allowed");
+    yyjson_val *fixes = yyjson_obj_get(fail, "fixes"), *first = yyjson_arr_get(fixes, 0);
+    ck_assert_uint_eq(yyjson_arr_size(fixes), 3);
+    ck_assert_str_eq(text_at(first, "how"), "run");
+    ck_assert_str_eq(yyjson_get_str(yyjson_arr_get(yyjson_obj_get(first, "lines"), 1)), "kubectl bind");
+    ck_assert(!yyjson_get_bool(yyjson_obj_get(first, "also")));
+    ck_assert(yyjson_get_bool(yyjson_obj_get(yyjson_arr_get(fixes, 1), "also")));
+    ck_assert_uint_eq(yyjson_arr_size(yyjson_obj_get(yyjson_arr_get(fixes, 2), "lines")), 0);
+    ck_assert(yyjson_is_null(yyjson_obj_get(check_at(doc, 0), "why")));
+    ck_assert(yyjson_is_null(yyjson_obj_get(check_at(doc, 3), "subject")));
+    ck_assert_ptr_null(strchr(buf_str(&out), '\x1b'));
+    yyjson_doc_free(doc);
+}
+END_TEST
+
+START_TEST(bytes_that_are_no_text)
+{
+    cleanup(doctor_report_fini) struct doctor_report r = {0};
+    cleanup(buf_fini) struct buf out;
+    buf_init(&out, 0);
+    doctor_ok(doctor_section(&r, "haproxy", "x\xff", NULL), "haproxy.version", "version", "\xfe \x7f");
+    doctor_print_json(&r, &out);
+    ck_assert_ptr_nonnull(strstr(buf_str(&out), "\"x\\\\xff\""));
+    ck_assert_ptr_nonnull(strstr(buf_str(&out), "\\\\xfe"));
+    ck_assert_ptr_null(strchr(buf_str(&out), '\x7f'));
+}
+END_TEST
+
+START_TEST(exit_status)
+{
+    cleanup(doctor_report_fini) struct doctor_report r = {0};
+    struct doctor_section *s = doctor_section(&r, "settings", NULL, NULL);
+    ck_assert_int_eq(doctor_status(&r), 0);
+    doctor_warn(s, "a", "a", "a");
+    doctor_skip(s, "a", "a", "a");
+    ck_assert_int_eq(doctor_status(&r), 0);
+    doctor_fail(s, "a", "a", "a");
+    ck_assert_int_eq(doctor_status(&r), 1);
+    r.settings_failed = true;
+    ck_assert_int_eq(doctor_status(&r), 78);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("doctor_report");
+    TCase *all = tcase_create("all");
+    tcase_add_test(all, as_text);
+    tcase_add_test(all, long_texts_are_cut);
+    tcase_add_test(all, in_colour_and_narrow);
+    tcase_add_test(all, all_is_well);
+    tcase_add_test(all, as_json);
+    tcase_add_test(all, bytes_that_are_no_text);
+    tcase_add_test(all, exit_status);
+    suite_add_tcase(suite, all);
+    SRunner *sr = srunner_create(suite);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

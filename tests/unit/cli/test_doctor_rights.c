@@ -1,0 +1,170 @@
+/* cli/doctor/doctor_rights: which permissions the settings need, and what is said of those that are missing. */
+#include "cli/doctor/doctor_rights.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "kube/access_review.h"
+
+#include "../config_text.h"
+#include "doctor_text.h"
+
+#define SERVICE LOGIN, "INGRESS_NAMESPACE=ing", "INGRESS_SERVICE_NAME=web"
+#define ACCOUNT "system:serviceaccount:ops:sync"
+
+/* "list nodes; list ing/services web; ...": all questions in their order; each is answered with yes, unless `denied` has it. */
+static char *ask_all(struct doctor_rights *r, const char *denied, const char *reason)
+{
+    cleanup(buf_fini) struct buf text;
+    buf_init(&text, 0);
+    for (size_t at, verb; doctor_rights_next(r, &at, &verb);) {
+        struct access_right q = doctor_rights_question(r, at, verb);
+        cleanup(mem_free_ptr) char *question =
+            mem_printf("%s %s%s%s%s%s%s%s", q.verb, q.namespace != NULL ? q.namespace : "",
+                       q.namespace != NULL ? "/" : "", q.resource, q.group[0] != '\0' ? "." : "", q.group,
+                       q.name != NULL ? " " : "", q.name != NULL ? q.name : "");
+        bool no = denied != NULL && strstr(denied, question) != NULL;
+        struct access_review review = {.allowed = !no, .reason = mem_strdup(no && reason != NULL ? reason : "")};
+        doctor_rights_answer(r, at, verb, &review, NULL);
+        access_review_fini(&review);
+        buf_printf(&text, "%s%s", text.len > 0 ? "; " : "", question);
+    }
+    return buf_take(&text);
+}
+
+#define BASIC "list nodes; watch nodes; " OF("ing", "web")
+#define OF(ns, name)                                                                                           \
+    "list " ns "/endpointslices.discovery.k8s.io; watch " ns "/endpointslices.discovery.k8s.io; "              \
+    "list " ns "/services " name "; watch " ns "/services " name "; list " ns "/endpoints " name "; watch " ns \
+    "/endpoints " name
+#define LEASE(ns, name)                                                                                              \
+    "; get " ns "/leases.coordination.k8s.io " name "; watch " ns "/leases.coordination.k8s.io " name "; update " ns \
+    "/leases.coordination.k8s.io " name "; create " ns "/leases.coordination.k8s.io"
+#define EVENTS(ns) "; create " ns "/events; patch " ns "/events"
+
+static const struct {
+    const char *env[8];
+    const char *pod_namespace;
+    const char *questions;
+} needed[] = {
+    {{SERVICE}, NULL, BASIC},
+    {{SERVICE, "LEADER_ELECT=true"}, NULL, BASIC LEASE("ing", "haproxy-k8s-sync")},
+    {{SERVICE, "LEADER_ELECT=true"}, "pod", BASIC LEASE("pod", "haproxy-k8s-sync")},
+    {{SERVICE, "LEADER_ELECT=true", "LEASE_NAME=l", "LEASE_NAMESPACE=x"}, "pod", BASIC LEASE("x", "l")},
+    {{SERVICE, "EMIT_EVENTS=true"}, "pod", BASIC EVENTS("ing")},
+    {{SERVICE, "LEADER_ELECT=true", "EMIT_EVENTS=true", "DRY_RUN=true"}, NULL, BASIC},
+    {{LOGIN, "INGRESS_SERVICES=ing/web:http=a,ing/web:https=b"}, NULL, BASIC},
+};
+
+START_TEST(what_is_needed)
+{
+    cleanup(parsed_fini) struct parsed p = parse_env(needed[_i].env);
+    cleanup(doctor_rights_fini) struct doctor_rights r;
+    ck_assert_int_eq(p.rc, 0);
+    doctor_rights_init(&r, &p.config, needed[_i].pod_namespace);
+    cleanup(mem_free_ptr) char *asked = ask_all(&r, NULL, NULL);
+    ck_assert_str_eq(asked, needed[_i].questions);
+}
+END_TEST
+
+START_TEST(of_several_services)
+{
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, "INGRESS_SERVICES=a/x=b1,b/y=b2,a/z=b3", "EMIT_EVENTS=true");
+    cleanup(doctor_rights_fini) struct doctor_rights r;
+    doctor_rights_init(&r, &p.config, NULL);
+    cleanup(mem_free_ptr) char *asked = ask_all(&r, NULL, NULL);
+    ck_assert_str_eq(
+        asked,
+        "list nodes; watch nodes; " OF("a", "x") "; " OF(
+            "b", "y") "; list a/services z; watch a/services z; list a/endpoints z; watch a/endpoints z" EVENTS("a")
+            EVENTS("b"));
+}
+END_TEST
+
+static const struct {
+    const char *setting, *denied, *reason, *user, *says;
+} denials[] = {
+    {"", "list nodes; watch nodes", NULL, ACCOUNT,
+     "fail permission: list, watch nodes: not allowed\n  why without Nodes no server has an address: nothing is "
+     "written\n"
+     "  fix run, as somebody who may grant it\n"
+     "kubectl create clusterrole haproxy-k8s-sync-nodes --verb=list,watch --resource=nodes\n"
+     "kubectl create clusterrolebinding haproxy-k8s-sync-nodes --clusterrole=haproxy-k8s-sync-nodes "
+     "--serviceaccount=ops:sync\n"},
+    {"", "watch nodes", "RBAC: no", ACCOUNT, "fail permission: watch nodes: not allowed (RBAC: no)\n"},
+    {"", "list nodes", NULL, "jane", "--clusterrole=haproxy-k8s-sync-nodes --user=jane\n"},
+    {"", "list nodes", NULL, "CN=it's me", "--clusterrole=haproxy-k8s-sync-nodes --user='CN=it'\\''s me'\n"},
+    {"", "list nodes", NULL, "system:serviceaccount:a:b; reboot", "--serviceaccount='a:b; reboot'\n"},
+    {"", "list nodes", NULL, "a\nreboot", "--serviceaccount=ing:haproxy-k8s-sync\n"},
+    {"", "list nodes", NULL, NULL, "--clusterrole=haproxy-k8s-sync-nodes --serviceaccount=ing:haproxy-k8s-sync\n"},
+    {"", "list ing/endpointslices.discovery.k8s.io", NULL, ACCOUNT,
+     "warn permission: list endpointslices in ing: not allowed\n  why Endpoints stand in"},
+    {"", "list ing/endpointslices.discovery.k8s.io", NULL, ACCOUNT,
+     "kubectl -n ing create role haproxy-k8s-sync-endpointslices --verb=list,watch "
+     "--resource=endpointslices.discovery.k8s.io\n"
+     "kubectl -n ing create rolebinding haproxy-k8s-sync-endpointslices --role=haproxy-k8s-sync-endpointslices "
+     "--serviceaccount=ops:sync\n"},
+    {"", "list ing/endpointslices.discovery.k8s.io; watch ing/endpoints web", NULL, ACCOUNT,
+     "fail permission: list endpointslices in ing: not allowed\n"},
+    {"", "list ing/endpointslices.discovery.k8s.io; watch ing/endpoints web", NULL, ACCOUNT,
+     "fail permission: watch endpoints ing/web: not allowed\n"},
+    {"", "list ing/endpoints web; watch ing/endpoints web", NULL, ACCOUNT,
+     "ok permission: list, watch endpoints ing/web: not allowed, and not needed where EndpointSlices may be read\n"},
+    {"", "list ing/services web", NULL, ACCOUNT, "fail permission: list services ing/web: not allowed\n"},
+    {"HAPROXY_BACKEND_PORT=30443", "list ing/services web", NULL, ACCOUNT,
+     "warn permission: list services ing/web: not allowed\n"},
+    {"LEADER_ELECT=true", "update ing/leases.coordination.k8s.io haproxy-k8s-sync", NULL, ACCOUNT,
+     "--verb=get,watch,update --resource=leases.coordination.k8s.io --resource-name=haproxy-k8s-sync\n"},
+    {"LEADER_ELECT=true", "create ing/leases.coordination.k8s.io", NULL, ACCOUNT,
+     "fail permission: create leases in ing: not allowed\n"},
+    {"EMIT_EVENTS=true", "patch ing/events", NULL, ACCOUNT, "warn permission: patch events in ing: not allowed\n"},
+};
+
+START_TEST(what_is_said)
+{
+    cleanup(parsed_fini) struct parsed p = parse(SERVICE, denials[_i].setting[0] != '\0' ? denials[_i].setting : "X=");
+    cleanup(doctor_rights_fini) struct doctor_rights r;
+    cleanup(doctored_fini) struct doctored d = doctored_new();
+    doctor_rights_init(&r, &p.config, NULL);
+    cleanup(mem_free_ptr) char *asked = ask_all(&r, denials[_i].denied, denials[_i].reason);
+    doctor_rights_report(&r, &p.config, denials[_i].user, d.section);
+    expect_text(&d, denials[_i].says);
+}
+END_TEST
+
+START_TEST(nobody_answers)
+{
+    cleanup(parsed_fini) struct parsed p = parse(SERVICE);
+    cleanup(doctor_rights_fini) struct doctor_rights r;
+    cleanup(doctored_fini) struct doctored d = doctored_new();
+    struct error err = {0};
+    error_set_http(&err, 403, "HTTP 403: no");
+    doctor_rights_init(&r, &p.config, NULL);
+    doctor_rights_answer(&r, 0, 0, NULL, &err);
+    doctor_rights_report(&r, &p.config, NULL, d.section);
+    expect_text(&d, "skip permission: list, watch nodes: the API server does not tell: HTTP 403: no\n");
+    expect_text(&d, "skip permission: list, watch services ing/web: not asked any more\n");
+    expect_no_text(&d, "fail");
+    expect_no_text(&d, "ok permission");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("doctor_rights");
+    TCase *all = tcase_create("all");
+    tcase_add_loop_test(all, what_is_needed, 0, (int)array_len(needed));
+    tcase_add_test(all, of_several_services);
+    tcase_add_loop_test(all, what_is_said, 0, (int)array_len(denials));
+    tcase_add_test(all, nobody_answers);
+    suite_add_tcase(suite, all);
+    SRunner *sr = srunner_create(suite);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

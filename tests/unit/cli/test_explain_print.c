@@ -1,0 +1,377 @@
+/* `explain` as text (src/cli/explain_print): the rules are made by hand, what comes of the server by the real plan. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "inspect_world.h"
+
+#define HEADING "backend be  <-  Service ingress/web port https  (NodePort, policy Local, nodePort 30443)\n"
+#define LIVE "  node n1: live\n    it is wanted\n\n  [x] known       Node n1 is known\n\n"
+#define OUT \
+    "  node n1: out\n    it is tainted\n\n  [x] known       Node n1 is known\n  [ ] eligible    it is tainted\n\n"
+
+static struct inspect_world w;
+
+static void expect(const char *text)
+{
+    world_expect(&w, inspect_print_explain, text);
+}
+
+static void add_rule(struct explanation *e, const char *rule, bool passed, const char *text)
+{
+    e->rules = mem_resize(e->rules, e->rule_count + 1, sizeof(e->rules[0]));
+    e->rules[e->rule_count++] = (struct explain_rule){rule, passed, mem_strdup(text)};
+}
+
+static struct inspect_backend *add(const char *wish, enum server_state state)
+{
+    struct inspect_backend *b = world_add(&w, "be", wish);
+    struct explanation *e = &world_mapping(b)->explanation;
+    w.report.node = "n1";
+    world_mapping(b)->node_known = world_mapping(b)->is_node = true;
+    *e = (struct explanation){.state = state,
+                              .server = mem_strdup("n1"),
+                              .verdict = mem_strdup(state == SERVER_OUT ? "it is tainted" : "it is wanted")};
+    add_rule(e, "known", true, "Node n1 is known");
+    if (state == SERVER_OUT)
+        add_rule(e, "eligible", false, "it is tainted");
+    return b;
+}
+
+START_TEST(live_and_in_step)
+{
+    world_see(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "server n1 10.0.0.1:30443 check weight 100");
+    expect(HEADING LIVE "  now in HAProxy  server n1 10.0.0.1:30443 check weight 100\n"
+                        "  next            nothing: it is as it should be\n");
+}
+END_TEST
+
+START_TEST(live_and_to_be_changed)
+{
+    world_see(&w, add("n1 [fd00::1]:30443", SERVER_LIVE),
+              "server n1 10.0.0.1:30443 check port 80 send-proxy-v2 disabled");
+    expect(HEADING LIVE
+           "  now in HAProxy  server n1 10.0.0.1:30443 check port 80 send-proxy-v2 disabled\n"
+           "                  in maintenance: no new connections, the open ones live on\n"
+           "  next            ~ maintenance off, address 10.0.0.1 -> fd00::1, weight 100, send-proxy-v2 off\n"
+           "                  by a transaction and a reload\n");
+}
+END_TEST
+
+START_TEST(live_and_to_be_added)
+{
+    w.rules.dry_run = true;
+    world_see(&w, add("n1 [fd00::1]:30443", SERVER_LIVE), "");
+    expect(HEADING LIVE "  now in HAProxy  no server n1\n"
+                        "  next            + server n1 [fd00::1]:30443 check weight 100\n"
+                        "                  by a transaction and a reload\n"
+                        "                  DRY_RUN=true: nothing is written\n");
+}
+END_TEST
+
+START_TEST(out_and_to_be_removed)
+{
+    world_see(&w, add("n2 10.0.0.2:30443; out n1 it is tainted", SERVER_OUT),
+              "server n1 10.0.0.1:30443 check weight 100");
+    expect(HEADING OUT "  now in HAProxy  server n1 10.0.0.1:30443 check weight 100\n"
+                       "  next            - it is removed\n"
+                       "                  by a transaction and a reload\n");
+}
+END_TEST
+
+START_TEST(out_and_held)
+{
+    world_see(&w, add("out n1 it is tainted", SERVER_OUT), "server n1 10.0.0.1:30443 check weight 100");
+    expect(HEADING OUT
+           "  now in HAProxy  server n1 10.0.0.1:30443 check weight 100\n"
+           "  next            it stays for now: none of the Service's 2 endpoints is ready; ALLOW_EMPTY is\n"
+           "                  false, so the last good servers stay (1)\n");
+}
+END_TEST
+
+START_TEST(out_and_not_there)
+{
+    world_see(&w, add("n2 10.0.0.2:30443", SERVER_OUT), "server n2 10.0.0.2:30443 check weight 100");
+    expect(HEADING OUT "  now in HAProxy  no server n1\n"
+                       "  next            nothing\n");
+}
+END_TEST
+
+START_TEST(a_line_that_is_not_ours)
+{
+    world_see(&w, add("n2 10.0.0.2:30443", SERVER_OUT), "server n1 10.0.0.1:30443 backup");
+    expect(HEADING OUT "  now in HAProxy  server n1 10.0.0.1:30443 backup\n"
+                       "  next            nothing: the line is not ours\n");
+}
+END_TEST
+
+START_TEST(a_name_that_clashes)
+{
+    world_see(&w, add("n1 10.0.0.1:30443; n2 10.0.0.2:30443", SERVER_LIVE), "server n1 10.0.0.7:80 backup");
+    expect(HEADING LIVE
+           "  now in HAProxy  server n1 10.0.0.7:80 backup\n"
+           "  next            nothing: the backend has a backup server of that name (10.0.0.7:80), and those are\n"
+           "                  not ours\n");
+}
+END_TEST
+
+START_TEST(no_such_backend)
+{
+    world_see(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "missing");
+    expect(HEADING LIVE
+           "  now in HAProxy  HAProxy has no such backend\n"
+           "  next            nothing is written: HAProxy has no backend be: add it to haproxy.cfg, or mend its\n"
+           "                  name in HAPROXY_BACKEND_NAME or INGRESS_SERVICES, or let it be made with\n"
+           "                  HAPROXY_CREATE_BACKEND=true\n");
+}
+END_TEST
+
+START_TEST(undecided)
+{
+    struct inspect_backend *b = add("", SERVER_OUT);
+    world_wait(b, DESIRED_UNDECIDED, "the Service has 2 ports");
+    world_see(&w, b, "server n1 10.0.0.1:30443 check");
+    expect(HEADING OUT "  now in HAProxy  server n1 10.0.0.1:30443 check\n"
+                       "  next            nothing is written: the Service has 2 ports\n");
+}
+END_TEST
+
+START_TEST(haproxy_away)
+{
+    world_unseen(add("n1 10.0.0.1:30443", SERVER_LIVE), "connection refused");
+    expect(HEADING LIVE "  now in HAProxy  not known, HAProxy could not be read: connection refused\n");
+}
+END_TEST
+
+/* ---- what the running HAProxy has of it ---- */
+
+#define OTHER "\nserver n2 10.0.0.2:30443 check weight 100"
+#define NOW "  now in HAProxy  server n1 10.0.0.1:30443 check weight 100"
+
+START_TEST(live_and_running)
+{
+    world_see_running(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "server n1 10.0.0.1:30443 check weight 100",
+                      "n1 ready");
+    expect(HEADING LIVE NOW "\n"
+                            "                  live: the running HAProxy has it in ready\n"
+                            "  next            nothing: it is as it should be\n");
+}
+END_TEST
+
+START_TEST(draining_where_it_was_told_and_where_not)
+{
+    w.report.target_count = 3;
+    struct inspect_backend *b = add("n1 10.0.0.1:30443 draining; n2 10.0.0.2:30443", SERVER_DRAINING);
+    const char *line = "server n1 10.0.0.1:30443 check weight 100" OTHER;
+    world_see_running(&w, b, line, "n1 drain; n2 ready");
+    world_see_running(&w, world_in(&w, 1, b), line, "n1 ready; n2 ready");
+    world_see_running(&w, world_in(&w, 2, b), line, "!HTTP 500");
+    expect(HEADING
+           "  node n1: draining\n    it is wanted\n\n  [x] known       Node n1 is known\n\n"
+           "  HAProxy http://lb1:5555\n" NOW "\n"
+           "                  drains: the running HAProxy alone was told, no new connections, the open ones live\n"
+           "                  on\n"
+           "  next            nothing: it is as it should be\n"
+           "\n"
+           "  HAProxy http://lb2:5555\n" NOW "\n"
+           "                  live: the running HAProxy has it in ready\n"
+           "  next            ~ drain, in the running HAProxy alone: n1 is wanted\n"
+           "\n"
+           "  HAProxy unix:/run/lb3.sock\n" NOW "\n"
+           "                  what HAProxy runs cannot be read: HTTP 500\n"
+           "  next            ~ maintenance on (draining)\n"
+           "                  by a transaction and a reload\n");
+}
+END_TEST
+
+START_TEST(what_runs_cannot_be_read)
+{
+    world_see_running(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "server n1 10.0.0.1:30443 check weight 100",
+                      "!HTTP 500");
+    expect(HEADING LIVE NOW "\n"
+                            "                  what HAProxy runs cannot be read: HTTP 500\n"
+                            "  next            nothing: in the file it is as it should be\n");
+}
+END_TEST
+
+START_TEST(down_by_its_health_check)
+{
+    struct inspect_backend *b = add("n1 10.0.0.1:30443", SERVER_LIVE);
+    world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100", "n1 ready");
+    b->runtime.servers[0].down = true;
+    expect(HEADING LIVE NOW
+           "\n"
+           "                  DOWN: the running HAProxy has it in ready, but its health check fails, so it gets\n"
+           "                  no connections\n"
+           "  next            nothing: in the file it is as it should be; haproxy-k8s-sync doctor says how to\n"
+           "                  see what the check finds\n");
+}
+END_TEST
+
+START_TEST(a_change_that_is_refused)
+{
+    struct inspect_backend *b = add("n1 10.0.0.1:30443", SERVER_LIVE);
+    world_see(&w, b, "server n9 10.0.0.9:30443 backup");
+    b->plan.verdict = PLAN_REFUSE;
+    b->plan.why = "line 7: a conditional";
+    expect(HEADING LIVE "  now in HAProxy  no server n1\n"
+                        "  next            + server n1 10.0.0.1:30443 check weight 100\n"
+                        "                  by a transaction and a reload\n"
+                        "                  nothing is written: line 7: a conditional\n");
+}
+END_TEST
+
+START_TEST(set_by_hand)
+{
+    world_see_running(&w, add("n1 10.0.0.1:30443; n2 10.0.0.2:30443", SERVER_LIVE),
+                      "server n1 10.0.0.1:30443 check weight 100" OTHER, "n1 drain; n2 ready");
+    expect(HEADING LIVE NOW
+           "\n"
+           "                  set to drain by hand in the running HAProxy: left alone until taken back (state\n"
+           "                  ready)\n"
+           "  next            nothing: it is as it should be\n");
+}
+END_TEST
+
+/* Whose drain it is, nobody can tell without a wish. */
+START_TEST(drained_and_held)
+{
+    world_see_running(&w, add("out n1 it is tainted", SERVER_OUT), "server n1 10.0.0.1:30443 check weight 100",
+                      "n1 drain");
+    expect(HEADING OUT NOW
+           "\n"
+           "                  drains: the running HAProxy alone was told, no new connections, the open ones live\n"
+           "                  on\n"
+           "  next            it stays for now: none of the Service's 2 endpoints is ready; ALLOW_EMPTY is\n"
+           "                  false, so the last good servers stay (1)\n");
+}
+END_TEST
+
+START_TEST(parked_and_to_be_parked)
+{
+    w.park_ttl_ms = 1000;
+    w.report.target_count = 2;
+    struct inspect_backend *b = add("n2 10.0.0.2:30443; out n1 it is tainted", SERVER_OUT);
+    world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100 disabled" OTHER, "n1 maint; n2 ready");
+    world_see_running(&w, world_in(&w, 1, b), "server n1 10.0.0.1:30443 check weight 100" OTHER, "n1 ready; n2 ready");
+    expect(HEADING OUT "  HAProxy http://lb1:5555\n" NOW " disabled\n"
+                       "                  parked: in maintenance, kept so that its return needs no reload\n"
+                       "  next            nothing: it stays parked\n"
+                       "\n"
+                       "  HAProxy http://lb2:5555\n" NOW "\n"
+                       "                  live: the running HAProxy has it in ready\n"
+                       "  next            ~ maintenance on (parked)\n"
+                       "                  without a reload\n");
+}
+END_TEST
+
+START_TEST(one_haproxy_is_away)
+{
+    w.report.target_count = 2;
+    struct inspect_backend *b = add("n1 10.0.0.1:30443", SERVER_LIVE);
+    world_unseen(b, "connection refused");
+    world_see_running(&w, world_in(&w, 1, b), "server n1 10.0.0.1:30443 check weight 100", "n3 ready");
+    expect(HEADING LIVE "  HAProxy http://lb1:5555\n"
+                        "  now in HAProxy  not known, HAProxy could not be read: connection refused\n"
+                        "\n"
+                        "  HAProxy http://lb2:5555\n" NOW "\n"
+                        "                  the running HAProxy does not have it\n"
+                        "  next            nothing: it is as it should be\n");
+}
+END_TEST
+
+START_TEST(known_in_one_backend_only)
+{
+    world_see(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "server n1 10.0.0.1:30443 check weight 100");
+    w.report.mappings[0].is_node = false;
+    world_unseen(world_add(&w, "be2", "n1 10.0.0.1:30443"), "x");
+    expect(HEADING "  endpoint n1: live\n    it is wanted\n\n  [x] known       Node n1 is known\n\n"
+                   "  now in HAProxy  server n1 10.0.0.1:30443 check weight 100\n"
+                   "  next            nothing: it is as it should be\n"
+                   "\n"
+                   "backend be2  <-  Service ingress/web port https  (NodePort, policy Local, nodePort 30443)\n"
+                   "  nothing is known of n1 here\n");
+}
+END_TEST
+
+START_TEST(known_nowhere)
+{
+    world_unseen(world_add(&w, "be", "n1 10.0.0.1:30443"), "x");
+    w.report.node = "n\x1b";
+    expect("");
+    world_expect(
+        &w, inspect_print_problems,
+        "nothing is known by the name n\\x1b: it is no Node, no node that an endpoint names, and no address of\n"
+        "an endpoint that names none\n");
+    w.report.nearest = mem_strdup("n1, n2");
+    w.report.target_count = 2;
+    struct inspect_backend *b = world_in(&w, 1, &world_target(&w)->backends[0]);
+    w.report.node = "n1";
+    world_see(&w, b, "server n1 10.0.0.1:30443 check");
+    cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_problems, false);
+    ck_assert_ptr_nonnull(strstr(text, "\nHAProxy http://lb2:5555 has a server of that name in backend be: "));
+    ck_assert(str_has_suffix(text, "\ndid you mean n1, n2?\n"));
+    w.report.missing = mem_strdup("[-]watch nodes: x\n"); /* then it is not said that there is none */
+    world_expect(&w, inspect_print_problems, "Kubernetes did not tell all in time:\n  [-] watch nodes: x\n");
+}
+END_TEST
+
+START_TEST(colours_and_what_a_peer_wrote)
+{
+    struct inspect_backend *b = add("n2 10.0.0.2:30443; out n1 it is tainted", SERVER_OUT);
+    add_rule(&world_mapping(b)->explanation, "odd", false, "label \x1b[2J");
+    world_see(&w, b, "server n1 10.0.0.1\x07:30443 check weight 100");
+    cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_explain, true);
+    ck_assert_ptr_nonnull(strstr(text, "node \x1b[1mn1\x1b[0m: \x1b[31mout\x1b[0m"));
+    ck_assert_ptr_nonnull(strstr(text, "\x1b[32m[x] \x1b[0mknown"));
+    ck_assert_ptr_nonnull(strstr(text, "\x1b[31m[ ] \x1b[0m\x1b[31meligible\x1b[0m"));
+    ck_assert_ptr_nonnull(strstr(text, "\x1b[31m- it is removed\x1b[0m"));
+    ck_assert_ptr_nonnull(strstr(text, "label \\x1b[2J"));
+    ck_assert_ptr_nonnull(strstr(text, "10.0.0.1\\x07:30443"));
+}
+END_TEST
+
+static void setup(void)
+{
+    world_init(&w);
+}
+
+static void teardown(void)
+{
+    world_fini(&w);
+}
+
+int main(void)
+{
+    TCase *tc = tcase_create("inspect_explain");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, live_and_in_step);
+    tcase_add_test(tc, live_and_to_be_changed);
+    tcase_add_test(tc, live_and_to_be_added);
+    tcase_add_test(tc, out_and_to_be_removed);
+    tcase_add_test(tc, out_and_held);
+    tcase_add_test(tc, out_and_not_there);
+    tcase_add_test(tc, a_line_that_is_not_ours);
+    tcase_add_test(tc, a_name_that_clashes);
+    tcase_add_test(tc, no_such_backend);
+    tcase_add_test(tc, undecided);
+    tcase_add_test(tc, haproxy_away);
+    tcase_add_test(tc, live_and_running);
+    tcase_add_test(tc, draining_where_it_was_told_and_where_not);
+    tcase_add_test(tc, what_runs_cannot_be_read);
+    tcase_add_test(tc, down_by_its_health_check);
+    tcase_add_test(tc, a_change_that_is_refused);
+    tcase_add_test(tc, set_by_hand);
+    tcase_add_test(tc, drained_and_held);
+    tcase_add_test(tc, parked_and_to_be_parked);
+    tcase_add_test(tc, one_haproxy_is_away);
+    tcase_add_test(tc, known_in_one_backend_only);
+    tcase_add_test(tc, known_nowhere);
+    tcase_add_test(tc, colours_and_what_a_peer_wrote);
+    Suite *s = suite_create("inspect_explain");
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

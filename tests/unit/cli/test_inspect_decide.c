@@ -1,0 +1,216 @@
+/* src/cli/inspect_decide: which way each change goes, what is only told, and what a reload takes along. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "inspect_world.h"
+
+static struct inspect_world w;
+
+/* "add n3 reload; park n2; told n2 maint": changes as they go, with "reload" where they need one, then what is told. */
+static char *decided(const struct inspect_backend *b)
+{
+    static const char *const ops[] = {[DIFF_ADD] = "add", [DIFF_CHANGE] = "change", [DIFF_REMOVE] = "remove"};
+    struct buf text;
+    buf_init(&text, 0);
+    for (size_t i = 0; i < b->plan.diff.change_count; i++) {
+        const struct diff_change *c = &b->plan.diff.changes[i];
+        buf_printf(&text, "%s%s %s%s", text.len > 0 ? "; " : "", c->parks ? "park" : ops[c->op], c->server.name,
+                   b->ways[i] == INSPECT_BY_RELOAD ? " reload" : "");
+    }
+    for (size_t i = 0; i < b->choice.call_count; i++)
+        buf_printf(&text, "%stold %s %s", text.len > 0 ? "; " : "", b->choice.calls[i].name,
+                   runtime_admin_name(b->choice.calls[i].state));
+    return buf_take(&text);
+}
+
+static void expect(const struct inspect_backend *b, const char *wanted)
+{
+    cleanup(mem_free_ptr) char *is = decided(b);
+    ck_assert_str_eq(is, wanted);
+}
+
+#define N1 "server n1 10.0.0.1:80 check weight 100\n"
+#define N2 "server n2 10.0.0.2:80 check weight 100\n"
+#define N2_OFF "server n2 10.0.0.2:80 check weight 100 disabled\n"
+#define WANT1 "n1 10.0.0.1:80"
+#define WANT2 WANT1 "; n2 10.0.0.2:80"
+
+static const struct {
+    const char *wish, *actual, *running, *wanted;
+    enum inspect_verdict verdict;
+    uint64_t park_ttl_ms;
+    const char *gone;
+    bool dirty, dry_run;
+} cases[] = {
+    {WANT2, N1 N2, "n1 ready; n2 ready", "", .verdict = INSPECT_IN_STEP, .park_ttl_ms = 1000},
+    {WANT2, N1 "server n2 10.0.0.9:80 check weight 100", "n1 ready; n2 ready", "change n2", .verdict = INSPECT_CHANGES},
+    /* It cannot be read what runs, or HAProxy has to be reloaded anyway. */
+    {WANT2, N1 "server n2 10.0.0.9:80 check weight 100", "!HTTP 500", "change n2 reload", .verdict = INSPECT_CHANGES},
+    {WANT2, N1 "server n2 10.0.0.9:80 check weight 100", "n1 ready; n2 ready", "change n2 reload",
+     .verdict = INSPECT_CHANGES, .dirty = true},
+    {"n1 10.0.0.9:80; n2 10.0.0.2:80 draining", N1 N2, "n1 ready; n2 ready",
+     "change n1 reload; change n2 reload; told n2 drain", .verdict = INSPECT_CHANGES, .dirty = true},
+    /* Some of them need a reload, others not. */
+    {WANT2 "; n3 10.0.0.3:80", N1 "server n2 10.0.0.9:80 check weight 100", "n1 ready; n2 ready",
+     "add n3 reload; change n2", .verdict = INSPECT_CHANGES},
+    /* What is out. */
+    {WANT1, N1 N2, "n1 ready; n2 ready", "park n2; told n2 maint", .verdict = INSPECT_CHANGES, .park_ttl_ms = 1000},
+    {WANT1, N1 N2, "n1 ready; n2 ready", "remove n2 reload; told n2 maint", .verdict = INSPECT_CHANGES},
+    {WANT1, N1 N2, "!HTTP 500", "park n2 reload", .verdict = INSPECT_CHANGES, .park_ttl_ms = 1000},
+    {WANT1, N1 N2_OFF, "n1 ready; n2 maint", "", .verdict = INSPECT_IN_STEP, .park_ttl_ms = 1000},
+    {WANT1, N1 N2_OFF, "n1 ready; n2 maint", "remove n2 reload", .verdict = INSPECT_CHANGES},
+    {WANT2, N1 N2_OFF, "n1 ready; n2 maint", "change n2", .verdict = INSPECT_CHANGES, .park_ttl_ms = 1000},
+    /* Its node is gone: it waits for another reload. */
+    {WANT1, N1 N2_OFF, "n1 ready; n2 maint", "", .verdict = INSPECT_IN_STEP, .park_ttl_ms = 1000, .gone = "n2"},
+    {WANT1 "; n3 10.0.0.3:80", N1 N2_OFF, "n1 ready; n2 maint", "add n3 reload; remove n2 reload",
+     .verdict = INSPECT_CHANGES, .park_ttl_ms = 1000, .gone = "n2"},
+    {WANT1 "; spare n5 10.0.0.5:80", N1, "n1 ready", "park n5 reload", .verdict = INSPECT_CHANGES, .park_ttl_ms = 1000},
+    /* It is parked first, and goes with the transaction that follows. */
+    {WANT1 "; n3 10.0.0.3:80", N1 N2, "n1 ready; n2 ready", "add n3 reload; remove n2 reload; told n2 maint",
+     .verdict = INSPECT_CHANGES, .park_ttl_ms = 1000, .gone = "n2"},
+    {WANT1, N1 N2, "n1 ready; n2 ready", "park n2; told n2 maint", .verdict = INSPECT_CHANGES, .park_ttl_ms = 1000,
+     .gone = "n2"},
+    {WANT1 "; n3 10.0.0.3:80", N1 N2, "!HTTP 500", "add n3 reload; park n2 reload", .verdict = INSPECT_CHANGES,
+     .park_ttl_ms = 1000, .gone = "n2"},
+    /* Draining: the running HAProxy alone is told, and with a reload the file says it. */
+    {WANT2 " draining", N1 N2, "n1 ready; n2 ready", "told n2 drain", .verdict = INSPECT_CHANGES},
+    {WANT2 " draining", N1 N2, "n1 ready; n2 drain", "", .verdict = INSPECT_IN_STEP},
+    {WANT2 " draining", N1 N2_OFF, "n1 ready; n2 maint", "", .verdict = INSPECT_IN_STEP},
+    {WANT2 " draining", N1 N2, "!HTTP 500", "change n2 reload", .verdict = INSPECT_CHANGES},
+    {WANT2 " draining; n3 10.0.0.3:80", N1 N2, "n1 ready; n2 ready", "add n3 reload; change n2 reload; told n2 drain",
+     .verdict = INSPECT_CHANGES},
+    {WANT2 " draining", N1 N2, "n1 ready; n2 drain", "change n2 reload", .verdict = INSPECT_CHANGES, .dirty = true},
+    /* Told once another one is ready, which a write brings; or left to the transaction. */
+    {WANT1 " draining; n2 10.0.0.2:80", N1 N2_OFF, "n1 ready; n2 maint", "change n2; told n1 drain",
+     .verdict = INSPECT_CHANGES},
+    {WANT1 " draining; n3 10.0.0.3:80", N1, "n1 ready", "add n3 reload; change n1 reload", .verdict = INSPECT_CHANGES},
+    /* By hand. */
+    {WANT2, N1 N2, "n1 ready; n2 drain", "", .verdict = INSPECT_IN_STEP},
+    {WANT2, N1 N2, "n1 ready; n2 maint", "", .verdict = INSPECT_IN_STEP},
+    /* The file says maintenance, and it runs. */
+    {WANT1, N1 N2_OFF, "n1 ready; n2 ready", "told n2 maint", .verdict = INSPECT_CHANGES, .park_ttl_ms = 1000},
+    /* Nothing is told, and a drain is shown as what the file would say. */
+    {WANT2 " draining", N1 N2, "n1 ready; n2 ready", "change n2", .verdict = INSPECT_WITHHELD, .dry_run = true},
+    {WANT2 " draining; n3 10.0.0.3:80", N1 N2, "n1 ready; n2 ready", "add n3 reload; change n2 reload",
+     .verdict = INSPECT_WITHHELD, .dry_run = true},
+    {WANT1, N1 N2, "n1 ready; n2 ready", "park n2", .verdict = INSPECT_WITHHELD, .park_ttl_ms = 1000, .dry_run = true},
+    {WANT1, N1 N2, "n1 ready; n2 ready", "park n2 reload", .verdict = INSPECT_WITHHELD, .park_ttl_ms = 1000,
+     .dirty = true, .dry_run = true},
+    {WANT2, N1 N2, "n1 ready; n2 ready", "", .verdict = INSPECT_IN_STEP, .dry_run = true},
+    /* Held: the last one stays. */
+    {"out n1 gone", N1, "n1 ready", "", .verdict = INSPECT_HOLD, .park_ttl_ms = 1000},
+};
+
+START_TEST(one_backend)
+{
+    w.park_ttl_ms = cases[_i].park_ttl_ms;
+    w.gone = cases[_i].gone;
+    w.rules.dry_run = cases[_i].dry_run;
+    world_target(&w)->dirty = cases[_i].dirty;
+    struct inspect_backend *b = world_add(&w, "be", cases[_i].wish);
+    world_see_running(&w, b, cases[_i].actual, cases[_i].running);
+    expect(b, cases[_i].wanted);
+    ck_assert_str_eq(inspect_verdict_word(inspect_verdict(b)), inspect_verdict_word(cases[_i].verdict));
+    world_decide(&w); /* begins anew */
+    expect(b, cases[_i].wanted);
+}
+END_TEST
+
+START_TEST(a_reload_for_one_backend_takes_the_drains_of_the_other_along)
+{
+    struct inspect_backend *be = world_add(&w, "be", WANT2), *two = world_add(&w, "two", WANT2 " draining");
+    struct inspect_backend *three = world_add(&w, "three", WANT2);
+    world_see_running(&w, two, N1 N2, "n1 ready; n2 drain");
+    world_see_running(&w, three, N1 "server n2 10.0.0.9:80 check weight 100", "n1 ready; n2 ready");
+    expect(two, "");
+    world_see_running(&w, be, N1, "n1 ready");
+    expect(be, "add n2 reload");
+    expect(two, "change n2 reload");
+    expect(three, "change n2"); /* before the reload, and without it */
+    ck_assert(inspect_verdict(two) == INSPECT_CHANGES);
+}
+END_TEST
+
+/* What has no node goes with a reload of its own backend, or where a drain has to be written. */
+START_TEST(a_reload_for_one_backend_takes_nothing_else_along)
+{
+    w.park_ttl_ms = 1000;
+    w.gone = "n2";
+    struct inspect_backend *be = world_add(&w, "be", WANT1), *two = world_add(&w, "two", WANT1);
+    world_see_running(&w, be, "", "n7 maint");
+    world_see_running(&w, two, N1 N2, "n1 ready; n2 ready");
+    expect(be, "add n1 reload");
+    expect(two, "park n2; told n2 maint");
+    world_see_running(&w, two, N1 N2_OFF, "n1 ready; n2 maint");
+    expect(two, "");
+}
+END_TEST
+
+START_TEST(another_haproxy_reloads_by_itself)
+{
+    w.report.target_count = 2;
+    struct inspect_backend *two = world_add(&w, "be", WANT2 " draining");
+    world_see_running(&w, two, N1 N2, "n1 ready; n2 drain");
+    world_see_running(&w, world_in(&w, 1, two), N2, "n2 ready");
+    expect(two, "");
+    expect(world_in(&w, 1, two), "add n1 reload; change n2 reload");
+}
+END_TEST
+
+START_TEST(too_many_to_be_written_one_by_one)
+{
+    cleanup(buf_fini) struct buf wish, actual, running;
+    buf_init(&wish, 0);
+    buf_init(&actual, 0);
+    buf_init(&running, 0);
+    for (int i = 10; i < 10 + LANE_WRITES_MAX + 1; i++) {
+        buf_printf(&wish, "%sn%d 10.0.0.%d:80", i > 10 ? "; " : "", i, i);
+        buf_printf(&actual, "server n%d 10.0.1.%d:80 check weight 100\n", i, i);
+        buf_printf(&running, "%sn%d ready", i > 10 ? "; " : "", i);
+    }
+    struct inspect_backend *b = world_add(&w, "be", buf_str(&wish));
+    world_see_running(&w, b, buf_str(&actual), buf_str(&running));
+    ck_assert_uint_eq(b->plan.diff.change_count, LANE_WRITES_MAX + 1);
+    for (size_t i = 0; i < b->plan.diff.change_count; i++)
+        ck_assert_int_eq(b->ways[i], INSPECT_BY_RELOAD);
+}
+END_TEST
+
+START_TEST(a_pause_is_a_dry_run_of_one_service)
+{
+    struct inspect_backend *b = world_add(&w, "be", WANT2 " draining");
+    world_mapping(b)->wish.paused = true;
+    world_see_running(&w, b, N1 N2, "n1 ready; n2 ready");
+    expect(b, "change n2");
+    ck_assert(inspect_verdict(b) == INSPECT_WITHHELD);
+}
+END_TEST
+
+static void setup(void)
+{
+    world_init(&w);
+}
+
+static void teardown(void)
+{
+    world_fini(&w);
+}
+
+int main(void)
+{
+    TCase *tc = tcase_create("inspect_decide");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_loop_test(tc, one_backend, 0, (int)array_len(cases));
+    tcase_add_test(tc, a_reload_for_one_backend_takes_the_drains_of_the_other_along);
+    tcase_add_test(tc, a_reload_for_one_backend_takes_nothing_else_along);
+    tcase_add_test(tc, another_haproxy_reloads_by_itself);
+    tcase_add_test(tc, too_many_to_be_written_one_by_one);
+    tcase_add_test(tc, a_pause_is_a_dry_run_of_one_service);
+    Suite *s = suite_create("inspect_decide");
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,388 @@
+/* src/cli/inspect_haproxy against a Data Plane API of one process, with virtual time. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/dataplane/client.h"
+#include "servers/change/diff.h"
+#include "host/timer.h"
+#include "cli/inspect_haproxy.h"
+
+static struct world {
+    uint64_t now_ms;
+    struct timer *timers[2];
+    char path[128];
+    void (*on_answer)(void *arg, const struct dataplane_answer *a);
+    void *arg;
+    unsigned looks;          /* begun */
+    unsigned split_till;     /* in so many of them the file is older than what the API says */
+    const char *reloads;     /* NULL: 404 */
+    const char *file, *runs; /* servers in the file and in what runs, as JSON lists */
+    unsigned runs_from;      /* in looks before this one the running HAProxy has none of them */
+    const char *dead;        /* no answer to a path with this in it */
+    const char *silent;      /* nothing at all */
+    unsigned done;
+} w;
+
+/* ---- in place of host/timer and haproxy/dataplane/client ---- */
+
+void timer_init(struct timer *t, struct event_base *base, void (*fn)(void *arg), void *arg)
+{
+    (void)base;
+    *t = (struct timer){.fn = fn, .arg = arg};
+    w.timers[w.timers[0] != NULL] = t;
+}
+
+void timer_fini(struct timer *t)
+{
+    t->due_ms = 0;
+}
+
+void timer_set(struct timer *t, uint64_t in_ms)
+{
+    t->due_ms = w.now_ms + in_ms;
+}
+
+void timer_cancel(struct timer *t)
+{
+    t->due_ms = 0;
+}
+
+void dataplane_send(struct dataplane_client *c, const char *method, const char *path, const char *json,
+                    void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
+{
+    (void)c;
+    ck_assert_str_eq(method, "GET");
+    ck_assert_ptr_null(json);
+    ck_assert_ptr_null(w.on_answer);
+    snprintf(w.path, sizeof(w.path), "%s", path);
+    w.on_answer = on_answer;
+    w.arg = arg;
+}
+
+void dataplane_cancel(struct dataplane_client *c)
+{
+    (void)c;
+    w.on_answer = NULL;
+}
+
+const char *dataplane_client_url(const struct dataplane_client *c)
+{
+    (void)c;
+    return "http://api";
+}
+
+/* ---- the API ---- */
+
+static const char *body_of(const char *path)
+{
+    if (str_has_suffix(path, "/backends/be")) {
+        w.looks++;
+        return "{\"name\":\"be\",\"mode\":\"tcp\"}";
+    }
+    if (str_has_suffix(path, "/raw"))
+        return w.looks <= w.split_till ? "# _version=6\nbackend be\n" : "# _version=7\nbackend be\n";
+    if (str_has_suffix(path, "/reloads"))
+        return w.reloads;
+    if (str_has_suffix(path, "/configuration/backends/be/servers"))
+        return w.file;
+    if (str_has_suffix(path, "/runtime/backends/be/servers"))
+        return w.looks < w.runs_from ? "[]" : w.runs;
+    if (str_has_suffix(path, "/info"))
+        return "{\"info\":{\"pid\":7,\"uptime\":9}}";
+    return "[]";
+}
+
+static void answer(void)
+{
+    static const struct error gone = {.kind = ERROR_RETRY, .message = "connection reset"};
+    void (*on_answer)(void *, const struct dataplane_answer *) = w.on_answer;
+    const char *body = body_of(w.path);
+    struct dataplane_answer a = {.status = body != NULL ? 200 : 404, .version = 7, .body = body != NULL ? body : ""};
+    a.body_len = strlen(a.body);
+    snprintf(a.excerpt, sizeof(a.excerpt), "%s", body != NULL ? "" : "no such page");
+    if (w.dead != NULL && strstr(w.path, w.dead) != NULL)
+        a = (struct dataplane_answer){.body = "", .version = -1, .error = &gone};
+    w.on_answer = NULL;
+    on_answer(w.arg, &a);
+}
+
+/* Until nothing is under way any more. */
+static void run(void)
+{
+    for (unsigned i = 0; w.done == 0; i++) {
+        ck_assert_uint_lt(i, 50);
+        if (w.on_answer != NULL && (w.silent == NULL || strstr(w.path, w.silent) == NULL)) {
+            answer();
+            continue;
+        }
+        struct timer *next = NULL;
+        for (size_t k = 0; k < array_len(w.timers); k++)
+            if (w.timers[k]->due_ms != 0 && (next == NULL || w.timers[k]->due_ms < next->due_ms))
+                next = w.timers[k];
+        ck_assert_ptr_nonnull(next);
+        w.now_ms = next->due_ms;
+        next->due_ms = 0;
+        next->fn(next->arg);
+    }
+}
+
+static void on_done(void *arg)
+{
+    (void)arg;
+    w.done++;
+}
+
+static struct inspect_haproxy h;
+
+static void setup(void)
+{
+    static const char *const names[] = {"be"};
+    static const struct diff_rules rules;
+    w = (struct world){.now_ms = 1000, .reloads = "[]", .file = "[]", .runs = "[]"};
+    inspect_haproxy_init(&h, NULL, NULL, names, 1, &rules, on_done, NULL);
+    inspect_haproxy_start(&h, 5000);
+}
+
+static void teardown(void)
+{
+    ck_assert_uint_eq(w.done, 1);
+    for (size_t k = 0; k < array_len(w.timers); k++)
+        ck_assert_msg(w.timers[k]->due_ms == 0, "a timer is left");
+    inspect_haproxy_fini(&h);
+}
+
+static void expect(bool read, bool dirty, const char *warning)
+{
+    ck_assert_msg((h.found[0].unreadable.kind == ERROR_NONE) == read, "%s", h.found[0].unreadable.message);
+    ck_assert(!read || h.found[0].backend.exists);
+    ck_assert(h.dirty == dirty);
+    ck_assert_msg(str_eq(h.warning, warning), "%s", h.warning != NULL ? h.warning : "no warning");
+}
+
+START_TEST(all_is_well)
+{
+    run();
+    expect(true, false, NULL);
+    ck_assert_uint_eq(w.looks, 1);
+}
+END_TEST
+
+/* The API answers the version of a hand edit a moment before the file has it. */
+START_TEST(a_file_that_is_behind_for_a_moment)
+{
+    w.split_till = 1;
+    run();
+    expect(true, false, NULL);
+    ck_assert_uint_eq(w.looks, 2);
+    ck_assert_uint_eq(w.now_ms, 2000);
+}
+END_TEST
+
+START_TEST(a_file_that_stays_behind)
+{
+    w.split_till = 10;
+    run();
+    expect(true, true, NULL);
+    ck_assert_uint_eq(w.looks, 2);
+}
+END_TEST
+
+START_TEST(a_reload_that_failed)
+{
+    w.reloads =
+        "[{\"id\":\"2026-01-01-1\",\"status\":\"failed\",\"response\":\"[ALERT] no room\",\"reload_timestamp\":1}]";
+    run();
+    expect(true, true, "HAProxy's last reload failed: [ALERT] no room");
+}
+END_TEST
+
+START_TEST(a_reload_to_come)
+{
+    w.reloads = "[{\"id\":\"2026-01-01-1\",\"status\":\"in_progress\"}]";
+    run();
+    expect(true, false, "a reload of HAProxy is still to come; should it fail, there will be more to do");
+}
+END_TEST
+
+START_TEST(no_list_of_reloads)
+{
+    w.reloads = NULL;
+    w.split_till = 10;
+    run();
+    expect(true, true, "the list of reloads cannot be read, so the last one counts as good: HTTP 404: no such page");
+}
+END_TEST
+
+START_TEST(no_answer_for_the_list_of_reloads)
+{
+    w.silent = "/reloads";
+    run();
+    expect(true, false,
+           "the list of reloads cannot be read, so the last one counts as good: http://api did not answer all within "
+           "5.0 s");
+    ck_assert_uint_eq(w.now_ms, 6000);
+}
+END_TEST
+
+/* ---- what it runs ---- */
+
+#define LINE "[{\"name\":\"n1\",\"address\":\"10.0.0.1\",\"port\":80}]"
+#define ROW \
+    "[{\"name\":\"n1\",\"address\":\"10.0.0.1\",\"port\":80,\"admin_state\":\"ready\",\"operational_state\":\"up\"}]"
+#define DRIFT "backend be: server n1: HAProxy does not have it"
+
+static void expect_drift(const char *drift, unsigned looks)
+{
+    ck_assert_msg(str_eq(h.drift, drift), "%s", h.drift != NULL ? h.drift : "no drift");
+    ck_assert_uint_eq(w.looks, looks);
+}
+
+START_TEST(it_runs_what_the_file_says)
+{
+    w.file = LINE;
+    w.runs = ROW;
+    run();
+    expect(true, false, NULL);
+    expect_drift(NULL, 1);
+    ck_assert(h.found[0].runtime.readable);
+    ck_assert_ptr_nonnull(runtime_find(&h.found[0].runtime, "n1"));
+}
+END_TEST
+
+START_TEST(it_runs_something_else_for_a_moment)
+{
+    w.file = LINE;
+    w.runs = ROW;
+    w.runs_from = 2;
+    run();
+    expect(true, false, NULL);
+    expect_drift(NULL, 2);
+    ck_assert_uint_eq(w.now_ms, 2000);
+}
+END_TEST
+
+START_TEST(it_runs_something_else)
+{
+    w.file = LINE;
+    run();
+    expect(true, true, NULL);
+    expect_drift(DRIFT, 2);
+}
+END_TEST
+
+START_TEST(it_runs_something_else_and_nobody_knows_of_reloads)
+{
+    w.file = LINE;
+    w.reloads = NULL;
+    run();
+    expect(true, true, "the list of reloads cannot be read, so the last one counts as good: HTTP 404: no such page");
+    expect_drift(DRIFT, 2);
+}
+END_TEST
+
+/* Of a file that is behind, nothing else is to be expected. */
+START_TEST(it_runs_something_else_than_a_file_that_is_behind)
+{
+    w.file = LINE;
+    w.split_till = 10;
+    run();
+    expect(true, true, NULL);
+    expect_drift(NULL, 2);
+}
+END_TEST
+
+/* That reload mends it, or is to blame: it is told once. */
+START_TEST(it_runs_something_else_as_a_reload_is_to_come_or_failed)
+{
+    static const char *const reloads[] = {
+        "[{\"id\":\"2026-01-01-1\",\"status\":\"in_progress\"}]",
+        "[{\"id\":\"2026-01-01-1\",\"status\":\"failed\",\"response\":\"[ALERT] no room\",\"reload_timestamp\":1}]"};
+    w.file = LINE;
+    w.reloads = reloads[_i];
+    run();
+    ck_assert(h.dirty == (_i == 1));
+    ck_assert_ptr_nonnull(h.warning);
+    expect_drift(NULL, 2);
+}
+END_TEST
+
+START_TEST(what_it_runs_cannot_be_read)
+{
+    w.file = LINE;
+    w.runs = NULL;
+    run();
+    expect(true, false, NULL);
+    expect_drift(NULL, 2);
+    ck_assert(!h.found[0].runtime.readable);
+    ck_assert_ptr_nonnull(strstr(h.found[0].runtime.why, "HTTP 404"));
+}
+END_TEST
+
+/* The file was read by then. */
+START_TEST(it_does_not_say_what_it_runs)
+{
+    static const char *const silent[] = {"/runtime/info", "/runtime/backends"};
+    w.file = LINE;
+    w.silent = silent[_i];
+    run();
+    expect(true, false,
+           "the list of reloads cannot be read, so the last one counts as good: http://api did not answer all within "
+           "5.0 s");
+    expect_drift(NULL, 1);
+    ck_assert_str_eq(h.found[0].runtime.why, "http://api did not answer all within 5.0 s");
+    ck_assert_uint_eq(h.found[0].backend.server_count, 1);
+}
+END_TEST
+
+START_TEST(an_answer_that_breaks_off)
+{
+    w.dead = "/servers";
+    run();
+    expect(false, false, NULL);
+    ck_assert_str_eq(h.found[0].unreadable.message, "reading servers of backend be: connection reset");
+}
+END_TEST
+
+START_TEST(no_answer)
+{
+    w.silent = "/raw";
+    run();
+    expect(false, false, NULL);
+    ck_assert_str_eq(h.found[0].unreadable.message, "http://api did not answer all within 5.0 s");
+    ck_assert_uint_eq(w.now_ms, 6000);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("inspect_haproxy");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, all_is_well);
+    tcase_add_test(tc, a_file_that_is_behind_for_a_moment);
+    tcase_add_test(tc, a_file_that_stays_behind);
+    tcase_add_test(tc, a_reload_that_failed);
+    tcase_add_test(tc, a_reload_to_come);
+    tcase_add_test(tc, no_list_of_reloads);
+    tcase_add_test(tc, no_answer_for_the_list_of_reloads);
+    tcase_add_test(tc, it_runs_what_the_file_says);
+    tcase_add_test(tc, it_runs_something_else_for_a_moment);
+    tcase_add_test(tc, it_runs_something_else);
+    tcase_add_test(tc, it_runs_something_else_than_a_file_that_is_behind);
+    tcase_add_test(tc, it_runs_something_else_and_nobody_knows_of_reloads);
+    tcase_add_loop_test(tc, it_runs_something_else_as_a_reload_is_to_come_or_failed, 0, 2);
+    tcase_add_test(tc, what_it_runs_cannot_be_read);
+    tcase_add_loop_test(tc, it_does_not_say_what_it_runs, 0, 2);
+    tcase_add_test(tc, an_answer_that_breaks_off);
+    tcase_add_test(tc, no_answer);
+    Suite *s = suite_create("inspect_haproxy");
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

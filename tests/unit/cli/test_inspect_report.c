@@ -1,0 +1,112 @@
+/* src/cli/inspect_report: what each verdict is for the exit status and for JSON. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "inspect_world.h"
+
+/* The plan's own verdicts are made by hand here: how it comes to them is test_plan's. */
+static const struct {
+    enum plan_verdict plan;
+    const char *word;
+    int status;
+} verdicts[] = {
+    {PLAN_IN_STEP, "in_step", 0}, {PLAN_WRITE, "changes", 2}, {PLAN_RELOAD_AGAIN, "reload_again", 2},
+    {PLAN_HOLD, "hold", 2},       {PLAN_BRAKE, "brake", 2},   {PLAN_WITHHELD, "withheld", 2},
+    {PLAN_REFUSE, "refused", 1},  {PLAN_WAIT, "waiting", 1},
+};
+
+static struct inspect_backend *add(struct inspect_world *w, enum plan_verdict verdict)
+{
+    struct inspect_backend *b = world_add(w, "be", "n1 10.0.0.1:80");
+    b->seen = true;
+    b->plan.verdict = verdict;
+    return b;
+}
+
+START_TEST(one_backend)
+{
+    struct inspect_world w;
+    world_init(&w);
+    const struct inspect_backend *b = add(&w, verdicts[_i].plan);
+    ck_assert_str_eq(inspect_verdict_word(inspect_verdict(b)), verdicts[_i].word);
+    ck_assert_int_eq(inspect_plan_status(&w.report), verdicts[_i].status);
+    world_fini(&w);
+}
+END_TEST
+
+/* 1 over 2 over 0, in whatever order they stand. */
+START_TEST(the_worst_of_two_counts)
+{
+    for (size_t k = 0; k < array_len(verdicts); k++) {
+        struct inspect_world w;
+        world_init(&w);
+        add(&w, verdicts[_i].plan);
+        add(&w, verdicts[k].plan);
+        int a = verdicts[_i].status, b = verdicts[k].status;
+        ck_assert_int_eq(inspect_plan_status(&w.report), a == 1 || b == 1 ? 1 : a > b ? a : b);
+        world_fini(&w);
+    }
+}
+END_TEST
+
+START_TEST(the_worst_of_two_haproxies_counts)
+{
+    struct inspect_world w;
+    world_init(&w);
+    w.report.target_count = 2;
+    struct inspect_backend *b = add(&w, PLAN_IN_STEP), *other = world_in(&w, 1, b);
+    other->seen = true;
+    other->plan.verdict = verdicts[_i].plan;
+    ck_assert_int_eq(inspect_plan_status(&w.report), verdicts[_i].status);
+    ck_assert_int_eq(inspect_target_status(&w.report, &w.report.targets[0]), 0);
+    ck_assert_int_eq(inspect_target_status(&w.report, &w.report.targets[1]), verdicts[_i].status);
+    world_fini(&w);
+}
+END_TEST
+
+START_TEST(what_was_not_read_is_not_known)
+{
+    struct inspect_world w;
+    world_init(&w);
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:80");
+    world_unseen(b, "connection refused");
+    ck_assert_str_eq(inspect_verdict_word(inspect_verdict(b)), "unseen");
+    ck_assert_int_eq(inspect_plan_status(&w.report), 1);
+    world_see(&w, b, "server n1 10.0.0.1:80 check weight 100");
+    ck_assert_int_eq(inspect_plan_status(&w.report), 0);
+    w.report.missing = mem_strdup("[-]watch nodes: not synced\n");
+    ck_assert_int_eq(inspect_plan_status(&w.report), 1);
+    world_fini(&w);
+}
+END_TEST
+
+START_TEST(an_explanation_in_any_backend_is_one)
+{
+    struct inspect_world w;
+    world_init(&w);
+    ck_assert_int_eq(inspect_explain_status(&w.report), 1);
+    world_add(&w, "be", "n1 10.0.0.1:80");
+    struct inspect_backend *b = world_add(&w, "be2", "n1 10.0.0.1:80");
+    ck_assert_int_eq(inspect_explain_status(&w.report), 1);
+    world_mapping(b)->node_known = true;
+    ck_assert_int_eq(inspect_explain_status(&w.report), 0);
+    world_fini(&w);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("inspect_report");
+    tcase_add_loop_test(tc, one_backend, 0, (int)array_len(verdicts));
+    tcase_add_loop_test(tc, the_worst_of_two_counts, 0, (int)array_len(verdicts));
+    tcase_add_loop_test(tc, the_worst_of_two_haproxies_counts, 0, (int)array_len(verdicts));
+    tcase_add_test(tc, what_was_not_read_is_not_known);
+    tcase_add_test(tc, an_explanation_in_any_backend_is_one);
+    Suite *s = suite_create("inspect_report");
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,628 @@
+/* `plan` as text (src/cli/plan_text, inspect_print): pages by hand, as they are to be read. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "inspect_world.h"
+
+#define HEADING "backend be  <-  Service ingress/web port https  (NodePort, policy Local, nodePort 30443)\n"
+
+static struct inspect_world w;
+
+static void expect(const char *text)
+{
+    world_expect(&w, inspect_print_plan, text);
+}
+
+static struct inspect_backend *see(const char *wish, const char *actual)
+{
+    struct inspect_backend *b = world_add(&w, "be", wish);
+    world_see(&w, b, actual);
+    return b;
+}
+
+START_TEST(in_step)
+{
+    see("n1 10.0.0.1:30443; n2 10.0.0.2:30443 draining; n3 10.0.0.3:30443 draining",
+        "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check weight 7 disabled");
+    expect(HEADING "  = n1  10.0.0.1:30443  weight 100          n1 is wanted\n"
+                   "  = n2  10.0.0.2:30443  weight 7  draining  n2 is wanted\n"
+                   "\n"
+                   "  . n3: draining, and not there: it gets no line (n3 is wanted)\n"
+                   "\n"
+                   "  in step: 2 servers, 1 draining\n");
+}
+END_TEST
+
+START_TEST(every_kind_of_change)
+{
+    w.rules.diff.balance = "roundrobin";
+    see("n1 10.0.0.9:30443; n3 10.0.0.3:30443; n10 [fd00::10]:30443; n4 10.0.0.4:30443; n5 10.0.0.5:30443 draining; "
+        "out n2 it is tainted",
+        "balance leastconn\n"
+        "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check weight 100\n"
+        "server n4 10.0.0.4:30443 check weight 100\nserver n5 10.0.0.5:30443 check weight 100\n"
+        "server old 10.0.0.77:30443 check\n"
+        "server sorry 10.9.9.9:80 backup\nserver-template t 1-3");
+    expect(HEADING "  ~ balance leastconn -> roundrobin\n"
+                   "  + n3   10.0.0.3:30443    weight 100  n3 is wanted\n"
+                   "  + n10  [fd00::10]:30443  weight 100  n10 is wanted\n"
+                   "  ~ n1   address 10.0.0.1 -> 10.0.0.9  n1 is wanted\n"
+                   "  ~ n5   maintenance on (draining)     n5 is wanted\n"
+                   "  - n2   10.0.0.2:30443    weight 100  node n2: it is tainted\n"
+                   "  - old  10.0.0.77:30443               no endpoint of the Service is on a node of that name\n"
+                   "  = n4   10.0.0.4:30443    weight 100  n4 is wanted\n"
+                   "\n"
+                   "  . 2 server lines are not ours and left alone\n"
+                   "\n"
+                   "  7 changes: 2 to add, 2 to change, 2 to remove, settings; by a transaction and a reload\n");
+}
+END_TEST
+
+START_TEST(a_backend_to_be_made)
+{
+    w.rules.diff.create_backend = true;
+    see("n1 10.0.0.1:30443", "missing");
+    expect(HEADING "  + the backend itself\n"
+                   "  + n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
+                   "\n"
+                   "  2 changes: 1 to add, the backend to make; by a transaction and a reload\n");
+}
+END_TEST
+
+START_TEST(holding_without_endpoints)
+{
+    see("out n1 no endpoint is ready", "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check");
+    expect(HEADING "  ! n1  10.0.0.1:30443  weight 100  held  node n1: no endpoint is ready\n"
+                   "  ! n2  10.0.0.2:30443  held\n"
+                   "\n"
+                   "  holding: none of the Service's 2 endpoints is ready; ALLOW_EMPTY is false, so the last good\n"
+                   "           servers stay (2)\n");
+}
+END_TEST
+
+/* It is wanted, but not as it is: it would drain, were another one live. */
+START_TEST(holding_what_would_drain)
+{
+    see("n1 10.0.0.1:30443 draining", "server n1 10.0.0.1:30443 check weight 100");
+    cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_plan, false);
+    ck_assert_ptr_nonnull(strstr(text, "  ! n1  10.0.0.1:30443  weight 100  held  n1 is wanted\n"));
+    ck_assert_ptr_nonnull(strstr(text, "  holding: "));
+}
+END_TEST
+
+START_TEST(others_inherit_the_proxy_protocol)
+{
+    w.rules.diff.proxy_v2 = true;
+    see("n1 10.0.0.1:30443", "server n1 10.0.0.1:30443 check weight 100\nserver sorry 10.9.9.9:80 backup");
+    expect(HEADING "  ~ default-server send-proxy-v2 on\n"
+                   "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
+                   "\n"
+                   "  . 1 server line is not ours and left alone; 1 of them would inherit send-proxy-v2\n"
+                   "\n"
+                   "  1 change: settings; by a transaction and a reload\n");
+}
+END_TEST
+
+START_TEST(the_brake_alone)
+{
+    w.rules.max_loss_percent = 20;
+    see("n1 10.0.0.1:30443; out n2 gone", "server n1 10.0.0.1:30443 check weight 100\n"
+                                          "server n2 10.0.0.2:30443 check weight 100");
+    expect(HEADING
+           "  ! n2  10.0.0.2:30443  weight 100  held  node n2: gone\n"
+           "  = n1  10.0.0.1:30443  weight 100        n1 is wanted\n"
+           "\n"
+           "  held by the loss limit: 1 of 2 live servers lost within one RESYNC_PERIOD are more than\n"
+           "                          MAX_LOSS_PERCENT=20 allows without an announcement; each beyond that stays\n"
+           "                          for one RESYNC_PERIOD from its own loss and goes then, unless it is wanted\n"
+           "                          again\n");
+}
+END_TEST
+
+START_TEST(the_brake_holds_a_part)
+{
+    w.rules.max_loss_percent = 20;
+    see("n1 10.0.0.1:30443; n3 10.0.0.3:30443; out n2 gone",
+        "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check weight 100");
+    expect(HEADING
+           "  + n3  10.0.0.3:30443  weight 100        n3 is wanted\n"
+           "  ! n2  10.0.0.2:30443  weight 100  held  node n2: gone\n"
+           "  = n1  10.0.0.1:30443  weight 100        n1 is wanted\n"
+           "\n"
+           "  1 change: 1 to add; by a transaction and a reload; the loss limit holds the rest: 1 of 2 live\n"
+           "            servers lost within one RESYNC_PERIOD are more than MAX_LOSS_PERCENT=20 allows without\n"
+           "            an announcement; each beyond that stays for one RESYNC_PERIOD from its own loss and goes\n"
+           "            then, unless it is wanted again\n");
+}
+END_TEST
+
+START_TEST(withheld)
+{
+    w.rules.dry_run = true;
+    see("n1 10.0.0.1:30443; n2 10.0.0.2:30443", "server n1 10.0.0.1:30443 check weight 100");
+    expect(HEADING "  + n2  10.0.0.2:30443  weight 100  n2 is wanted\n"
+                   "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
+                   "\n"
+                   "  withheld: 1 to add; by a transaction and a reload; DRY_RUN=true: nothing is written\n");
+}
+END_TEST
+
+START_TEST(refused)
+{
+    see("n1 10.0.0.1:30443", "missing");
+    expect(HEADING "  refused: HAProxy has no backend be: add it to haproxy.cfg, or mend its name in\n"
+                   "           HAPROXY_BACKEND_NAME or INGRESS_SERVICES, or let it be made with\n"
+                   "           HAPROXY_CREATE_BACKEND=true\n");
+}
+END_TEST
+
+START_TEST(refused_for_a_line_says_nothing_of_servers)
+{
+    see("n1 10.0.0.1:30443", "server n7 10.0.0.7:80 check\nalien 12 use-server x if y|the API would lose it");
+    cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_plan, false);
+    ck_assert_ptr_nonnull(strstr(text, "  refused: backend be has lines"));
+    ck_assert_ptr_nonnull(strstr(text, "use-server"));
+    ck_assert_ptr_null(strstr(text, "n7"));
+}
+END_TEST
+
+START_TEST(waiting)
+{
+    struct inspect_backend *b = world_add(&w, "be", "");
+    world_wait(b, DESIRED_UNDECIDED, "Service ingress/web has 2 ports");
+    world_see(&w, b, "server n1 10.0.0.1:30443 check weight 100");
+    expect(HEADING "  waiting: Service ingress/web has 2 ports\n");
+}
+END_TEST
+
+START_TEST(unseen)
+{
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
+    world_unseen(b, "connection refused");
+    expect(HEADING "  could not tell: connection refused\n");
+    world_wait(b, DESIRED_NOT_SYNCED, "Nodes not read yet");
+    expect(HEADING "  could not tell: connection refused; besides, Nodes not read yet\n");
+}
+END_TEST
+
+START_TEST(reload_again)
+{
+    world_target(&w)->dirty = true;
+    see("n1 10.0.0.1:30443", "server n1 10.0.0.1:30443 check weight 100");
+    expect(HEADING "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
+                   "\n"
+                   "  reload again: the last reload failed, so an empty commit would apply the file again\n");
+}
+END_TEST
+
+START_TEST(two_backends_have_a_line_between_them)
+{
+    see("n1 10.0.0.1:30443", "server n1 10.0.0.1:30443 check weight 100");
+    world_unseen(world_add(&w, "be2", "n1 10.0.0.1:30443"), "it answers in riddles");
+    expect(HEADING "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
+                   "\n"
+                   "  in step: 1 server\n"
+                   "\n"
+                   "backend be2  <-  Service ingress/web port https  (NodePort, policy Local, nodePort 30443)\n"
+                   "  could not tell: it answers in riddles\n");
+}
+END_TEST
+
+/* ---- with and without a reload, parked, by hand ---- */
+
+#define LINES                                                                                \
+    "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check weight 100\n" \
+    "server n4 10.0.0.4:30443 check weight 100\nserver n10 10.0.0.10:30443 check weight 100 disabled\n"
+
+START_TEST(all_without_a_reload)
+{
+    w.park_ttl_ms = 1000;
+    struct inspect_backend *b =
+        world_add(&w, "be", "n1 10.0.0.9:30443; n4 10.0.0.4:30443 draining; out n2 it is tainted; out n10 gone");
+    world_see_running(&w, b, LINES "server n7 10.0.0.7:30443 check disabled",
+                      "n1 ready; n2 ready; n4 ready; n10 maint; n7 maint");
+    expect(HEADING "  ~ n1  address 10.0.0.1 -> 10.0.0.9         n1 is wanted\n"
+                   "  ~ n2  maintenance on (parked)              node n2: it is tainted\n"
+                   "  ~ n4  drain, in the running HAProxy alone  n4 is wanted\n"
+                   "\n"
+                   "  . parked: n7, n10 (maintenance, kept so that their return needs no reload)\n"
+                   "  ! node n10: gone\n"
+                   "\n"
+                   "  3 changes: 1 to change, 1 to drain, 1 to park; without a reload\n");
+}
+END_TEST
+
+/* The file says the drain, too, as a reload would forget what was told. */
+START_TEST(some_need_a_reload)
+{
+    w.park_ttl_ms = 1000;
+    w.rules.diff.balance = "roundrobin";
+    struct inspect_backend *b =
+        world_add(&w, "be",
+                  "n1 10.0.0.9:30443; n3 10.0.0.3:30443; n4 10.0.0.4:30443 draining; spare n5 10.0.0.5:30443; "
+                  "out n2 gone");
+    world_see_running(&w, b, LINES, "n1 ready; n2 ready; n4 ready; n10 maint");
+    expect(HEADING
+           "  ~ balance (none) -> roundrobin\n"
+           "  + n3  10.0.0.3:30443  weight 100  reload          n3 is wanted\n"
+           "  + n5  10.0.0.5:30443  weight 100  parked  reload  n5 is wanted\n"
+           "  ~ n1  address 10.0.0.1 -> 10.0.0.9                n1 is wanted\n"
+           "  ~ n2  maintenance on (parked)                     node n2: gone\n"
+           "  ~ n4  maintenance on (draining)  reload           n4 is wanted\n"
+           "\n"
+           "  . parked: n10 (maintenance, kept so that its return needs no reload)\n"
+           "\n"
+           "  6 changes: 1 to add, 2 to change, 2 to park, settings; 2 without a reload, 4 by a transaction and\n"
+           "             a reload\n");
+}
+END_TEST
+
+START_TEST(in_step_with_what_was_told_and_set_by_hand)
+{
+    w.park_ttl_ms = 1000;
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; n2 10.0.0.2:30443; n4 10.0.0.4:30443 draining");
+    world_see_running(&w, b, LINES, "n1 ready; n2 maint; n4 drain; n10 maint");
+    expect(HEADING "  = n1  10.0.0.1:30443  weight 100                 n1 is wanted\n"
+                   "  = n2  10.0.0.2:30443  weight 100  maint by hand  n2 is wanted\n"
+                   "  = n4  10.0.0.4:30443  weight 100  draining       n4 is wanted\n"
+                   "\n"
+                   "  ! set by hand in the running HAProxy: n2 is in maint; left alone until taken back (state ready)\n"
+                   "  . parked: n10 (maintenance, kept so that its return needs no reload)\n"
+                   "\n"
+                   "  in step: 3 servers, 1 draining\n");
+}
+END_TEST
+
+/* Nothing is live, and what is parked is no last good server. */
+START_TEST(holding_beside_parked_ones)
+{
+    w.park_ttl_ms = 1000;
+    struct inspect_backend *b = world_add(&w, "be", "");
+    world_see_running(&w, b,
+                      "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check weight 100 disabled",
+                      "n1 drain; n2 maint");
+    expect(HEADING "  ! n1  10.0.0.1:30443  weight 100  held\n"
+                   "\n"
+                   "  . parked: n2 (maintenance, kept so that its return needs no reload)\n"
+                   "\n"
+                   "  holding: none of the Service's 2 endpoints is ready; ALLOW_EMPTY is false, so the last good\n"
+                   "           servers stay (1)\n");
+}
+END_TEST
+
+/* With PARK_TTL=0 nothing is parked. */
+START_TEST(holding_what_is_in_maintenance)
+{
+    see("", "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check weight 100 disabled");
+    cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_plan, false);
+    ck_assert_ptr_nonnull(strstr(text, "  ! n2  10.0.0.2:30443  weight 100  held\n"));
+    ck_assert_ptr_null(strstr(text, "parked"));
+}
+END_TEST
+
+START_TEST(what_runs_cannot_be_read)
+{
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.9:30443");
+    world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100", "!HTTP 500: no socket");
+    expect(HEADING
+           "  ~ n1  address 10.0.0.1 -> 10.0.0.9  n1 is wanted\n"
+           "\n"
+           "  1 change: 1 to change; by a transaction and a reload (what HAProxy runs cannot be read: HTTP 500:\n"
+           "            no socket)\n");
+}
+END_TEST
+
+START_TEST(in_step_by_its_file_alone)
+{
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
+    world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100", "!HTTP 500: no socket");
+    expect(HEADING "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
+                   "\n"
+                   "  in step: 1 server, by its file alone: what HAProxy runs cannot be read: HTTP 500: no socket\n");
+}
+END_TEST
+
+START_TEST(it_runs_something_else)
+{
+    world_target(&w)->dirty = true;
+    world_target(&w)->drift = mem_strdup("backend be: server n1: HAProxy does not have it");
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
+    world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100", "n2 ready");
+    expect(HEADING "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
+                   "\n"
+                   "  reload again: HAProxy runs something else than its file says, so an empty commit would load the\n"
+                   "                file\n");
+    world_expect(&w, inspect_print_problems,
+                 "note: HAProxy runs something else than its file says: backend be: server n1: HAProxy does not have\n"
+                 "      it\n");
+    world_see_running(&w, b, "server n1 10.0.0.9:30443 check weight 100", "n1 ready");
+    expect(HEADING "  ~ n1  address 10.0.0.9 -> 10.0.0.1  n1 is wanted\n"
+                   "\n"
+                   "  1 change: 1 to change; by a transaction and a reload (HAProxy is to be reloaded anyway)\n");
+}
+END_TEST
+
+START_TEST(a_section_for_each_haproxy)
+{
+    w.report.target_count = 3;
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443"), *two = world_add(&w, "two", "");
+    const struct inspect_backend *all[] = {b, two};
+    for (size_t i = 0; i < array_len(all); i++)
+        world_unseen(world_in(&w, 1, all[i]), "connection refused");
+    world_unseen(two, "it answers in riddles");
+    world_unseen(world_in(&w, 2, two), "HTTP 503");
+    world_see(&w, world_in(&w, 2, b), "server n1 10.0.0.1:30443 check weight 100");
+    world_see(&w, b, "server n1 10.0.0.1:30443 check weight 7");
+    w.report.targets[2].warning = mem_strdup("a reload is still to come");
+#define TWO "backend two  <-  Service ingress/web port https  (NodePort, policy Local, nodePort 30443)\n"
+    expect("HAProxy http://lb1:5555\n" HEADING "  = n1  10.0.0.1:30443  weight 7  n1 is wanted\n"
+           "\n"
+           "  in step: 1 server\n"
+           "\n" TWO "  could not tell: it answers in riddles\n"
+           "\n"
+           "HAProxy http://lb2:5555\n"
+           "  could not tell: connection refused\n"
+           "\n"
+           "HAProxy unix:/run/lb3.sock\n" HEADING "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
+           "\n"
+           "  in step: 1 server\n"
+           "\n" TWO "  could not tell: HTTP 503\n");
+    world_expect(&w, inspect_print_problems, "note: HAProxy unix:/run/lb3.sock: a reload is still to come\n");
+}
+END_TEST
+
+/* ---- left out ---- */
+
+START_TEST(what_was_left_out)
+{
+    static char n8[] = "n8";
+    static char *const keep[] = {n8};
+    w.rules.diff.keep_servers = keep;
+    w.rules.diff.keep_count = 1;
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; n8 10.0.0.8:30443");
+    world_skip(b, "endpoint 10.1.0.1", "it is not ready")->ordinary = true;
+    world_skip(b, "node n7", "it has no address of the asked kind");
+    world_mapping(b)->wish.note = mem_strdup("NODE_MODE=all has no effect with policy Local");
+    world_see(&w, b, "server n1 10.0.0.1:30443 check weight 100");
+    expect(HEADING "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
+                   "\n"
+                   "  ! n8: the name matches n8 in HAPROXY_KEEP_SERVERS, so that it would never be changed or removed\n"
+                   "  ! node n7: it has no address of the asked kind\n"
+                   "  . endpoint 10.1.0.1: it is not ready\n"
+                   "  ! NODE_MODE=all has no effect with policy Local\n"
+                   "\n"
+                   "  in step: 1 server\n");
+}
+END_TEST
+
+START_TEST(many_ordinary_ones_are_counted)
+{
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
+    for (int i = 0; i < 14; i++)
+        world_skip(b, "endpoint", "it is not ready")->ordinary = true;
+    world_see(&w, b, "server n1 10.0.0.1:30443 check weight 100");
+    cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_plan, false);
+    size_t lines = 0;
+    for (const char *at = text; (at = strstr(at, "  . endpoint: it is not ready\n")) != NULL; at++)
+        lines++;
+    ck_assert_uint_eq(lines, 10);
+    ck_assert_ptr_nonnull(strstr(text, "  . and 4 more like these; -o json has them all\n"));
+}
+END_TEST
+
+/* The rules know more than the wish of a node that has nothing to do with the Service. */
+START_TEST(reasons_of_the_rules)
+{
+    struct inspect_backend *b =
+        see("n1 10.0.0.1:30443", "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check weight 5");
+    b->reasons = mem_array(1, sizeof(b->reasons[0]));
+    b->reasons[b->reason_count++] =
+        (struct inspect_reason){mem_strdup("n2"), mem_strdup("node n2: no endpoint is on it")};
+    expect(HEADING "  - n2  10.0.0.2:30443  weight 5    node n2: no endpoint is on it\n"
+                   "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
+                   "\n"
+                   "  1 change: 1 to remove; by a transaction and a reload\n");
+}
+END_TEST
+
+/* ---- layout ---- */
+
+START_TEST(one_long_reason_puts_all_below)
+{
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; worker-17.example.org 10.0.0.17:30443");
+    free(world_mapping(b)->wish.servers[1].reason);
+    world_mapping(b)->wish.servers[1].reason =
+        mem_strdup("2 ready endpoints on node worker-17.example.org (slices web-abc12, web-xyz99); "
+                   "nodePort 30443 of its port https");
+    world_see(&w, b, "server n1 10.0.0.1:30443 check weight 100");
+    expect(HEADING
+           "  + worker-17.example.org  10.0.0.17:30443  weight 100\n"
+           "      2 ready endpoints on node worker-17.example.org (slices web-abc12, web-xyz99); nodePort 30443\n"
+           "      of its port https\n"
+           "  = n1                     10.0.0.1:30443   weight 100\n"
+           "      n1 is wanted\n"
+           "\n"
+           "  1 change: 1 to add; by a transaction and a reload\n");
+}
+END_TEST
+
+/* What is longer than its column pushes only its own reason away. */
+START_TEST(a_row_that_is_too_long_is_its_own_affair)
+{
+    see("a-name-that-goes-on-and-on-and-on-and-on-for-ever 10.0.0.2:30443; n1 10.0.0.1:30443",
+        "server n1 10.0.0.1:30443 check weight 100");
+    expect(HEADING "  + a-name-that-goes-on-and-on-and-on-and-on-for-ever 10.0.0.2:30443 weight 100\n"
+                   "                                    a-name-that-goes-on-and-on-and-on-and-on-for-ever is wanted\n"
+                   "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
+                   "\n"
+                   "  1 change: 1 to add; by a transaction and a reload\n");
+}
+END_TEST
+
+START_TEST(no_line_is_too_wide)
+{
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; n2 10.0.0.2:30443");
+    for (int i = 0; i < 3; i++)
+        world_skip(
+            b, "endpoint 10.244.1.7 of slice web-abc12",
+            "its node has no address of the kind and the family that was asked for, and that is said at some length");
+    world_see(&w, b, "server n1 10.0.0.9:1 weight 7\nserver n3 10.0.0.3:30443 check weight 100");
+    cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_plan, false);
+    for (char *rest = text, *line; (line = strsep(&rest, "\n")) != NULL;)
+        ck_assert_msg(page_columns(line) <= PAGE_WIDTH_DEFAULT, "%s", line);
+}
+END_TEST
+
+START_TEST(nothing_that_a_peer_wrote_gets_through)
+{
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
+    text_set(&world_mapping(b)->wish.servers[0].reason, "slice \x1b[2Jx\ny");
+    text_set(&world_mapping(b)->wish.servers[0].address, "evil\xc2\x9b");
+    world_skip(b, "node \r+ n9", "\xe2\x80\xae backwards");
+    world_mapping(b)->wish.note = mem_strdup("\x07");
+    world_see(&w, b, "server n\x1b 10.0.0.2:80 check\nserver n1 10.0.0.1:30443 check weight 100");
+    for (int colour = 0; colour < 2; colour++) {
+        cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_plan, colour);
+        ck_assert_ptr_nonnull(strstr(text, "\\x1b[2Jx y"));
+        for (const char *s = text; *s != '\0'; s++)
+            ck_assert_msg((unsigned char)*s >= 0x20 || *s == '\n' || (colour && *s == '\x1b'), "%02x in %s", *s, text);
+        ck_assert_ptr_null(strstr(text, "\x1b[2J"));
+        ck_assert_ptr_null(strstr(text, "\xc2\x9b"));
+        ck_assert_ptr_null(strstr(text, "\xe2\x80\xae"));
+    }
+}
+END_TEST
+
+START_TEST(colours_tell_what_is_what)
+{
+    see("n1 10.0.0.1:30443; n2 10.0.0.2:30443 draining",
+        "server n2 10.0.0.2:30443 check weight 7 disabled\nserver n3 10.0.0.3:30443 check weight 7");
+    cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_plan, true);
+    ck_assert_ptr_nonnull(strstr(text, "backend \x1b[1mbe\x1b[0m"));
+    ck_assert_ptr_nonnull(strstr(text, "\x1b[32m+ n1\x1b[0m"));
+    ck_assert_ptr_nonnull(strstr(text, "\x1b[31m- n3\x1b[0m"));
+    ck_assert_ptr_nonnull(strstr(text, "\x1b[36m= n2\x1b[0m"));
+    ck_assert_ptr_nonnull(strstr(text, "\x1b[2mn1 is wanted\x1b[0m"));
+    ck_assert_ptr_nonnull(strstr(text, "\x1b[33m2 changes\x1b[0m"));
+}
+END_TEST
+
+/* ---- heading ---- */
+
+static const struct {
+    const char *what;
+    enum inspect_service state;
+    enum service_type type;
+    const char *port;
+    uint16_t fixed_port;
+    bool paused;
+    size_t port_count;
+    const char *heading;
+} headings[] = {
+    {"load balancer", INSPECT_SERVICE_KNOWN, SERVICE_LOAD_BALANCER, "443", 0, true, 2,
+     "Service ingress/web port https  (LoadBalancer, policy Local, nodePort 30443, paused)"},
+    {"ClusterIP", INSPECT_SERVICE_KNOWN, SERVICE_CLUSTER_IP, "http", 0, false, 2,
+     "Service ingress/web port http  (ClusterIP, the endpoint's own port)"},
+    {"fixed", INSPECT_SERVICE_KNOWN, SERVICE_NODE_PORT, NULL, 31000, false, 2,
+     "Service ingress/web  (NodePort, policy Local, HAPROXY_BACKEND_PORT 31000)"},
+    {"its only port", INSPECT_SERVICE_KNOWN, SERVICE_NODE_PORT, NULL, 0, false, 1,
+     "Service ingress/web port http  (NodePort, policy Local, nodePort 30080)"},
+    {"no choice", INSPECT_SERVICE_KNOWN, SERVICE_NODE_PORT, NULL, 0, false, 2,
+     "Service ingress/web  (NodePort, policy Local)"},
+    {"no such port", INSPECT_SERVICE_KNOWN, SERVICE_NODE_PORT, "ftp", 0, false, 2,
+     "Service ingress/web port ftp  (NodePort, policy Local)"},
+    {"denied", INSPECT_SERVICE_DENIED, 0, "https", 30443, false, 0,
+     "Service ingress/web port https\n  (the Service itself may not be read, HAPROXY_BACKEND_PORT 30443)"},
+    {"absent", INSPECT_SERVICE_ABSENT, 0, NULL, 30443, false, 0,
+     "Service ingress/web  (there is no such Service, HAPROXY_BACKEND_PORT 30443)"},
+    {"waiting", INSPECT_SERVICE_WAITING, 0, "https", 30443, false, 0, "Service ingress/web port https"},
+};
+
+START_TEST(heading_tells_what_is_known)
+{
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
+    world_unseen(b, "x");
+    world_mapping(b)->service_state = headings[_i].state;
+    world_mapping(b)->service = headings[_i].state == INSPECT_SERVICE_KNOWN ? &w.service : NULL;
+    w.service.type = headings[_i].type;
+    w.service.port_count = headings[_i].port_count;
+    w.service.paused = headings[_i].paused;
+    w.mapping.port = headings[_i].port;
+    w.mapping.fixed_port = headings[_i].fixed_port;
+    cleanup(mem_free_ptr) char *text = mem_printf("backend be  <-  %s\n  could not tell: x\n", headings[_i].heading);
+    expect(text);
+}
+END_TEST
+
+/* ---- for standard error ---- */
+
+START_TEST(problems_of_no_backend)
+{
+    world_expect(&w, inspect_print_problems, "");
+    w.report.missing =
+        mem_strdup("[-]watch nodes: not synced: forbidden\x1b\n[-]watch services: not synced: waiting\n");
+    world_target(&w)->warning = mem_strdup("a reload is still to come");
+    world_expect(&w, inspect_print_problems,
+                 "Kubernetes did not tell all in time:\n"
+                 "  [-] watch nodes: not synced: forbidden\\x1b\n"
+                 "  [-] watch services: not synced: waiting\n"
+                 "note: a reload is still to come\n");
+}
+END_TEST
+
+static void setup(void)
+{
+    world_init(&w);
+}
+
+static void teardown(void)
+{
+    world_fini(&w);
+}
+
+int main(void)
+{
+    TCase *tc = tcase_create("inspect_text");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, in_step);
+    tcase_add_test(tc, every_kind_of_change);
+    tcase_add_test(tc, a_backend_to_be_made);
+    tcase_add_test(tc, holding_without_endpoints);
+    tcase_add_test(tc, holding_what_would_drain);
+    tcase_add_test(tc, others_inherit_the_proxy_protocol);
+    tcase_add_test(tc, the_brake_alone);
+    tcase_add_test(tc, the_brake_holds_a_part);
+    tcase_add_test(tc, withheld);
+    tcase_add_test(tc, refused);
+    tcase_add_test(tc, refused_for_a_line_says_nothing_of_servers);
+    tcase_add_test(tc, waiting);
+    tcase_add_test(tc, unseen);
+    tcase_add_test(tc, reload_again);
+    tcase_add_test(tc, two_backends_have_a_line_between_them);
+    tcase_add_test(tc, all_without_a_reload);
+    tcase_add_test(tc, some_need_a_reload);
+    tcase_add_test(tc, in_step_with_what_was_told_and_set_by_hand);
+    tcase_add_test(tc, holding_beside_parked_ones);
+    tcase_add_test(tc, holding_what_is_in_maintenance);
+    tcase_add_test(tc, what_runs_cannot_be_read);
+    tcase_add_test(tc, in_step_by_its_file_alone);
+    tcase_add_test(tc, it_runs_something_else);
+    tcase_add_test(tc, a_section_for_each_haproxy);
+    tcase_add_test(tc, what_was_left_out);
+    tcase_add_test(tc, many_ordinary_ones_are_counted);
+    tcase_add_test(tc, reasons_of_the_rules);
+    tcase_add_test(tc, one_long_reason_puts_all_below);
+    tcase_add_test(tc, a_row_that_is_too_long_is_its_own_affair);
+    tcase_add_test(tc, no_line_is_too_wide);
+    tcase_add_test(tc, nothing_that_a_peer_wrote_gets_through);
+    tcase_add_test(tc, colours_tell_what_is_what);
+    tcase_add_loop_test(tc, heading_tells_what_is_known, 0, (int)array_len(headings));
+    tcase_add_test(tc, problems_of_no_backend);
+    Suite *s = suite_create("inspect_text");
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,93 @@
+/* src/daemon/event_rules: what of the journal is an Event, and in which words. */
+#include <check.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "daemon/events.h"
+#include "report/history.h"
+
+static const struct {
+    enum journal_kind kind;
+    const char *state;
+    enum event_reason reason;
+} rows[] = {
+    {JOURNAL_COMMITTED, NULL, EVENT_NONE},
+    {JOURNAL_COMMITTED, "drain", EVENT_DRAINING},
+    {JOURNAL_FAST_WRITE, NULL, EVENT_NONE},
+    {JOURNAL_FAST_WRITE, "drain", EVENT_DRAINING},
+    {JOURNAL_TOLD, "drain", EVENT_DRAINING},
+    {JOURNAL_TOLD, "maint", EVENT_NONE},
+    {JOURNAL_TOLD, "ready", EVENT_NONE},
+    {JOURNAL_RELOAD_AGAIN, NULL, EVENT_NONE},
+    {JOURNAL_IN_STEP, NULL, EVENT_SYNCED},
+    {JOURNAL_HELD_BACK, NULL, EVENT_HELD_BACK},
+    {JOURNAL_WITHHELD, NULL, EVENT_NONE},
+    {JOURNAL_APPLY_FAILED, NULL, EVENT_APPLY_FAILED},
+    {JOURNAL_RELOAD_FAILED, NULL, EVENT_RELOAD_FAILED},
+    {JOURNAL_DRIFT_REPAIRED, NULL, EVENT_DRIFT_REPAIRED},
+};
+
+START_TEST(what_is_an_event)
+{
+    unsigned kinds = 0;
+    for (size_t i = 0; i < array_len(rows); i++) {
+        const struct journal_entry e = {.kind = rows[i].kind, .state = rows[i].state};
+        ck_assert_msg(event_reason_of(&e) == rows[i].reason, "%zu", i);
+        kinds |= 1u << rows[i].kind;
+    }
+    ck_assert_uint_eq(kinds, (1u << JOURNAL_KINDS) - 1);
+}
+END_TEST
+
+START_TEST(reasons_and_which_of_them_warn)
+{
+    static const struct {
+        enum event_reason reason;
+        const char *name;
+        bool warns;
+    } names[] = {{EVENT_SYNCED, "Synced", false},
+                 {EVENT_DRAINING, "Draining", false},
+                 {EVENT_HELD_BACK, "HeldBack", true},
+                 {EVENT_APPLY_FAILED, "ApplyFailed", true},
+                 {EVENT_RELOAD_FAILED, "ReloadFailed", true},
+                 {EVENT_DRIFT_REPAIRED, "DriftRepaired", false}};
+    ck_assert_uint_eq(array_len(names) + 1, EVENT_REASONS);
+    for (size_t i = 0; i < array_len(names); i++) {
+        ck_assert_str_eq(event_reason_name(names[i].reason), names[i].name);
+        ck_assert_int_eq(event_reason_warns(names[i].reason), names[i].warns);
+    }
+}
+END_TEST
+
+static void assert_text(struct journal_entry e, const char *expected)
+{
+    e.target = "http://lb1:5555";
+    cleanup(mem_free_ptr) char *text = event_text_of(&e);
+    ck_assert_str_eq(text, expected);
+}
+
+START_TEST(its_words)
+{
+    assert_text((struct journal_entry){.backend = "web", .text = "in step with 3 servers"},
+                "backend web at http://lb1:5555: in step with 3 servers");
+    assert_text((struct journal_entry){.backend = "web", .text = "n1 drains", .why = "it drains: its node is going"},
+                "backend web at http://lb1:5555: n1 drains: it drains: its node is going");
+    assert_text((struct journal_entry){.text = "HAProxy was not reloaded", .why = ""},
+                "HAProxy at http://lb1:5555: HAProxy was not reloaded");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("daemon/event_rules");
+    TCase *t = tcase_create("rules");
+    tcase_add_test(t, what_is_an_event);
+    tcase_add_test(t, reasons_and_which_of_them_warn);
+    tcase_add_test(t, its_words);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? 0 : 1;
+}

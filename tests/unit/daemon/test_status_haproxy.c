@@ -1,0 +1,252 @@
+/* src/daemon/status_haproxy: what is shown of a HAProxy, as it goes through its states. The world is target_world.h's. */
+#include "../target_world.h"
+
+#include <yyjson.h>
+
+#include "json/write.h"
+#include "daemon/status.h"
+#include "daemon/status_haproxy.h"
+
+static size_t left;
+static enum status_state worst;
+
+/* The document of the target, with what /readyz says. */
+static yyjson_doc *shown(void)
+{
+    cleanup(buf_fini) struct buf body, json;
+    cleanup(status_checks_fini) struct status_checks checks;
+    buf_init(&body, 0);
+    buf_init(&json, 0);
+    (void)!target_ready(w.target, &body);
+    status_checks_parse(&checks, buf_str(&body));
+    yyjson_mut_val *root;
+    yyjson_mut_doc *doc = json_new(&root);
+    struct status_haproxies h = {.checks = &checks, .wall_minus_mono_ms = 1000000, .left = left};
+    worst = STATUS_IN_STEP;
+    status_haproxy_add(w.target, &h, doc, json_put_list(doc, root, "list"), &worst);
+    json_write(doc, false, &json);
+    json_free(doc);
+    yyjson_doc *read = yyjson_read(json.data, json.len, 0);
+    ck_assert_ptr_nonnull(read);
+    return read;
+}
+
+static void expect(const char *path, const char *text)
+{
+    yyjson_doc *doc = shown();
+    cleanup(mem_free_ptr) char *whole = mem_printf("/list/0%s", path);
+    yyjson_val *v = yyjson_ptr_get(yyjson_doc_get_root(doc), whole);
+    ck_assert_msg(v != NULL, "%s is not there", whole);
+    cleanup(mem_free_ptr) char *is = yyjson_val_write(v, 0, NULL);
+    ck_assert_msg(str_eq(is, text), "%s is %s, not %s", whole, is, text);
+    yyjson_doc_free(doc);
+}
+
+/* "n1 live, n2 parked": the servers of a backend. */
+static void expect_servers(size_t backend, const char *wanted)
+{
+    yyjson_doc *doc = shown();
+    cleanup(mem_free_ptr) char *path = mem_printf("/list/0/backends/%zu/servers/list", backend);
+    cleanup(buf_fini) struct buf is;
+    yyjson_val *item;
+    size_t i, max;
+    buf_init(&is, 0);
+    yyjson_arr_foreach (yyjson_ptr_get(yyjson_doc_get_root(doc), path), i, max, item) {
+        const char *hand = yyjson_get_str(yyjson_obj_get(item, "by_hand"));
+        buf_printf(&is, "%s%s %s%s%s", i > 0 ? ", " : "", yyjson_get_str(yyjson_obj_get(item, "name")),
+                   yyjson_get_str(yyjson_obj_get(item, "state")), hand != NULL ? " by hand " : "",
+                   hand != NULL ? hand : "");
+    }
+    ck_assert_str_eq(buf_str(&is), wanted);
+    yyjson_doc_free(doc);
+}
+
+static void setup(void)
+{
+    left = STATUS_LISTS_MAX;
+    world_make_lanes();
+}
+
+static void teardown(void)
+{
+    world_end();
+}
+
+static void in_step_with_three(void)
+{
+    set_copy(w.have.of[0], "n1 n2 n3");
+    w.file = w.running = w.have;
+    target_start(w.target);
+    wish("n1 n2 n3", "the first list");
+    pass(0);
+    ck_assert(in_sync());
+}
+
+START_TEST(before_the_first_answer)
+{
+    expect("/state", "\"waiting\"");
+    expect("/text", "\"waiting for Kubernetes\"");
+    expect("/url", "\"" API_URL "\"");
+    expect("/version", "null");
+    expect("/worker_pid", "null");
+    expect("/runtime", "\"untried\"");
+    expect("/reload", "{\"state\":\"none\",\"id\":null,\"problem\":null}");
+    expect_servers(0, "");
+    ck_assert_int_eq(worst, STATUS_WAITING);
+}
+END_TEST
+
+START_TEST(in_step)
+{
+    in_step_with_three();
+    expect("/state", "\"in_step\"");
+    expect("/backends/0/text", "\"in step\"");
+    expect("/backends/0/readable", "true");
+    expect_servers(0, "n1 live, n2 live, n3 live");
+    expect("/backends/0/servers/list/0",
+           "{\"name\":\"n1\",\"address\":\"10.0.0.1\",\"port\":80,\"weight\":100,\"state\":\"live\","
+           "\"line\":\"live\",\"running\":\"ready\",\"health\":\"up\",\"by_hand\":null,\"held_until\":null}");
+    ck_assert_int_eq(worst, STATUS_IN_STEP);
+}
+END_TEST
+
+START_TEST(draining_parked_and_back)
+{
+    in_step_with_three();
+    wish("n1* n2 n3", "MODIFIED slice");
+    settle();
+    pass(RESYNC_MS);
+    expect_servers(0, "n1 draining, n2 live, n3 live");
+    wish("n2 n3", "MODIFIED slice");
+    settle();
+    expect_servers(0, "n1 parked, n2 live, n3 live");
+    expect("/backends/0/servers/live", "2");
+    expect("/backends/0/servers/parked", "1");
+    expect("/runtime", "\"proven\"");
+    wish("n1 n2 n3", "MODIFIED slice");
+    settle();
+    expect_servers(0, "n1 live, n2 live, n3 live");
+}
+END_TEST
+
+START_TEST(down_by_its_health_check)
+{
+    in_step_with_three();
+    w.failing = "n2,";
+    pass(RESYNC_MS);
+    expect_servers(0, "n2 live, n1 live, n3 live");
+    expect("/backends/0/servers/list/0/health", "\"down\"");
+    expect("/backends/0/servers/list/1/health", "\"up\"");
+    expect("/backends/0/servers/live", "3");
+    expect("/backends/0/servers/down", "1");
+    expect("/backends/0/state", "\"in_step\"");
+    wish("n1 n3", "MODIFIED slice");
+    settle();
+    expect("/backends/0/servers/down", "0");
+    expect("/backends/0/servers/list/1/health", "null");
+}
+END_TEST
+
+START_TEST(by_hand)
+{
+    in_step_with_three();
+    set_copy(w.running.of[0], "n1 n2! n3");
+    pass(RESYNC_MS);
+    expect_servers(0, "n2 live by hand drain, n1 live, n3 live");
+    expect("/backends/0/by_hand", "\"n2 is in drain\"");
+    expect("/backends/0/servers/by_hand", "1");
+    expect("/backends/0/servers/live", "3");
+    expect("/state", "\"in_step\"");
+}
+END_TEST
+
+START_TEST(a_reload_is_under_way)
+{
+    in_step_with_three();
+    w.held = true;
+    wish("n1 n2 n3 n4", "MODIFIED slice");
+    pass(0);
+    expect("/state", "\"changing\"");
+    expect("/reload/state", "\"pending\"");
+    ck_assert_int_eq(worst, STATUS_CHANGING);
+    w.held = false;
+    pass(2 * RELOAD_DELAY_MS);
+    expect("/state", "\"in_step\"");
+    expect("/reload/state", "\"none\"");
+}
+END_TEST
+
+START_TEST(trouble)
+{
+    in_step_with_three();
+    w.faults[0] = (struct fault){.step = 'R', .status = 0};
+    pass(RESYNC_MS);
+    expect("/state", "\"problem\"");
+    ck_assert_int_eq(worst, STATUS_PROBLEM);
+    expect_servers(0, "n1 live, n2 live, n3 live"); /* as known last */
+}
+END_TEST
+
+START_TEST(holding_the_last_good_servers)
+{
+    in_step_with_three();
+    wish("", "DELETED slice");
+    settle();
+    expect("/state", "\"holding\"");
+    expect("/backends/0/text", "\"holding the last good servers: no usable endpoint; ALLOW_EMPTY is false, so the last "
+                               "good servers stay (3)\"");
+    ck_assert_int_eq(worst, STATUS_HOLDING);
+    expect_servers(0, "n1 live, n2 live, n3 live");
+}
+END_TEST
+
+START_TEST(lists_are_bounded_together)
+{
+    in_step_with_three();
+    set_copy(w.running.of[0], "n1 n2 n3!");
+    pass(RESYNC_MS);
+    left = 2;
+    expect_servers(0, "n3 live by hand drain, n1 live"); /* what is to be looked at first */
+    expect("/backends/0/servers/live", "3");
+    expect("/backends/0/servers/listed", "2");
+    left = 0;
+    expect_servers(0, "");
+}
+END_TEST
+
+START_TEST(of_a_standby)
+{
+    cleanup(buf_fini) struct buf json;
+    yyjson_mut_val *root;
+    yyjson_mut_doc *doc = json_new(&root);
+    buf_init(&json, 0);
+    status_haproxy_add_standby("http://lb2", doc, json_put_list(doc, root, "list"));
+    json_write(doc, false, &json);
+    json_free(doc);
+    ck_assert_str_eq(buf_str(&json), "{\"list\":[{\"url\":\"http://lb2\",\"state\":\"standby\","
+                                     "\"text\":\"left to the replica that leads\",\"backends\":[]}]}");
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("status_haproxy");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, before_the_first_answer);
+    tcase_add_test(tc, in_step);
+    tcase_add_test(tc, draining_parked_and_back);
+    tcase_add_test(tc, down_by_its_health_check);
+    tcase_add_test(tc, by_hand);
+    tcase_add_test(tc, a_reload_is_under_way);
+    tcase_add_test(tc, trouble);
+    tcase_add_test(tc, holding_the_last_good_servers);
+    tcase_add_test(tc, lists_are_bounded_together);
+    tcase_add_test(tc, of_a_standby);
+    Suite *s = suite_create("status_haproxy");
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

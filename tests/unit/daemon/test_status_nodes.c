@@ -1,0 +1,205 @@
+/* src/daemon/status_nodes and json_write: a wish as it is shown, bounded, and safe whatever it says. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yyjson.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "json/write.h"
+#include "daemon/status.h"
+#include "daemon/status_nodes.h"
+
+#include "../backend_text.h"
+#include "../json_text.h"
+
+static struct status_nodes nodes;
+static struct desired wish;
+
+static void setup(void)
+{
+    status_nodes_init(&nodes);
+    desired_init(&wish);
+}
+
+static void teardown(void)
+{
+    status_nodes_fini(&nodes);
+    desired_fini(&wish);
+}
+
+static char *print(size_t *left)
+{
+    struct buf out;
+    yyjson_mut_val *root;
+    yyjson_mut_doc *doc = json_new(&root);
+    buf_init(&out, 0);
+    status_nodes_put(&nodes, doc, root, left);
+    json_write(doc, false, &out);
+    json_free(doc);
+    return buf_take(&out);
+}
+
+/* "draining n2, out n4": the list in its order. */
+static void expect_list(size_t left, const char *wanted)
+{
+    cleanup(mem_free_ptr) char *json = print(&left);
+    cleanup(buf_fini) struct buf is;
+    buf_init(&is, 0);
+    yyjson_doc *doc = yyjson_read(json, strlen(json), 0);
+    yyjson_val *list = yyjson_ptr_get(yyjson_doc_get_root(doc), "/nodes/list"), *item;
+    size_t i, max;
+    ck_assert_uint_eq(yyjson_get_uint(yyjson_ptr_get(yyjson_doc_get_root(doc), "/nodes/listed")),
+                      yyjson_arr_size(list));
+    yyjson_arr_foreach (list, i, max, item)
+        buf_printf(&is, "%s%s %s", i > 0 ? ", " : "", yyjson_get_str(yyjson_obj_get(item, "state")),
+                   yyjson_get_str(yyjson_obj_get(item, "name")));
+    ck_assert_str_eq(buf_str(&is), wanted);
+    yyjson_doc_free(doc);
+}
+
+START_TEST(before_anything_is_known)
+{
+    size_t left = 10;
+    cleanup(mem_free_ptr) char *json = print(&left);
+    assert_json(json,
+                "{\"state\":\"waiting\",\"problem\":null,\"note\":null,\"paused\":false,\"endpoints\":0,\"nodes\":{"
+                "\"live\":0,\"draining\":0,\"out\":0,\"spare\":0,\"listed\":0,\"list\":[]}}");
+    ck_assert_uint_eq(left, 10);
+}
+END_TEST
+
+START_TEST(all_of_it)
+{
+    size_t left = 10;
+    text_wish(
+        &wish,
+        "n1 10.0.0.1:80 weight 7; n2 [fd00::2]:80 draining; out n3 announced its node is going; spare n5 10.0.0.5:81");
+    wish.endpoint_count = 3;
+    wish.paused = true;
+    wish.note = mem_strdup("a note");
+    status_nodes_take(&nodes, &wish);
+    cleanup(mem_free_ptr) char *json = print(&left);
+    assert_json(json,
+                "{\"state\":\"ok\",\"problem\":null,\"note\":\"a note\",\"paused\":true,\"endpoints\":3,\"nodes\":{"
+                "\"live\":1,\"draining\":1,\"out\":1,\"spare\":1,\"listed\":4,\"list\":["
+                "{\"name\":\"n2\",\"state\":\"draining\",\"address\":\"fd00::2\",\"port\":80,\"weight\":null,"
+                "\"reason\":\"n2 is wanted\"},"
+                "{\"name\":\"n3\",\"state\":\"out\",\"address\":null,\"port\":null,\"weight\":null,\"reason\":\"its "
+                "node is going\","
+                "\"subject\":\"node n3\",\"ordinary\":false,\"announced\":true},"
+                "{\"name\":\"n1\",\"state\":\"live\",\"address\":\"10.0.0.1\",\"port\":80,\"weight\":7,\"reason\":\"n1 "
+                "is wanted\"},"
+                "{\"name\":\"n5\",\"state\":\"spare\",\"address\":\"10.0.0.5\",\"port\":81,\"weight\":null,\"reason\":"
+                "\"n5 is wanted\"}"
+                "]}}");
+    ck_assert_uint_eq(left, 6);
+}
+END_TEST
+
+START_TEST(what_is_taken_is_a_copy_and_replaces_the_one_before)
+{
+    text_wish(&wish, "n1 10.0.0.1:80");
+    status_nodes_take(&nodes, &wish);
+    desired_fini(&wish);
+    expect_list(10, "live n1");
+    text_wish(&wish, "");
+    status_nodes_take(&nodes, &wish);
+    expect_list(10, "");
+    ck_assert_int_eq(nodes.state, DESIRED_EMPTY);
+    ck_assert_str_eq(nodes.problem, wish.problem);
+}
+END_TEST
+
+START_TEST(the_most_telling_come_first_where_there_is_no_room)
+{
+    text_wish(
+        &wish,
+        "n1 10.0.0.1:80; n2 10.0.0.2:80 draining; out n3 gone; out n4 not ready; spare n5 10.0.0.5:80; n6 10.0.0.6:80");
+    wish.skips[1].ordinary = true;
+    status_nodes_take(&nodes, &wish);
+    expect_list(10, "draining n2, out n3, live n1, live n6, out n4, spare n5");
+    expect_list(3, "draining n2, out n3, live n1");
+    expect_list(0, "");
+}
+END_TEST
+
+START_TEST(thousands)
+{
+    cleanup(buf_fini) struct buf text;
+    size_t left = STATUS_LISTS_MAX;
+    buf_init(&text, 0);
+    for (unsigned i = 0; i < 5000; i++)
+        buf_printf(&text, "%sn%04u 10.1.%u.%u:80%s", i > 0 ? "; " : "", i, i / 250, i % 250 + 1,
+                   i == 4999 ? " draining" : "");
+    text_wish(&wish, buf_str(&text));
+    status_nodes_take(&nodes, &wish);
+    ck_assert_uint_eq(nodes.listed, STATUS_LIST_MAX);
+    ck_assert_str_eq(nodes.list[0].name, "n4999");
+    ck_assert_uint_eq(nodes.count[STATUS_LIVE], 4999);
+    cleanup(mem_free_ptr) char *json = print(&left);
+    ck_assert_uint_lt(strlen(json), 256 * STATUS_LIST_MAX);
+    ck_assert_uint_eq(left, STATUS_LISTS_MAX - STATUS_LIST_MAX);
+}
+END_TEST
+
+/* Raw bytes of the output: no control character, no byte beyond ASCII, whatever came in; and what is text comes back. */
+START_TEST(nothing_that_a_peer_wrote_gets_through)
+{
+    static const char *const texts[] = {"\x1b[2J\n\t\x7f\x01", "\xc2\x9b[2J \xe2\x80\xae", "\xff\xfe cut \xe2\x82",
+                                        "\" \\ </script><img src=x onerror=alert(1)> \xf0\x9f\x98\x80"};
+    static const char *const back[] = {"\x1b[2J\n\t\x7f\x01", "\xc2\x9b[2J \xe2\x80\xae", "\\xff\\xfe cut \\xe2\\x82",
+                                       "\" \\ </script><img src=x onerror=alert(1)> \xf0\x9f\x98\x80"};
+    size_t left = 10;
+    text_wish(&wish, "n1 10.0.0.1:80; out n2 gone");
+    text_set(&wish.servers[0].reason, texts[_i]);
+    text_set(&wish.skips[0].subject, texts[_i]);
+    status_nodes_take(&nodes, &wish);
+    cleanup(mem_free_ptr) char *json = print(&left);
+    for (const char *s = json; *s != '\0'; s++)
+        ck_assert_msg(*s >= 0x20 && *s < 0x7f, "%s", json);
+    yyjson_doc *doc = yyjson_read(json, strlen(json), 0);
+    ck_assert_str_eq(yyjson_get_str(yyjson_ptr_get(yyjson_doc_get_root(doc), "/nodes/list/1/reason")), back[_i]);
+    ck_assert_str_eq(yyjson_get_str(yyjson_ptr_get(yyjson_doc_get_root(doc), "/nodes/list/0/subject")), back[_i]);
+    yyjson_doc_free(doc);
+}
+END_TEST
+
+START_TEST(times)
+{
+    static const struct {
+        int64_t wall_ms;
+        const char *text;
+    } rows[] = {{0, "1970-01-01T00:00:00.000Z"},
+                {1795305599123, "2026-11-21T23:59:59.123Z"},
+                {253402300799999, "9999-12-31T23:59:59.999Z"},
+                {-5, "1970-01-01T00:00:00.000Z"}};
+    for (size_t i = 0; i < array_len(rows); i++) {
+        char text[JSON_TIME_BYTES];
+        json_time(rows[i].wall_ms, text);
+        ck_assert_str_eq(text, rows[i].text);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("status_nodes");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, before_anything_is_known);
+    tcase_add_test(tc, all_of_it);
+    tcase_add_test(tc, what_is_taken_is_a_copy_and_replaces_the_one_before);
+    tcase_add_test(tc, the_most_telling_come_first_where_there_is_no_room);
+    tcase_add_test(tc, thousands);
+    tcase_add_loop_test(tc, nothing_that_a_peer_wrote_gets_through, 0, 4);
+    tcase_add_test(tc, times);
+    Suite *s = suite_create("status_nodes");
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

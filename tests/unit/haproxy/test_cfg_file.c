@@ -1,0 +1,439 @@
+/* src/haproxy/cfg/file: what of a haproxy.cfg a write would change in meaning. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/cfg/file.h"
+
+#include "../dice.h"
+
+/* Of its own, so that the sanitizer sees its end. */
+static char *exactly(const char *text)
+{
+    char *copy = malloc(strlen(text) + (text[0] == '\0'));
+    ck_assert_ptr_nonnull(copy);
+    memcpy(copy, text, strlen(text));
+    return copy;
+}
+
+static void read_file(struct cfgfile *f, const char *text, size_t len)
+{
+    struct error err = {0};
+    ck_assert_msg(cfgfile_init(f, text, len, &err) == 0, "%s: %s", err.message, text);
+}
+
+/* ---- sections and lines ---- */
+
+START_TEST(sections_and_their_lines)
+{
+    static const char text[] = "# a comment\n# _version=7\r\n.notice \"x\"\nglobal\n  log a # b\n\n"
+                               "defaults from x\ndefaults d from 'e f' # c\n\tmode tcp\nlisten \"l\"";
+    struct cfgfile f;
+    char *copy = exactly(text);
+    read_file(&f, copy, strlen(text));
+    ck_assert_int_eq(f.version, 7);
+    ck_assert_uint_eq(f.line_count, 7);
+    ck_assert_uint_eq(f.section_count, 4);
+    ck_assert_str_eq(f.sections[0].kind, "global");
+    ck_assert_uint_eq(f.sections[0].line->number, 4);
+    ck_assert_uint_eq(f.sections[0].line_count, 1);
+    ck_assert_uint_eq(f.sections[0].lines[0].number, 5);
+    ck_assert_str_eq(f.sections[1].name, "");
+    ck_assert_str_eq(f.sections[1].from, "x");
+    ck_assert_uint_eq(f.sections[1].line_count, 0);
+    ck_assert_str_eq(f.sections[2].name, "d");
+    ck_assert_str_eq(f.sections[2].from, "e f");
+    ck_assert_uint_eq(f.sections[2].line_count, 1);
+    ck_assert_str_eq(f.sections[3].name, "l");
+    ck_assert_str_eq(f.sections[3].from, "");
+    ck_assert_uint_eq(f.sections[3].line_count, 0);
+    cfgfile_fini(&f);
+    free(copy);
+}
+END_TEST
+
+START_TEST(version_of_a_file)
+{
+    static const struct {
+        const char *text;
+        int64_t version;
+    } rows[] = {{"", -1},
+                {"# _version=1\n", 1},
+                {"# _md5hash=ab\n# _version=42\r\nglobal\n# _version=7\n", 42},
+                {"# _version=0\n", 0},
+                {"# _version=\n", -1},
+                {"# _version=x\n", -1},
+                {"# _version=-1\n", -1},
+                {"# _version=99999999999999999999\n", -1},
+                {"# _version=9223372036854775807\n", INT64_MAX},
+                {" # _version=1\n", -1},
+                {"# _version=5 \n", 5}};
+    for (size_t i = 0; i < array_len(rows); i++) {
+        struct cfgfile f;
+        cleanup(mem_free_ptr) char *text = mem_printf("%sglobal\n", rows[i].text);
+        read_file(&f, text, strlen(text));
+        ck_assert_msg(f.version == rows[i].version, "%s: %lld", rows[i].text, (long long)f.version);
+        cfgfile_fini(&f);
+    }
+}
+END_TEST
+
+START_TEST(what_is_no_configuration)
+{
+    static const struct {
+        const char *text;
+        size_t len;
+        const char *says;
+    } rows[] = {{"", 0, "no section"}, {"<html>\n", 7, "<html>"}, {"global\n\0", 8, "NUL"}};
+    for (size_t i = 0; i < array_len(rows); i++) {
+        struct cfgfile f;
+        struct error err = {0};
+        ck_assert_int_eq(cfgfile_init(&f, rows[i].text, rows[i].len, &err), -1);
+        ck_assert_int_eq(err.kind, ERROR_INVALID);
+        ck_assert_msg(strstr(err.message, rows[i].says) != NULL, "%s", err.message);
+        ck_assert_int_eq(f.version, -1);
+        cfgfile_fini(&f);
+    }
+}
+END_TEST
+
+/* An answer of two bytes a line would fill the memory with what is kept of each. */
+START_TEST(there_are_only_so_many_lines)
+{
+    static const size_t most = 1000000;
+    struct cfgfile f;
+    struct error err = {0};
+    struct buf text;
+    buf_init(&text, 0);
+    buf_add(&text, "global\n# a comment\n\n");
+    for (size_t i = 1; i < most; i++)
+        buf_add(&text, "a\n");
+    ck_assert_int_eq(cfgfile_init(&f, text.data, text.len, &err), 0);
+    ck_assert_uint_eq(f.line_count, most);
+    cfgfile_fini(&f);
+    buf_add(&text, "a\n");
+    ck_assert_int_eq(cfgfile_init(&f, text.data, text.len, &err), -1);
+    ck_assert_str_eq(err.message, "haproxy.cfg as the Data Plane API gives it has more than 1000000 lines");
+    ck_assert_uint_eq(f.line_count, 0);
+    buf_fini(&text);
+}
+END_TEST
+
+/* ---- the examination ---- */
+
+/* sure: what no write may touch; doubt: what the API's own look decides. "": nothing. */
+static const struct {
+    const char *file, *sure, *doubt;
+} examined[] = {
+    {"global\ndefaults\n mode tcp\nfrontend f\nbackend b\n default-server check\n server a 1\n", "", ""},
+    {"global\n.if defined(X)\n maxconn 1\n.endif\n", "lines 2, 4: a conditional", ""},
+    {"global\n.notice \"x\"\n log .if\n # .if\n", "", ""},
+    {"global\n.if a\n.elif b\n.else\n.endif\n.if c\n.endif\n", "lines 2, 3, 4, 5, 6 and 1 more: a conditional", ""},
+    {"backend b\n.endif\n", "line 2: a conditional, of which all branches would be live: take it out", ""},
+    {"backend b\n server a 1\n default-server check\n server c 1\n", "line 3: a default-server behind a server", ""},
+    {"listen b\n server-template a 1-2 1\n default-server check\n", "line 3: a default-server", ""},
+    {"peers b\n peer a 1:1\n default-server ssl\n", "line 3: a default-server", ""},
+    {"backend b\n default-server check\n default-server weight 1\n server a 1\nbackend c\n default-server check\n", "",
+     ""},
+    {"ring b\n server a 1\n default-server check\n", "", ""},
+    {"backend b\n.if a\n server a 1\n.endif\n default-server check\n", "lines 2, 4: a conditional", ""},
+    {"backend b\n.if a\n server a 1\n.endif\n default-server check\n", "; line 5: a default-server", ""},
+    /* several defaults */
+    {"defaults\n mode http\nfrontend f\ndefaults\n mode tcp\nbackend b\n", "", "line 3: a proxy without `from`"},
+    {"defaults a\nfrontend f\nlisten l\nbackend b\ndefaults c\nbackend d\n", "", "lines 2, 3, 4: a proxy"},
+    {"defaults a\nfrontend f from a\ndefaults c\nbackend d\n", "", ""},
+    {"defaults\ndefaults\nfrontend f\nbackend d\n", "", ""},
+    {"frontend f\ndefaults\nbackend d\n", "", "line 1: a proxy"},
+    {"userlist u\ndefaults\npeers p\ndefaults\nbackend d\n", "", ""},
+};
+
+static void check_says(char *got, const char *part, const char *file)
+{
+    if (part[0] == '\0')
+        ck_assert_msg(got == NULL, "%s: %s", file, got);
+    else
+        ck_assert_msg(got != NULL && strstr(got, part) != NULL, "%s: %s", file, got != NULL ? got : "nothing");
+    free(got);
+}
+
+START_TEST(what_no_write_may_touch)
+{
+    struct cfgfile f;
+    char *copy = exactly(examined[_i].file);
+    read_file(&f, copy, strlen(examined[_i].file));
+    check_says(cfgfile_problem(&f), examined[_i].sure, examined[_i].file);
+    check_says(cfgfile_defaults_problem(&f), examined[_i].doubt, examined[_i].file);
+    cfgfile_fini(&f);
+    free(copy);
+}
+END_TEST
+
+START_TEST(a_line_is_too_long_from_64_kib_on)
+{
+    for (size_t len = CFGFILE_LINE_MAX_BYTES - 1; len <= CFGFILE_LINE_MAX_BYTES; len++) {
+        cleanup(buf_fini) struct buf text;
+        struct cfgfile f;
+        buf_init(&text, 0);
+        buf_add(&text, "global\n# short\n#");
+        for (size_t i = 1; i < len; i++)
+            buf_add(&text, "x");
+        buf_add(&text, "\nbackend b\n");
+        read_file(&f, text.data, text.len);
+        check_says(cfgfile_problem(&f), len < CFGFILE_LINE_MAX_BYTES ? "" : "line 3: longer than 64 KiB", "long");
+        cfgfile_fini(&f);
+    }
+}
+END_TEST
+
+/* ---- the comparison ---- */
+
+static char *compare(const char *before, const char *after, const struct cfgfile_ours *ours)
+{
+    struct cfgfile a, b;
+    char *was = exactly(before), *is = exactly(after);
+    read_file(&a, was, strlen(before));
+    read_file(&b, is, strlen(after));
+    char *problem = cfgfile_compare(&a, &b, ours);
+    cfgfile_fini(&a);
+    cfgfile_fini(&b);
+    free(was);
+    free(is);
+    return problem;
+}
+
+/* found: a part of what is said; "": the same meaning. */
+static const struct {
+    const char *before, *after, *found;
+} compared[] = {
+    /* harmless */
+    {"global\n log a\n", "# _md5hash=1\n# _version=2\n\nglobal # x\n\tlog   a  # why\n", ""},
+    {"backend b\nfrontend f\nglobal\n", "global\nfrontend f\nbackend b\n", ""},
+    {"defaults\n mode tcp\nbackend b\n", "defaults unnamed_defaults_1\n mode tcp\nbackend b from unnamed_defaults_1\n",
+     ""},
+    {"defaults\n mode tcp\nbackend b\n", "defaults unnamed_defaults_1\n mode tcp\nbackend b\n", ""},
+    {"defaults\n mode tcp\nbackend b\ndefaults\n mode http\nbackend c\n",
+     "defaults unnamed_defaults_1\n mode tcp\ndefaults unnamed_defaults_2\n mode http\n"
+     "backend b from unnamed_defaults_1\nbackend c from unnamed_defaults_2\n",
+     ""},
+    {"defaults d\nbackend b\n", "defaults d\nbackend b from d\n", ""},
+    {"backend \"b\"\n log-tag 'a'\n", "backend b\n log-tag a\n", ""},
+    {"backend b\n server a 1\n timeout server 1s\n mode tcp\n",
+     "backend b\n mode tcp\n timeout server 1s\n server a 1\n", ""},
+    {"frontend f\n http-request deny\n use_backend b\n acl a path /\n",
+     "frontend f\n acl a path /\n http-request deny\n use_backend b\n", ""},
+    {"frontend f\n tcp-request content accept\n tcp-request inspect-delay 1s\n",
+     "frontend f\n tcp-request inspect-delay 1s\n tcp-request content accept\n", ""},
+    {"backend b\n timeout server 1s\n timeout server 2s\n", "backend b\n timeout server 2s\n", ""},
+    {"backend b\n timeout server 1s\n timeout server 2s\n", "backend b\n timeout server 1s\n timeout server 2s\n", ""},
+    {"backend b\n timeout server 2s\n", "backend b\n timeout server 1s\n timeout server 2s\n", ""},
+    {"backend b\n cookie c insert indirect nocache\n", "backend b\n cookie c indirect nocache insert\n", ""},
+    {"backend b\n stick-table type ip size 1m store gpc0 peers p\n",
+     "backend b\n stick-table type ip size 1m peers p store gpc0\n", ""},
+    {"backend b\n http-request deny status 403 hdr a b if { path / }\n",
+     "backend b\n http-request deny deny_status 403 hdr a b if { path / }\n", ""},
+    {"peers p\n server a\n server b 1:1\n", "peers p\n server b 1:1\n server a\n", ""},
+    {"global\n thread-groups 1\nglobal\n thread-groups 1\n log a\n", "global\n thread-groups 1\n log a\n", ""},
+    {"backend b\n log-tag \"$X\"\n", "backend b\n log-tag \"$X\"\n", ""},
+    /* harmful */
+    {"backend b\n", "global\n", "line 1 (backend b) would be gone"},
+    {"global\n", "global\nbackend b\n", "(backend b) would be there, too"},
+    {"backend b\n mode tcp\n", "backend b\n", "line 2 (\"mode tcp\" of backend b) would be gone or changed"},
+    {"backend b\n", "backend b\n mode tcp\n", "(\"mode tcp\" of backend b) would be there, too"},
+    {"backend b\n server a 1 check shiny\n", "backend b\n server a 1 check\n",
+     "line 2 (\"server a\" of backend b) would be gone or changed"},
+    {"frontend f\n http-request allow if A\n http-request deny\n",
+     "frontend f\n http-request deny\n http-request allow if A\n",
+     "line 2 (\"http-request allow\" of frontend f) would come after what is behind it now"},
+    {"frontend f\n use_backend a if A\n use_backend b if A\n", "frontend f\n use_backend b if A\n use_backend a if A\n",
+     "would come after"},
+    {"frontend f\n filter trace\n filter compression\n", "frontend f\n filter compression\n filter trace\n",
+     "would come after"},
+    {"frontend f\n http-request deny\n", "frontend f\n http-request deny\n http-request deny\n",
+     "(\"http-request deny\" of frontend f) would be there, too"},
+    {"frontend f\n bind :1\n bind :1\n", "frontend f\n bind :1\n", "line 3 (\"bind :1\" of frontend f) would be gone"},
+    {"defaults\n mode tcp\nbackend b\ndefaults\n mode http\nbackend c\n",
+     "defaults unnamed_defaults_1\n mode tcp\ndefaults unnamed_defaults_2\n mode http\nbackend b\nbackend c\n",
+     "line 3 (backend b) would inherit from defaults unnamed_defaults_2 instead of defaults unnamed_defaults_1"},
+    {"backend b\ndefaults\n mode http\n", "defaults unnamed_defaults_1\n mode http\nbackend b\n",
+     "line 1 (backend b) would inherit from defaults unnamed_defaults_1 instead of nothing"},
+    {"defaults a from b\ndefaults b\n", "defaults b\ndefaults a\n", "line 1 (defaults a) would inherit from nothing"},
+    {"defaults d\n mode tcp\nbackend a\ndefaults d\n mode http\nbackend c\n",
+     "defaults d\n mode http\nbackend a\nbackend c\n", "line 1 (defaults d) would not be there as often"},
+    {"backend b\n.if x\n mode tcp\n.endif\n", "backend b\n mode tcp\n .if x\n .endif\n",
+     ""}, /* the examination has it */
+    {"backend b\n server a 1\n default-server check\n server c 1\n",
+     "backend b\n default-server check\n server a 1\n server c 1\n",
+     "line 2 (\"server a\" of backend b) would be gone or changed"},
+    {"backend b\n option httpchk\n option tcp-check\n", "backend b\n option tcp-check\n option httpchk\n",
+     "would come after"},
+    {"backend b\n option httplog\n option tcplog\n", "backend b\n option tcplog\n option httplog\n",
+     "would come after"},
+    {"backend b\n timeout server 1s\n timeout server 2s\n", "backend b\n timeout server 1s\n",
+     "line 3 (\"timeout server\""},
+    {"backend b\n no option httpclose\n", "backend b\n option httpclose\n", "line 2 (\"no option\" of backend b)"},
+    {"backend b\n log-tag \"$X\"\n", "backend b\n log-tag '$X'\n", "line 2"},
+    {"backend b\n log-tag 'x\n", "backend b\n log-tag x\n", "line 2"},
+    {"backend b\n http-request deny hdr a b if C D\n", "backend b\n http-request deny hdr a b if D C\n", "line 2"},
+    {"backend b\n server a 1 ssl crt x crt y\n", "backend b\n server a 1 ssl crt y crt x\n", "line 2"},
+    {"global\n setenv A 1\n presetenv A 2\n", "global\n presetenv A 2\n setenv A 1\n", "would come after"},
+    {"userlist u\n user admin insecure-password secret\n", "userlist u\n", "line 2 (\"user admin\" of userlist u)"},
+    {"crt-store\n load crt a jwt on\n", "crt-store\n load crt a\n", "line 2 (\"load crt\" of crt-store)"},
+    {"global\n a\n b\n c\n d\n e\n f\n g\n", "global\n", "; and 2 more"},
+};
+
+START_TEST(meanings)
+{
+    check_says(compare(compared[_i].before, compared[_i].after, NULL), compared[_i].found, compared[_i].before);
+}
+END_TEST
+
+START_TEST(no_secret_is_said)
+{
+    char *said = compare("userlist u\n user admin insecure-password sesame\nlisten l\n stats auth me:sesame\n",
+                         "userlist u\nlisten l\n", NULL);
+    ck_assert_ptr_nonnull(said);
+    ck_assert_ptr_nonnull(strstr(said, "user admin"));
+    ck_assert_ptr_null(strstr(said, "insecure"));
+    ck_assert_msg(strstr(said, "me:sesame") == NULL, "%s", said);
+    free(said);
+}
+END_TEST
+
+/* ---- any file ---- */
+
+struct words {
+    char lines[40][48];
+    size_t count;
+};
+
+static void a_line(struct dice *d, char *to, size_t size)
+{
+    static const char *const words[] = {"http-request", "use_backend", "server",      "acl", "timeout",
+                                        "option",       "mode",        "tcp-request", "bind"};
+    snprintf(to, size, " %s w%u x%u\n", words[dice_below(d, array_len(words))], dice_below(d, 4),
+             dice_below(d, 1000000));
+}
+
+/* One backend without two lines alike, where every line matters. */
+static void a_file(struct dice *d, struct words *w)
+{
+    w->count = 1 + dice_below(d, array_len(w->lines));
+    for (size_t i = 0; i < w->count; i++) {
+        do
+            a_line(d, w->lines[i], sizeof(w->lines[i]));
+        while (str_has_prefix(w->lines[i], " timeout") || str_has_prefix(w->lines[i], " option"));
+    }
+}
+
+static char *text_of(const struct words *w)
+{
+    struct buf text;
+    buf_init(&text, 0);
+    buf_add(&text, "backend b\n");
+    for (size_t i = 0; i < w->count; i++)
+        buf_add(&text, w->lines[i]);
+    return buf_take(&text);
+}
+
+static bool same_kind(const char *a, const char *b)
+{
+    size_t n = 1 + strcspn(a + 1, " ");
+    bool two = str_has_prefix(a, " tcp-request");
+    n += two ? 1 + strcspn(a + n + 1, " ") : 0;
+    return strncmp(a, b, n + 1) == 0;
+}
+
+static void swap(struct words *w, size_t i, size_t k)
+{
+    char other[sizeof(w->lines[0])];
+    memcpy(other, w->lines[i], sizeof(other));
+    memcpy(w->lines[i], w->lines[k], sizeof(other));
+    memcpy(w->lines[k], other, sizeof(other));
+}
+
+START_TEST(every_change_is_found_and_no_regrouping_is)
+{
+    struct dice d = {.state = 88172645463325252ull + (uint64_t)_i * 7919};
+    for (int round = 0; round < 300; round++) {
+        struct words w, v;
+        a_file(&d, &w);
+        cleanup(mem_free_ptr) char *before = text_of(&w);
+        check_says(compare(before, before, NULL), "", before);
+        /* neighbours of different kinds change places, which no kind notices */
+        v = w;
+        for (size_t i = 0; i + 1 < v.count; i++)
+            if (!same_kind(v.lines[i], v.lines[i + 1]) && dice_one_in(&d, 2))
+                swap(&v, i, i + 1);
+        cleanup(mem_free_ptr) char *regrouped = text_of(&v);
+        check_says(compare(before, regrouped, NULL), "", before);
+        /* one is lost */
+        size_t at = dice_below(&d, (unsigned)v.count);
+        struct words lost = v;
+        memmove(lost.lines[at], lost.lines[at + 1 < v.count ? at + 1 : at], (v.count - at - 1) * sizeof(v.lines[0]));
+        lost.count--;
+        cleanup(mem_free_ptr) char *without = text_of(&lost);
+        check_says(compare(before, without, NULL), "would be", before);
+        check_says(compare(without, before, NULL), "would be", before);
+        /* one is another */
+        struct words other = v;
+        other.lines[at][strlen(other.lines[at]) - 2] ^= 1;
+        cleanup(mem_free_ptr) char *changed = text_of(&other);
+        check_says(compare(before, changed, NULL), "would be", before);
+        /* two of a kind change places */
+        for (size_t k = 0; k < v.count; k++) {
+            if (k == at || !same_kind(v.lines[at], v.lines[k]))
+                continue;
+            swap(&v, at, k);
+            cleanup(mem_free_ptr) char *swapped = text_of(&v);
+            check_says(compare(before, swapped, NULL), "would come after", before);
+            break;
+        }
+    }
+}
+END_TEST
+
+/* ---- lines of ours ---- */
+
+static bool is_server_of_b(const void *arg, const char *kind, const char *name, const char *first, const char *second)
+{
+    return str_eq(kind, "backend") && str_eq(name, "b") && str_eq(first, "server") && str_eq(second, arg);
+}
+
+START_TEST(lines_of_ours_may_differ)
+{
+    const struct cfgfile_ours n1 = {.is_ours = is_server_of_b, .arg = "n1"};
+    check_says(compare("backend b\n server a 1\n", "backend b\n server a 1\n server n1 1\n", &n1), "", "added");
+    check_says(compare("backend b\n server n1 1\n server a 1\n", "backend b\n server a 1\n", &n1), "", "removed");
+    check_says(compare("backend b\n server n1 1\n", "backend b\n server n1 2\n", &n1), "", "changed");
+    check_says(compare("backend b\n server n1 1\n server a 1\n", "backend b\n server n1 2\n server a 2\n", &n1),
+               "line 3 (\"server a\"", "another");
+    check_says(compare("backend c\n server n1 1\n", "backend c\n server n1 2\n", &n1), "line 2", "elsewhere");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("cfgfile");
+    TCase *t = tcase_create("cfgfile");
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, sections_and_their_lines);
+    tcase_add_test(t, version_of_a_file);
+    tcase_add_test(t, what_is_no_configuration);
+    tcase_add_test(t, there_are_only_so_many_lines);
+    tcase_add_loop_test(t, what_no_write_may_touch, 0, (int)array_len(examined));
+    tcase_add_test(t, a_line_is_too_long_from_64_kib_on);
+    tcase_add_loop_test(t, meanings, 0, (int)array_len(compared));
+    tcase_add_test(t, no_secret_is_said);
+    tcase_add_loop_test(t, every_change_is_found_and_no_regrouping_is, 0, 8);
+    tcase_add_test(t, lines_of_ours_may_differ);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,389 @@
+/* src/haproxy/cfg/servers: what of haproxy.cfg the API does not show, or would damage. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yyjson.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/cfg/file.h"
+#include "haproxy/dataplane/codec.h"
+#include "haproxy/cfg/servers.h"
+
+#define RECORDINGS "../shared/data/dataplane/"
+
+/* ---- whole files ---- */
+
+/* A file, what the API shows of backend "be" (servers by name and address 10.0.0.1:80, or as JSON), and what is found:
+ * "line: part of the reason" lines, "" for nothing, "!" for an error with that text. */
+static const struct {
+    const char *file, *servers, *templates, *found;
+} files[] = {
+    {"backend be\n server a 10.0.0.1:80\n server b 10.0.0.1:80\n", "a b", "", ""},
+    {"backend be from defs # why\r\n\tserver a 10.0.0.1:80 # first\r\n", "a", "", ""},
+    {"backend be\nserver a 10.0.0.1:80", "a", "", ""},
+    {"global\n log x\nbackend be\nbackend be2\n server x 1\nbackend b\n server y 1\n", "", "", ""},
+    {"backend be2\n server x 1\nbackend be\n server a 10.0.0.1:80\nlisten be\n server z 1\n", "a", "", ""},
+    {"backend \"be\"\n server a 10.0.0.1:80\n", "a", "", ""},
+    {"backend be\n server a 10.0.0.1:80\npeers p\n server z 1\nring r\n server z 2\n", "a", "", ""},
+    {"backend be\n server a 10.0.0.1:80\nring r\n server z 2\n", "a", "", ""},
+    {"# _version=7\nbackend be\n server hidden 1\n", "", "", "3: server hidden is not shown"},
+    /* another version: the API's view is another configuration */
+    {"# _version=6\nbackend be\n server hidden 1\n", "x", "", ""},
+    {"# _version=7\nbackend be\n server a 10.0.0.1:80 shiny 1\n", "a", "",
+     "3: \"shiny\" is not known to the Data Plane API"},
+    {"backend be\n server a 10.0.0.1:80 shiny\n", "", "",
+     "2: server a is not shown by the Data Plane API: \"shiny\" is not known to the Data Plane API"},
+    {"backend be\n server a 10.0.0.1:80\n", "a b", "", "1: shows server b"},
+    {"backend be\n server a 10.0.0.1:80\n server a 10.0.0.1:80\n", "a", "", "3: line 2 has a server of that name"},
+    {"backend be\n server a\n", "", "", "2: needs a name and an address"},
+    {"backend be\n server \"a\" 10.0.0.1:80\n", "a", "", "2: name is quoted|1: shows server a"},
+    {"backend be\n server a\\ b 10.0.0.1:80\n", "", "", "2: name is quoted"},
+    {"backend be\n server a 10.0.0.1:80 cookie 'x\n", "a", "", "2: a quote does not end|1: shows server a"},
+    {"backend be\n server a 10.0.0.1:80\n server a 10.0.0.1:80\n server a 10.0.0.1:80\n", "a b a a", "",
+     "3: line 2 has|4: line 2 has|1: shows server b"},
+    {".endif\nbackend be\n server a 10.0.0.1:80\n", "a", "", ""},
+    {"backend be\n server a 10.0.0.1:80\nfrontend f\nbackend be\n server b 10.0.0.1:80\n", "a b", "",
+     "4: line 1 begins a backend of that name"},
+    {"backend be\n server a 10.0.0.1:80 # shiny \\\n # server b\n", "a", "", ""},
+    /* templates are no servers, servers no templates */
+    {"backend be\n server-template slot 3 10.0.0.1:80 check disabled\n", "", "slot", ""},
+    {"backend be\n server-template slot 3 10.0.0.1:80 check shiny\n", "", "slot",
+     "2: \"shiny\" is not known to the Data Plane API"},
+    {"backend be\n server-template slot 3 10.0.0.1:80\n", "", "", "2: server-template slot is not shown"},
+    {"backend be\n server-template slot 3 10.0.0.1:80 shiny\n", "", "",
+     "2: server-template slot is not shown by the Data Plane API: \"shiny\" is not known"},
+    {"backend be\n server-template slot 3\n", "", "slot", "2: needs a prefix, a range and an address"},
+    {"backend be\n server slot1 10.0.0.1:80\n server-template slot 3 10.0.0.1\n", "slot1", "slot", ""},
+    /* default-server: the backend's object below has inter and rise */
+    {"backend be\n default-server inter 5s rise 2\n", "", "", ""},
+    {"backend be\n default-server inter 5s\n default-server rise 2 inter 7s # twice\n", "", "", ""},
+    {"backend be\n default-server inter 5s shiny 1\n", "", "", "2: \"shiny\" is not known to the Data Plane API"},
+    {"backend be\n default-server fall 2\n", "", "", "2: does not show \"fall 2\""},
+    {"backend be\n default-server error-limit 0\n", "", "", ""},
+    {"backend be\n default-server inter \"5s\n", "", "", "2: a quote does not end"},
+    /* no configuration */
+    {"", "", "", "!has no section at all"},
+    {"<html><body>502 Bad Gateway</body></html>", "", "", "!has no section at all: \"<html>"},
+    {"# only a comment\n\n", "", "", "!has no section at all"},
+    {"global\nbackend other\n server a 1\n", "", "", "!haproxy.cfg has none of that name"},
+};
+
+static void show_servers(struct backend *b, const char *names)
+{
+    char *copy = mem_strdup(names), *at = copy, *name;
+    while ((name = strsep(&at, " ")) != NULL) {
+        if (name[0] == '\0')
+            continue;
+        b->servers = mem_resize(b->servers, b->server_count + 1, sizeof(*b->servers));
+        b->servers[b->server_count++] =
+            (struct backend_server){.name = mem_strdup(name),
+                                    .address = mem_strdup("10.0.0.1"),
+                                    .port = 80,
+                                    .json = mem_printf("{\"name\":\"%s\",\"address\":\"10.0.0.1\",\"port\":80}", name)};
+    }
+    free(copy);
+}
+
+static void make_backend(struct backend *b, const char *names, const char *template)
+{
+    backend_init(b);
+    b->name = mem_strdup("be");
+    b->exists = true;
+    b->version = 7;
+    b->json = mem_strdup("{\"name\":\"be\",\"default_server\":{\"inter\":5000,\"rise\":2}}");
+    show_servers(b, names);
+    if (template[0] != '\0') {
+        b->templates = mem_array(1, sizeof(*b->templates));
+        b->template_count = 1;
+        b->templates[0] = (struct backend_template){.prefix = mem_strdup(template), .first = 1, .last = 3};
+    }
+}
+
+static void check_found(const struct backend *b, const char *file, const char *found)
+{
+    char *copy = mem_strdup(found), *at = copy, *one;
+    size_t i = 0;
+    for (; (one = strsep(&at, "|")) != NULL; i++) {
+        if (one[0] == '\0')
+            break;
+        char *reason;
+        unsigned line = (unsigned)strtoul(one, &reason, 10);
+        ck_assert_msg(i < b->alien_count, "%s: \"%s\" was not found", file, one);
+        ck_assert_msg(b->aliens[i].line == line && strstr(b->aliens[i].reason, reason + 2) != NULL, "%s: %u \"%s\": %s",
+                      file, b->aliens[i].line, b->aliens[i].text, b->aliens[i].reason);
+    }
+    ck_assert_msg(b->alien_count == i, "%s: also %s", file, b->alien_count > i ? b->aliens[i].reason : "");
+    free(copy);
+}
+
+static int find_aliens(const char *text, size_t len, struct backend *b, struct error *err)
+{
+    cleanup(cfgfile_fini) struct cfgfile f;
+    return cfgfile_init(&f, text, len, err) == 0 ? rawcfg_find_aliens(&f, b, err) : -1;
+}
+
+START_TEST(aliens_of_a_file)
+{
+    struct backend b;
+    struct error err = {0};
+    const char *found = files[_i].found, *file = files[_i].file;
+    size_t len = strlen(file);
+    char *exact = mem_alloc(len);
+    memcpy(exact, file, len);
+    make_backend(&b, files[_i].servers, files[_i].templates);
+    int status = find_aliens(exact, len, &b, &err);
+    if (found[0] == '!') {
+        ck_assert_int_eq(status, -1);
+        ck_assert_int_eq(err.kind, ERROR_INVALID);
+        ck_assert_msg(strstr(err.message, found + 1) != NULL, "%s", err.message);
+    } else {
+        ck_assert_msg(status == 0, "%s", err.message);
+        check_found(&b, file, found);
+        ck_assert_int_eq(find_aliens(exact, len, &b, &err), 0); /* again: not added to the old ones */
+        check_found(&b, file, found);
+    }
+    free(exact);
+    backend_fini(&b);
+}
+END_TEST
+
+/* ---- what default-server lines say of the state ---- */
+
+/* servers a, b and c, of which b says `enabled` and c `no-backup`; the lines that make the others disabled and backup. */
+static const struct {
+    const char *file;
+    unsigned disabled, backup;
+} inherits[] = {
+    {"", 0, 0},
+    {" default-server inter 5s\n", 0, 0},
+    {" default-server disabled\n", 2, 0},
+    {" default-server inter 5s backup rise 2\n", 0, 2},
+    {" default-server disabled backup\n default-server enabled\n", 0, 2},
+    {" default-server disabled backup\n default-server no-backup\n", 2, 0},
+    {" default-server disabled enabled\n", 0, 0},
+    /* an argument is no keyword, and another section's line none of this backend's */
+    {" default-server cookie disabled init-state backup rise 2\n", 0, 0},
+    {" default-server send-proxy-v2 disabled\n", 2, 0},
+    {"!backend other\n default-server disabled backup\nbackend be\n", 0, 0},
+    {"!backend be\nbackend other\n default-server disabled backup\n", 0, 0},
+    {"!frontend f\n default-server disabled\nbackend be\n", 0, 0},
+    /* by the defaults section above it, with or without a name, or the one that it is from */
+    {"!defaults\n default-server disabled\n default-server backup\nbackend be\n", 2, 3},
+    {"!defaults\n default-server disabled\nbackend be\n default-server enabled\n", 0, 0},
+    {"!defaults\n default-server disabled\nfrontend f\nbackend other\n default-server enabled\nbackend be\n", 2, 0},
+    {"!defaults\n default-server disabled\ndefaults\n default-server backup\nbackend be\n", 0, 4},
+    {"!defaults\n default-server disabled\ndefaults x\nbackend be\n", 0, 0},
+    {"!defaults x\n default-server disabled\nbackend be\n", 2, 0},
+    {"!defaults x\n default-server disabled\ndefaults\nbackend be from x\n", 2, 0},
+    {"!defaults x\n default-server disabled\ndefaults y from x\n default-server backup\ndefaults\nbackend be from y\n",
+     2, 4},
+    {"!defaults x\n default-server disabled\ndefaults from x\nbackend be\n", 2, 0},
+    {"!defaults x\n default-server disabled\nbackend be from unknown\n", 0, 0},
+    {"!backend be\ndefaults\n default-server disabled\n", 0, 0},
+    /* another version: the API shows another configuration, but which servers serve has to be known */
+    {"!# _version=6\nbackend be\n default-server disabled\n", 3, 0},
+};
+
+START_TEST(what_a_server_inherits)
+{
+    cleanup(backend_fini) struct backend b;
+    struct error err = {0};
+    const char *file = inherits[_i].file;
+    cleanup(mem_free_ptr) char *text =
+        mem_printf("%s%s", file[0] == '!' ? "" : "backend be\n", file + (file[0] == '!'));
+    make_backend(&b, "a b c", "");
+    b.servers[1].enabled = b.servers[2].no_backup = true;
+    ck_assert_msg(find_aliens(text, strlen(text), &b, &err) == 0, "%s", err.message);
+    ck_assert_msg(b.disabled_line == inherits[_i].disabled && b.backup_line == inherits[_i].backup, "%s: %u, %u", text,
+                  b.disabled_line, b.backup_line);
+    for (size_t i = 0; i < b.server_count; i++) {
+        ck_assert_int_eq(b.servers[i].default_disabled, b.disabled_line != 0);
+        ck_assert_int_eq(b.servers[i].default_backup, b.backup_line != 0);
+        ck_assert_int_eq(b.servers[i].maintenance, b.disabled_line != 0 && i != 1);
+        ck_assert(!b.servers[i].backup); /* that is what the line itself says */
+    }
+}
+END_TEST
+
+START_TEST(a_nul_is_no_configuration)
+{
+    struct backend b;
+    struct error err = {0};
+    make_backend(&b, "", "");
+    ck_assert_int_eq(find_aliens("backend be\n\0", 12, &b, &err), -1);
+    ck_assert_ptr_nonnull(strstr(err.message, "NUL"));
+    backend_fini(&b);
+}
+END_TEST
+
+START_TEST(without_an_object_of_the_backend_default_servers_are_only_read)
+{
+    struct backend b;
+    struct error err = {0};
+    const char *file = "backend be\n default-server inter 5s fall 2\n default-server shiny\n default-server\n";
+    make_backend(&b, "", "");
+    free(b.json);
+    b.json = NULL;
+    ck_assert_int_eq(find_aliens(file, strlen(file), &b, &err), 0);
+    check_found(&b, file, "3: \"shiny\" is not known to the Data Plane API");
+    free(b.json);
+    b.json = mem_strdup("{\"name\":\"be\"}"); /* 3.4 leaves out a line that it cannot read, good keywords and all */
+    ck_assert_int_eq(find_aliens(file, strlen(file), &b, &err), 0);
+    check_found(&b, file,
+                "2: default-server is not shown|3: default-server is not shown by the Data Plane API: \"shiny\" is not "
+                "known to the Data Plane API");
+    backend_fini(&b);
+}
+END_TEST
+
+START_TEST(what_only_the_api_has_is_told_from_a_line)
+{
+    static const char file[] = "# _version=3\nbackend be\n  server hidden 10.0.0.1:1 check\n";
+    struct error err = {0};
+    cleanup(backend_fini) struct backend b;
+    backend_init(&b);
+    b.name = mem_strdup("be");
+    b.version = 3;
+    b.servers = mem_array(1, sizeof(*b.servers));
+    b.servers[b.server_count++] = (struct backend_server){.name = mem_strdup("ghost"), .weight = -1};
+    ck_assert_int_eq(find_aliens(file, strlen(file), &b, &err), 0);
+    ck_assert_uint_eq(b.alien_count, 2);
+    ck_assert(!b.aliens[0].only_shown && strstr(b.aliens[0].text, "hidden") != NULL);
+    ck_assert(b.aliens[1].only_shown && strstr(b.aliens[1].reason, "ghost") != NULL);
+}
+END_TEST
+
+START_TEST(many_aliens_and_long_lines_are_capped)
+{
+    struct backend b;
+    struct error err = {0};
+    struct buf file;
+    make_backend(&b, "", "");
+    buf_init(&file, 0);
+    buf_add(&file, "backend be\n");
+    for (int i = 0; i < 1000; i++) {
+        buf_printf(&file, "  server n%d 1 \x1b[31m cookie ", i);
+        for (int k = 0; k < 100; k++)
+            buf_add(&file, "\xc3\xa4xxxxxxxx");
+        buf_add(&file, "  \n");
+    }
+    ck_assert_int_eq(find_aliens(file.data, file.len, &b, &err), 0);
+    ck_assert_uint_eq(b.alien_count, 64);
+    ck_assert_uint_eq(strlen(b.aliens[0].text), 203);
+    ck_assert(str_has_prefix(b.aliens[0].text, "server n0 1  [31m cookie") && str_has_suffix(b.aliens[0].text, "..."));
+    backend_fini(&b);
+    buf_fini(&file);
+}
+END_TEST
+
+/* ---- a real file and what the real API showed of it ---- */
+
+static yyjson_val *line_with(yyjson_doc **docs, size_t count, const char *group, const char *step)
+{
+    for (size_t i = 0; i < count; i++) {
+        yyjson_val *root = yyjson_doc_get_root(docs[i]);
+        if (yyjson_equals_str(yyjson_obj_get(root, "group"), group) &&
+            yyjson_equals_str(yyjson_obj_get(root, "step"), step))
+            return root;
+    }
+    ck_abort_msg("no step %s in group %s", step, group);
+    return NULL;
+}
+
+static char *answer_of(yyjson_val *line)
+{
+    char *text = yyjson_val_write(yyjson_obj_get(line, "response"), 0, NULL);
+    ck_assert_ptr_nonnull(text);
+    return text;
+}
+
+/* Three pairs of "what the API showed" and "the file at that time". */
+static void compare_recording(yyjson_doc **docs, size_t count)
+{
+    struct backend b;
+    struct error err = {0};
+    backend_init(&b);
+    /* group transactions: old was deleted after that list, n1 changed: so the file after the commit has three aliens */
+    char *list = answer_of(line_with(docs, count, "transactions", "list inside"));
+    const char *file =
+        yyjson_get_str(yyjson_obj_get(line_with(docs, count, "transactions", "file after the commit"), "file"));
+    char *backend = answer_of(line_with(docs, count, "transactions", "merged backend"));
+    ck_assert_int_eq(codec_read_backend(backend, strlen(backend), &b, &err), 0);
+    ck_assert_int_eq(codec_read_servers(list, strlen(list), &b, &err), 0);
+    ck_assert_msg(find_aliens(file, strlen(file), &b, &err) == 0, "%s", err.message);
+    check_found(&b, file, "28: shows the address 127.0.9.2:30444 as something else|22: shows server old");
+    free(list);
+    free(backend);
+    backend_fini(&b);
+    /* group sections: untouched, as the API shows it */
+    file = yyjson_get_str(yyjson_obj_get(line_with(docs, count, "sections", "file after it"), "file"));
+    list = answer_of(line_with(docs, count, "sections", "full backend"));
+    yyjson_doc *full = yyjson_read(list, strlen(list), 0);
+    yyjson_val *servers_by_name = yyjson_obj_get(yyjson_doc_get_root(full), "servers"), *key, *val;
+    size_t i, max;
+    struct buf array;
+    buf_init(&array, 0);
+    yyjson_obj_foreach (servers_by_name, i, max, key, val) {
+        char *one = yyjson_val_write(val, 0, NULL);
+        buf_printf(&array, "%s%s", i == 0 ? "[" : ",", one);
+        free(one);
+    }
+    buf_add(&array, "]");
+    ck_assert_int_eq(codec_read_backend(list, strlen(list), &b, &err), 0);
+    ck_assert_int_eq(codec_read_servers(array.data, array.len, &b, &err), 0);
+    ck_assert_uint_eq(b.server_count, 2);
+    ck_assert_int_eq(find_aliens(file, strlen(file), &b, &err), 0);
+    check_found(&b, file, "");
+    yyjson_doc_free(full);
+    buf_fini(&array);
+    free(list);
+    backend_fini(&b);
+}
+
+START_TEST(recorded_files)
+{
+    static const char *const names[] = {"3.0.15-haproxy-2.8.jsonl", "3.4.0-haproxy-3.2.jsonl",
+                                        "3.4.0-haproxy-2.6-master-socket.jsonl"};
+    char *path = mem_printf("%s%s", RECORDINGS, names[_i]);
+    struct buf text;
+    yyjson_doc *docs[400];
+    size_t count = 0;
+    buf_init(&text, 0);
+    if (buf_read_file(&text, path) != 0) {
+        fprintf(stderr, "SKIPPED: recorded answers not found: %s\n", path);
+        free(path);
+        return;
+    }
+    char *at = text.data, *line;
+    while ((line = strsep(&at, "\n")) != NULL && count < array_len(docs))
+        if ((docs[count] = yyjson_read(line, strlen(line), 0)) != NULL)
+            count++;
+    compare_recording(docs, count);
+    for (size_t i = 0; i < count; i++)
+        yyjson_doc_free(docs[i]);
+    free(path);
+    buf_fini(&text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("rawcfg");
+    TCase *t = tcase_create("rawcfg");
+    tcase_add_loop_test(t, aliens_of_a_file, 0, array_len(files));
+    tcase_add_loop_test(t, what_a_server_inherits, 0, array_len(inherits));
+    tcase_add_test(t, a_nul_is_no_configuration);
+    tcase_add_test(t, without_an_object_of_the_backend_default_servers_are_only_read);
+    tcase_add_test(t, many_aliens_and_long_lines_are_capped);
+    tcase_add_test(t, what_only_the_api_has_is_told_from_a_line);
+    tcase_add_loop_test(t, recorded_files, 0, 3);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}

@@ -1,0 +1,108 @@
+/* src/haproxy/cfg/words: a line of haproxy.cfg as HAProxy takes it apart. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "haproxy/cfg/words.h"
+
+/* As HAProxy 2.6 itself reads them (`.notice WORD` prints what it made of one).
+ * Words joined by '|'; a word that is not plain is followed by '~', a broken line by '!'. */
+static const struct {
+    const char *line, *words;
+} lines[] = {
+    {"", ""},
+    {"   \t", ""},
+    {"# server x", ""},
+    {"server n1 10.0.0.1:80 check", "server|n1|10.0.0.1:80|check"},
+    {"\tserver\tn1  a\r", "server|n1|a"},
+    {"server\vn1\fa", "server|n1|a"},
+    {"a # b", "a"},
+    {"a#b c", "a"},
+    {"a\\#b", "a#b~"},
+    {"a\\ b c", "a b~|c"},
+    {"a\\\\ b", "a\\~|b"},
+    {"\"a b\" c", "a b~|c"},
+    {"'a b' c", "a b~|c"},
+    {"a\" \"b'#'c", "a b#c~"},
+    {"'a\\'b", "a\\b~"},
+    {"\"a\\\"b\" c", "a\"b~|c"},
+    {"\"a\\nb\"", "a\nb~"},
+    {"\"a\\#b\\ c\\'d\\x41\\qe\"", "a#b c'dA\\qe~"},
+    {"a\\'b\\\"c", "a'b\"c~"},
+    {"a\\$b", "a\\$b~"},
+    {"a\\nb\\tc\\rd", "a\nb\tc\rd~"},
+    {"a\\x41\\x7", "aA\\x7~"},
+    {"a\\xzz", "a\\xzz~"},
+    {"a\\x00b c", "a\\x00b~|c"},
+    {"a\\q", "a\\q~"},
+    {"a\\", "a\\~"},
+    {"\"a\\$b\" \"$c\" $d", "a$b~|$c~|$d"},
+    {"''", "~"},
+    {"a \"b", "a|b~!"},
+    {"a 'b", "a|b~!"},
+    {"\xc3\xa4 \xff", "\xc3\xa4|\xff"},
+};
+
+static char *join(const struct rawcfg_line *l)
+{
+    struct buf b;
+    buf_init(&b, 0);
+    for (size_t i = 0; i < l->count; i++)
+        buf_printf(&b, "%s%s%s", i > 0 ? "|" : "", l->words[i].text, l->words[i].plain ? "" : "~");
+    buf_add(&b, l->broken ? "!" : "");
+    return buf_take(&b);
+}
+
+START_TEST(words_of_a_line)
+{
+    struct rawcfg_line l;
+    size_t len = strlen(lines[_i].line);
+    char *exact = mem_alloc(len); /* no byte behind it: reading on would be seen */
+    memcpy(exact, lines[_i].line, len);
+    rawcfg_line_init(&l);
+    rawcfg_line_split(&l, exact, len);
+    char *got = join(&l);
+    ck_assert_str_eq(got, lines[_i].words);
+    for (size_t i = 0; i < l.count; i++)
+        ck_assert(!l.words[i].plain || (strlen(l.words[i].text) == l.words[i].raw_len &&
+                                        memcmp(l.words[i].text, l.words[i].raw, l.words[i].raw_len) == 0));
+    ck_assert_str_eq(rawcfg_word(&l, l.count), "");
+    free(got);
+    free(exact);
+    rawcfg_line_fini(&l);
+}
+END_TEST
+
+START_TEST(too_many_words_are_no_line)
+{
+    struct rawcfg_line l;
+    struct buf text;
+    buf_init(&text, 0);
+    for (size_t i = 0; i < RAWCFG_MAX_WORDS; i++)
+        buf_add(&text, "word ");
+    rawcfg_line_init(&l);
+    rawcfg_line_split(&l, text.data, text.len);
+    ck_assert(!l.broken && l.count == RAWCFG_MAX_WORDS);
+    buf_add(&text, "x");
+    rawcfg_line_split(&l, text.data, text.len);
+    ck_assert(l.broken && l.count == RAWCFG_MAX_WORDS);
+    rawcfg_line_fini(&l);
+    buf_fini(&text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("rawcfg_words");
+    TCase *t = tcase_create("rawcfg_words");
+    tcase_add_loop_test(t, words_of_a_line, 0, array_len(lines));
+    tcase_add_test(t, too_many_words_are_no_line);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}

@@ -1,0 +1,301 @@
+/* src/haproxy/dataplane/codec: what the API says of backends, servers and templates; what is wrong with it is named. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/dataplane/codec.h"
+#include "../json_text.h"
+
+static void read_file(struct buf *b, const char *path)
+{
+    buf_init(b, 0);
+    ck_assert_msg(buf_read_file(b, path) == 0, "%s: %m", path);
+}
+
+static int read_servers(const char *json, struct backend *b, struct error *err)
+{
+    return codec_read_servers(json, strlen(json), b, err);
+}
+
+/* ---- servers ---- */
+
+START_TEST(servers_of_a_capture)
+{
+    struct buf json;
+    struct backend b;
+    struct error err = {0};
+    read_file(&json, "tests/data/dataplane/servers.json");
+    backend_init(&b);
+    ck_assert_msg(codec_read_servers(json.data, json.len, &b, &err) == 0, "%s", err.message);
+    ck_assert_uint_eq(b.server_count, 4);
+    ck_assert_str_eq(b.servers[0].name, "old");
+    ck_assert_str_eq(b.servers[0].address, "127.0.9.1");
+    ck_assert_uint_eq(b.servers[0].port, 30443);
+    ck_assert_int_eq(b.servers[0].weight, 100);
+    ck_assert(b.servers[0].check && !b.servers[0].backup && !b.servers[0].maintenance && !b.servers[0].send_proxy_v2);
+    ck_assert(b.servers[1].backup && !b.servers[1].check);
+    ck_assert_int_eq(b.servers[1].weight, -1);
+    ck_assert(b.servers[2].maintenance && b.servers[2].send_proxy_v2);
+    ck_assert_str_eq(b.servers[3].address, "unix@/run/app.sock");
+    ck_assert_uint_eq(b.servers[3].port, 0);
+    ck_assert(!b.servers[3].check);
+    assert_json(b.servers[0].json, "{\"check\":\"enabled\",\"weight\":100,\"address\":\"127.0.9.1\",\"name\":\"old\","
+                                   "\"port\":30443}");
+    backend_fini(&b);
+    buf_fini(&json);
+}
+END_TEST
+
+START_TEST(the_words_that_answer_a_default_server)
+{
+    struct error err = {0};
+    cleanup(backend_fini) struct backend b;
+    backend_init(&b);
+    ck_assert_int_eq(
+        read_servers("[{\"name\":\"a\",\"address\":\"x\",\"maintenance\":\"disabled\"},"
+                     "{\"name\":\"b\",\"address\":\"x\",\"backup\":\"disabled\"},"
+                     "{\"name\":\"c\",\"address\":\"x\",\"maintenance\":\"enabled\",\"backup\":\"enabled\"},"
+                     "{\"name\":\"d\",\"address\":\"x\",\"maintenance\":null,\"backup\":\"\"}]",
+                     &b, &err),
+        0);
+    for (size_t i = 0; i < b.server_count; i++) {
+        ck_assert_int_eq(b.servers[i].enabled, i == 0);
+        ck_assert_int_eq(b.servers[i].no_backup, i == 1);
+        ck_assert_int_eq(b.servers[i].maintenance, i == 2);
+        ck_assert_int_eq(b.servers[i].backup, i == 2);
+    }
+}
+END_TEST
+
+START_TEST(the_checks_port)
+{
+    struct backend b;
+    struct error err = {0};
+    backend_init(&b);
+    ck_assert_int_eq(read_servers("[{\"name\":\"a\",\"address\":\"x\",\"port\":1,\"health_check_port\":32000},"
+                                  "{\"name\":\"b\",\"address\":\"x\",\"port\":1},"
+                                  "{\"name\":\"c\",\"address\":\"x\",\"health_check_port\":null}]",
+                                  &b, &err),
+                     0);
+    ck_assert_uint_eq(b.servers[0].check_port, 32000);
+    ck_assert_uint_eq(b.servers[0].port, 1);
+    ck_assert_uint_eq(b.servers[1].check_port + b.servers[2].check_port, 0);
+    backend_fini(&b);
+}
+END_TEST
+
+START_TEST(an_empty_list_has_two_forms)
+{
+    struct backend b;
+    struct error err = {0};
+    backend_init(&b);
+    ck_assert_int_eq(read_servers("[{\"name\":\"a\",\"address\":\"x\"}]", &b, &err), 0);
+    ck_assert_uint_eq(b.server_count, 1);
+    ck_assert_int_eq(read_servers("[]", &b, &err), 0); /* 3.0 */
+    ck_assert_uint_eq(b.server_count, 0);
+    ck_assert_int_eq(read_servers("[{\"name\":\"a\",\"address\":\"x\"}]", &b, &err), 0);
+    ck_assert_int_eq(read_servers("null", &b, &err), 0); /* 3.4 */
+    ck_assert_uint_eq(b.server_count, 0);
+    ck_assert_int_eq(codec_read_templates("null", 4, &b, &err), 0);
+    ck_assert_int_eq(codec_read_templates("[]", 2, &b, &err), 0);
+    backend_fini(&b);
+}
+END_TEST
+
+static const struct {
+    const char *json, *message;
+} bad_servers[] = {
+    {"", "the list of servers is no JSON"},
+    {"[", "the list of servers is no JSON"},
+    {"<html>502</html>", "the list of servers is no JSON"},
+    {"{}", "the list of servers is object, expected an array"},
+    {"7", "expected an array"},
+    {"[1]", "server 1 of the list is uint, expected an object"},
+    {"[{\"name\":\"a\",\"address\":\"x\"},null]", "server 2 of the list is null"},
+    {"[{\"address\":\"x\"}]", "server 1 of the list: field \"name\" is missing or empty"},
+    {"[{\"name\":\"\",\"address\":\"x\"}]", "field \"name\" is missing or empty"},
+    {"[{\"name\":7,\"address\":\"x\"}]", "server 1 of the list: field \"name\" is uint, expected a string"},
+    {"[{\"name\":\"a b\",\"address\":\"x\"}]", "field \"name\" is \"a b\", expected a name without white space"},
+    {"[{\"name\":\"a\\nb\",\"address\":\"x\"}]", "expected a name without white space"},
+    {"[{\"name\":\"a\x7f\",\"address\":\"x\"}]", "expected a name without white space"},
+    {"[{\"name\":\"a\\u0000b\",\"address\":\"x\"}]", "field \"name\" holds a NUL"},
+    {"[{\"name\":\"a\"}]", "server a: field \"address\" is missing or empty"},
+    {"[{\"name\":\"a\",\"address\":[]}]", "server a: field \"address\" is array, expected a string"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"port\":70000}]", "server a: field \"port\" is 70000, expected 0 to 65535"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"port\":-1}]", "server a: field \"port\" is -1, expected 0 to 65535"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"port\":\"80\"}]", "server a: field \"port\" is string, expected a whole"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"port\":80.5}]", "server a: field \"port\" is real, expected a whole number"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"port\":18446744073709551615}]", "server a: field \"port\" is over"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"port\":99999999999999999999999}]", "server a: field \"port\" is raw"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"health_check_port\":65536}]",
+     "server a: field \"health_check_port\" is 65536, expected 0 to 65535"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"health_check_port\":\"1\"}]", "field \"health_check_port\" is string"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"weight\":-1}]", "server a: field \"weight\" is -1"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"weight\":true}]", "server a: field \"weight\" is true, expected a whole"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"check\":true}]", "server a: field \"check\" is true, expected a string"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"check\":\"yes\"}]", "field \"check\" is \"yes\", expected \"enabled\" or"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"backup\":\"on\"}]", "server a: field \"backup\""},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"maintenance\":1}]", "server a: field \"maintenance\""},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"send-proxy-v2\":\"\\n\"}]", "server a: field \"send-proxy-v2\" is \" \""},
+};
+
+START_TEST(a_bad_server_is_named_and_the_old_list_stays)
+{
+    struct backend b;
+    struct error err = {0};
+    backend_init(&b);
+    ck_assert_int_eq(read_servers("[{\"name\":\"kept\",\"address\":\"x\"}]", &b, &err), 0);
+    ck_assert_int_eq(read_servers(bad_servers[_i].json, &b, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_INVALID);
+    ck_assert_msg(strstr(err.message, bad_servers[_i].message) != NULL, "%s\n%s", bad_servers[_i].json, err.message);
+    ck_assert_uint_eq(b.server_count, 1);
+    ck_assert_str_eq(b.servers[0].name, "kept");
+    backend_fini(&b);
+}
+END_TEST
+
+/* ---- templates ---- */
+
+START_TEST(templates_and_their_ranges)
+{
+    static const struct {
+        const char *range;
+        unsigned first, last;
+    } rows[] = {{"3", 1, 3}, {"5-8", 5, 8}, {"0-0", 0, 0}, {"1", 1, 1}, {"7-7", 7, 7}, {"4294967295", 1, 4294967295u}};
+    static const char *const bad[] = {"", "x", "-3", "3-", "8-5", "1-2-3", "0", "4294967296", " 3", "+3", "3-x"};
+    struct backend b;
+    struct error err = {0};
+    backend_init(&b);
+    for (size_t i = 0; i < array_len(rows); i++) {
+        char *json = mem_printf("[{\"prefix\":\"slot\",\"num_or_range\":\"%s\",\"fqdn\":\"x\"}]", rows[i].range);
+        ck_assert_msg(codec_read_templates(json, strlen(json), &b, &err) == 0, "%s", err.message);
+        ck_assert_uint_eq(b.template_count, 1);
+        ck_assert_str_eq(b.templates[0].prefix, "slot");
+        ck_assert_uint_eq(b.templates[0].first, rows[i].first);
+        ck_assert_uint_eq(b.templates[0].last, rows[i].last);
+        free(json);
+    }
+    for (size_t i = 0; i < array_len(bad); i++) {
+        char *json = mem_printf("[{\"prefix\":\"slot\",\"num_or_range\":\"%s\"}]", bad[i]);
+        ck_assert_msg(codec_read_templates(json, strlen(json), &b, &err) == -1, "%s was taken", bad[i]);
+        ck_assert(strstr(err.message, "\"num_or_range\"") != NULL && strstr(err.message, "server-template") != NULL);
+        free(json);
+    }
+    ck_assert_int_eq(codec_read_templates("[{\"num_or_range\":\"3\"}]", 22, &b, &err), -1);
+    ck_assert_ptr_nonnull(strstr(err.message, "server-template 1 of the list: field \"prefix\""));
+    ck_assert_int_eq(codec_read_templates("[3]", 3, &b, &err), -1);
+    ck_assert_uint_eq(b.template_count, 1);
+    backend_fini(&b);
+}
+END_TEST
+
+/* ---- the backend ---- */
+
+START_TEST(backend_of_a_capture)
+{
+    struct buf json;
+    struct backend b;
+    struct error err = {0};
+    read_file(&json, "tests/data/dataplane/backend.json");
+    backend_init(&b);
+    ck_assert_msg(codec_read_backend(json.data, json.len, &b, &err) == 0, "%s", err.message);
+    ck_assert(b.exists);
+    ck_assert_str_eq(b.name, "be");
+    ck_assert_str_eq(b.mode, "tcp");
+    ck_assert_str_eq(b.balance, "leastconn");
+    ck_assert_str_eq(b.adv_check, "tcp-check");
+    ck_assert(!b.default_send_proxy_v2);
+    assert_json(b.json, json.data);
+    const char *bare = "{\"name\":\"be\",\"default_server\":{\"send-proxy-v2\":\"enabled\"},\"balance\":null}";
+    ck_assert_int_eq(codec_read_backend(bare, strlen(bare), &b, &err), 0);
+    ck_assert_str_eq(b.mode, "");
+    ck_assert_str_eq(b.balance, "");
+    ck_assert_str_eq(b.adv_check, "");
+    ck_assert(b.default_send_proxy_v2);
+    ck_assert(!b.httpchk_params);
+    backend_fini(&b);
+    buf_fini(&json);
+}
+END_TEST
+
+static const struct {
+    const char *json, *message;
+} bad_backends[] = {
+    {"", "the backend is no JSON"},
+    {"[]", "the backend is array, expected an object"},
+    {"null", "the backend is null"},
+    {"{}", "the backend: field \"name\" is missing"},
+    {"{\"name\":\"b e\"}", "the backend: field \"name\" is \"b e\""},
+    {"{\"name\":\"other\"}", "asked for backend be, the answer is about \"other\""},
+    {"{\"name\":\"be\",\"mode\":7}", "backend be: field \"mode\" is uint, expected a string"},
+    {"{\"name\":\"be\",\"balance\":\"roundrobin\"}", "backend be: field \"balance\" is string, expected an object"},
+    {"{\"name\":\"be\",\"balance\":{\"algorithm\":[]}}", "balance: backend be: field \"algorithm\" is array"},
+    {"{\"name\":\"be\",\"adv_check\":{}}", "backend be: field \"adv_check\" is object"},
+    {"{\"name\":\"be\",\"httpchk_params\":\"/\"}",
+     "backend be: field \"httpchk_params\" is string, expected an object"},
+    {"{\"name\":\"be\",\"default_server\":[]}", "backend be: field \"default_server\" is array, expected an object"},
+    {"{\"name\":\"be\",\"default_server\":{\"send-proxy-v2\":1}}", "field \"send-proxy-v2\" is uint"},
+};
+
+START_TEST(whether_an_httpchk_says_what_to_ask_for)
+{
+    static const struct {
+        const char *json;
+        bool expected;
+    } cases[] = {
+        {"{\"name\":\"be\",\"adv_check\":\"httpchk\"}", false},
+        {"{\"name\":\"be\",\"adv_check\":\"httpchk\",\"httpchk_params\":null}", false},
+        {"{\"name\":\"be\",\"adv_check\":\"httpchk\",\"httpchk_params\":{}}", false},
+        {"{\"name\":\"be\",\"adv_check\":\"httpchk\",\"httpchk_params\":{\"uri\":\"/\"}}", true},
+    };
+    struct backend b;
+    struct error err = {0};
+    backend_init(&b);
+    for (size_t i = 0; i < array_len(cases); i++) {
+        b.httpchk_params = !cases[i].expected;
+        ck_assert_int_eq(codec_read_backend(cases[i].json, strlen(cases[i].json), &b, &err), 0);
+        ck_assert_msg(b.httpchk_params == cases[i].expected, "%s", cases[i].json);
+    }
+    backend_fini(&b);
+}
+END_TEST
+
+START_TEST(a_bad_backend_is_named_and_the_old_one_stays)
+{
+    struct backend b;
+    struct error err = {0};
+    backend_init(&b);
+    ck_assert_int_eq(codec_read_backend("{\"name\":\"be\",\"mode\":\"http\"}", 27, &b, &err), 0);
+    ck_assert_int_eq(codec_read_backend(bad_backends[_i].json, strlen(bad_backends[_i].json), &b, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_INVALID);
+    ck_assert_msg(strstr(err.message, bad_backends[_i].message) != NULL, "%s", err.message);
+    ck_assert_str_eq(b.mode, "http");
+    assert_json(b.json, "{\"name\":\"be\",\"mode\":\"http\"}");
+    backend_fini(&b);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("codec");
+    TCase *t = tcase_create("codec");
+    tcase_add_test(t, servers_of_a_capture);
+    tcase_add_test(t, the_words_that_answer_a_default_server);
+    tcase_add_test(t, the_checks_port);
+    tcase_add_test(t, an_empty_list_has_two_forms);
+    tcase_add_loop_test(t, a_bad_server_is_named_and_the_old_list_stays, 0, array_len(bad_servers));
+    tcase_add_test(t, templates_and_their_ranges);
+    tcase_add_test(t, backend_of_a_capture);
+    tcase_add_test(t, whether_an_httpchk_says_what_to_ask_for);
+    tcase_add_loop_test(t, a_bad_backend_is_named_and_the_old_one_stays, 0, array_len(bad_backends));
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}

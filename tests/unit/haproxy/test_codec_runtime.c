@@ -1,0 +1,274 @@
+/* src/haproxy/dataplane/codec_runtime: what the running HAProxy has, in the words of several Data Plane APIs. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yyjson.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/dataplane/codec.h"
+
+#define RECORDINGS "../shared/data/dataplane/"
+
+/* Data Plane API 3.0: six fields, and no weight. */
+#define OF_30                                                                             \
+    "{\"address\":\"127.0.9.1\",\"admin_state\":\"ready\",\"id\":\"1\",\"name\":\"old\"," \
+    "\"operational_state\":\"down\",\"port\":30443}"
+/* Newer ones tell all of `show servers state`. */
+#define OF_34                                                                                        \
+    "{\"address\":\"127.0.9.1\",\"admin_state\":\"drain\",\"agent_addr\":\"-\",\"agent_port\":0,"    \
+    "\"agent_state\":0,\"backend_forced_id\":0,\"backend_id\":3,\"backend_name\":\"be\","            \
+    "\"check_addr\":\"-\",\"check_health\":0,\"check_port\":0,\"check_result\":2,\"check_state\":6," \
+    "\"check_status\":8,\"forced_id\":0,\"fqdn\":\"-\",\"id\":\"1\",\"iweight\":100,"                \
+    "\"last_time_change\":1,\"name\":\"old\",\"operational_state\":\"down\",\"port\":30443,"         \
+    "\"srvrecord\":\"-\",\"use_ssl\":false,\"uweight\":7,\"weight\":7}"
+
+static const struct {
+    const char *json;
+    const char *name, *address; /* name NULL: refused */
+    int port, weight;
+    enum runtime_admin admin;
+    const char *text; /* in the error */
+} rows[] = {
+    {OF_30, "old", "127.0.9.1", 30443, -1, RUNTIME_READY, NULL},
+    {OF_34, "old", "127.0.9.1", 30443, 7, RUNTIME_DRAIN, NULL},
+    {"{\"name\":\"a\",\"admin_state\":\"maint\",\"operational_state\":\"down\"}", "a", "", 0, -1, RUNTIME_MAINT, NULL},
+    {"{\"name\":\"a\",\"admin_state\":\"ready\",\"operational_state\":\"up\"}", "a", "", 0, -1, RUNTIME_READY, NULL},
+    {"{\"name\":\"a\",\"admin_state\":\"ready\",\"operational_state\":\"stopping\"}", "a", "", 0, -1, RUNTIME_READY,
+     NULL},
+    /* what runs is in no maintenance, whatever the API says */
+    {"{\"name\":\"a\",\"admin_state\":\"maint\",\"operational_state\":\"up\"}", "a", "", 0, -1, RUNTIME_DRAIN, NULL},
+    {"{\"name\":\"a\",\"admin_state\":\"maint\",\"operational_state\":\"stopping\"}", "a", "", 0, -1, RUNTIME_DRAIN,
+     NULL},
+    {"{\"name\":\"a\",\"admin_state\":\"maint\"}", "a", "", 0, -1, RUNTIME_MAINT, NULL},
+    {"{\"name\":\"a\",\"admin_state\":\"maint\",\"address\":null,\"port\":null,\"weight\":null}", "a", "", 0, -1,
+     RUNTIME_MAINT, NULL},
+    {"{\"name\":\"a\",\"admin_state\":\"ready\",\"address\":\"fd00::1\",\"port\":65535,\"weight\":0}", "a", "fd00::1",
+     65535, 0, RUNTIME_READY, NULL},
+    {"{\"name\":\"a\",\"admin_state\":\"ready\",\"address\":\"[fd00::1]\"}", "a", "fd00::1", 0, -1, RUNTIME_READY,
+     NULL},
+    {"{\"name\":\"a\",\"admin_state\":\"ready\",\"address\":\"[]\"}", "a", "", 0, -1, RUNTIME_READY, NULL},
+    {"{\"name\":\"a\",\"admin_state\":\"ready\",\"address\":\"[\"}", "a", "[", 0, -1, RUNTIME_READY, NULL},
+    {"{\"name\":\"a\",\"admin_state\":\"ready\",\"address\":\"a]\"}", "a", "a]", 0, -1, RUNTIME_READY, NULL},
+    {"{\"admin_state\":\"ready\"}", NULL, NULL, 0, 0, 0, "field \"name\" is missing"},
+    {"{\"name\":\"\",\"admin_state\":\"ready\"}", NULL, NULL, 0, 0, 0, "field \"name\" is missing or empty"},
+    {"{\"name\":7,\"admin_state\":\"ready\"}", NULL, NULL, 0, 0, 0, "field \"name\" is uint"},
+    {"{\"name\":\"a\"}", NULL, NULL, 0, 0, 0, "running server a: field \"admin_state\" is missing"},
+    {"{\"name\":\"a\",\"admin_state\":\"asleep\"}", NULL, NULL, 0, 0, 0,
+     "running server a: field \"admin_state\" is \"asleep\", expected ready, drain or maint"},
+    {"{\"name\":\"a\",\"admin_state\":\"Ready\"}", NULL, NULL, 0, 0, 0, "\"Ready\""},
+    {"{\"name\":\"a\",\"admin_state\":true}", NULL, NULL, 0, 0, 0, "running server a: field \"admin_state\" is true"},
+    {"{\"name\":\"a\",\"admin_state\":\"ready\",\"port\":65536}", NULL, NULL, 0, 0, 0,
+     "running server a: field \"port\" is 65536"},
+    {"{\"name\":\"a\",\"admin_state\":\"ready\",\"port\":\"80\"}", NULL, NULL, 0, 0, 0, "field \"port\" is string"},
+    {"{\"name\":\"a\",\"admin_state\":\"ready\",\"weight\":-1}", NULL, NULL, 0, 0, 0, "field \"weight\" is -1"},
+    {"{\"name\":\"a\",\"admin_state\":\"ready\",\"weight\":4294967296}", NULL, NULL, 0, 0, 0, "field \"weight\""},
+    {"{\"name\":\"a\",\"admin_state\":\"ready\",\"address\":1}", NULL, NULL, 0, 0, 0, "field \"address\""},
+    {"{\"name\":\"a\\u0000b\",\"admin_state\":\"ready\"}", NULL, NULL, 0, 0, 0, "NUL"},
+    {"null", NULL, NULL, 0, 0, 0, "is null, expected an object"},
+    {"[]", NULL, NULL, 0, 0, 0, "is array, expected an object"},
+    {"", NULL, NULL, 0, 0, 0, "is no JSON"},
+    {"<html>", NULL, NULL, 0, 0, 0, "the running server is no JSON"},
+};
+
+static void check_row(const struct runtime_server *s, int i)
+{
+    ck_assert_msg(str_eq(s->name, rows[i].name) && str_eq(s->address, rows[i].address), "%s: %s at %s", rows[i].json,
+                  s->name, s->address);
+    ck_assert_msg(s->port == rows[i].port && s->weight == rows[i].weight, "%s: port %u, weight %d", rows[i].json,
+                  s->port, s->weight);
+    ck_assert_msg(s->admin == rows[i].admin, "%s: %s", rows[i].json, runtime_admin_name(s->admin));
+    ck_assert_msg(s->down == (strstr(rows[i].json, "\"operational_state\":\"down\"") != NULL), "%s: %d", rows[i].json,
+                  s->down);
+}
+
+START_TEST(one_server)
+{
+    struct runtime_server s = {.port = 4711};
+    struct error err = {0};
+    int status = codec_read_runtime_server(rows[_i].json, strlen(rows[_i].json), &s, &err);
+    if (rows[_i].name != NULL) {
+        ck_assert_msg(status == 0, "%s: %s", rows[_i].json, err.message);
+        check_row(&s, _i);
+        runtime_server_fini(&s);
+        return;
+    }
+    ck_assert_msg(status == -1, "%s was believed", rows[_i].json);
+    ck_assert_int_eq(err.kind, ERROR_INVALID);
+    ck_assert_msg(strstr(err.message, rows[_i].text) != NULL, "%s: %s", rows[_i].json, err.message);
+    ck_assert_msg(s.port == 4711 && s.name == NULL, "%s: the output was touched", rows[_i].json);
+}
+END_TEST
+
+START_TEST(one_server_in_a_list)
+{
+    char *json = mem_printf("[%s]", rows[_i].json);
+    struct runtime r;
+    struct error err = {0};
+    runtime_init(&r);
+    bool empty = rows[_i].json[0] == '\0';
+    int status = codec_read_runtime(json, strlen(json), &r, &err);
+    ck_assert_msg((status == 0) == (rows[_i].name != NULL || empty), "%s: %s", json, err.message);
+    ck_assert(r.readable == (status == 0));
+    ck_assert_uint_eq(r.count, rows[_i].name != NULL);
+    if (rows[_i].name != NULL)
+        check_row(&r.servers[0], _i);
+    free(json);
+    runtime_fini(&r);
+}
+END_TEST
+
+START_TEST(a_list_is_sorted_and_replaces_what_was_known)
+{
+    static const char first[] = "[{\"name\":\"n10\",\"admin_state\":\"ready\"},{\"name\":\"n1\",\"admin_state\":"
+                                "\"drain\"},{\"name\":\"n2\",\"admin_state\":\"maint\"}]";
+    static const char bad[] = "[{\"name\":\"z\",\"admin_state\":\"ready\"},{\"name\":\"y\"}]";
+    struct runtime r;
+    struct error err = {0};
+    runtime_init(&r);
+    r.why = mem_strdup("it was not asked for");
+    ck_assert_int_eq(codec_read_runtime(first, strlen(first), &r, &err), 0);
+    ck_assert(r.readable && r.why == NULL && r.count == 3);
+    ck_assert_str_eq(r.servers[0].name, "n1");
+    ck_assert_str_eq(r.servers[1].name, "n10");
+    ck_assert_str_eq(r.servers[2].name, "n2");
+    ck_assert_int_eq(r.servers[0].admin, RUNTIME_DRAIN);
+    ck_assert_int_eq(codec_read_runtime(bad, strlen(bad), &r, &err), -1);
+    ck_assert_ptr_nonnull(strstr(err.message, "running server y"));
+    ck_assert_msg(r.count == 3 && str_eq(r.servers[2].name, "n2"), "a failed reading leaves what was known");
+    ck_assert_int_eq(codec_read_runtime("null", 4, &r, &err), 0);
+    ck_assert(r.readable && r.count == 0);
+    ck_assert_int_eq(codec_read_runtime("{}", 2, &r, &err), -1);
+    ck_assert_ptr_nonnull(strstr(err.message, "expected an array"));
+    ck_assert_int_eq(codec_read_runtime("[null]", 6, &r, &err), -1);
+    ck_assert_ptr_nonnull(strstr(err.message, "running server 1 of the list is null"));
+    runtime_fini(&r);
+}
+END_TEST
+
+static const struct {
+    const char *json;
+    int64_t pid, uptime_s; /* pid 0: refused */
+    const char *text;
+} workers[] = {
+    {"{\"info\":{\"pid\":4711,\"uptime\":12,\"version\":\"2.8.25\"},\"runtimeAPI\":\"/s\"}", 4711, 12, NULL},
+    {"{\"info\":{\"pid\":4711,\"uptime\":0}}", 4711, 0, NULL},
+    {"{\"info\":{\"pid\":4711}}", 4711, -1, NULL},
+    {"{\"info\":{\"uptime\":12}}", 0, 0, "field \"pid\" is missing"},
+    {"{\"info\":{\"pid\":0}}", 0, 0, "field \"pid\" is 0"},
+    {"{\"info\":{\"pid\":\"4711\"}}", 0, 0, "field \"pid\" is string"},
+    {"{\"info\":{\"pid\":1,\"uptime\":-3}}", 0, 0, "field \"uptime\" is -3"},
+    {"{\"error\":\"dial unix /s: connection refused\",\"runtimeAPI\":\"/s\"}", 0, 0,
+     "there is no \"info\": dial unix /s: connection refused"},
+    {"{\"info\":null}", 0, 0, "there is no \"info\""},
+    {"{}", 0, 0, "there is no \"info\""},
+    {"[{\"info\":{\"pid\":1}}]", 0, 0, "is array, expected an object"},
+    {"<html>", 0, 0, "is no JSON"},
+};
+
+START_TEST(which_process_answered)
+{
+    struct codec_worker w = {.pid = -7, .uptime_s = -7};
+    struct error err = {0};
+    int status = codec_read_worker(workers[_i].json, strlen(workers[_i].json), &w, &err);
+    ck_assert_msg((status == 0) == (workers[_i].pid != 0), "%s: %s", workers[_i].json, err.message);
+    ck_assert_int_eq(w.pid, status == 0 ? workers[_i].pid : -7);
+    ck_assert_int_eq(w.uptime_s, status == 0 ? workers[_i].uptime_s : -7);
+    if (status != 0) {
+        ck_assert_int_eq(err.kind, ERROR_INVALID);
+        ck_assert_msg(strstr(err.message, workers[_i].text) != NULL, "%s: %s", workers[_i].json, err.message);
+    }
+}
+END_TEST
+
+/* ---- recorded ---- */
+
+struct tally {
+    size_t lists, rows, ready, drain, maint, weights;
+};
+
+static void count_server(const struct runtime_server *s, struct tally *n)
+{
+    ck_assert_msg(str_ip_family(s->address) != 0 && s->port != 0, "%s at %s:%u", s->name, s->address, s->port);
+    n->rows++;
+    n->ready += s->admin == RUNTIME_READY;
+    n->drain += s->admin == RUNTIME_DRAIN;
+    n->maint += s->admin == RUNTIME_MAINT;
+    n->weights += s->weight >= 0;
+}
+
+static void try_line(yyjson_val *line, struct tally *n)
+{
+    const char *path = yyjson_get_str(yyjson_obj_get(line, "path"));
+    yyjson_val *response = yyjson_obj_get(line, "response");
+    struct error err = {0};
+    struct runtime r;
+    struct runtime_server s;
+    if (path == NULL || strstr(path, "/runtime/backends/") == NULL ||
+        yyjson_get_int(yyjson_obj_get(line, "status")) != 200)
+        return;
+    char *body = yyjson_val_write(response, 0, NULL);
+    runtime_init(&r);
+    if (yyjson_is_arr(response)) {
+        ck_assert_msg(codec_read_runtime(body, strlen(body), &r, &err) == 0, "%s\n%s", body, err.message);
+        n->lists++;
+        for (size_t i = 0; i < r.count; i++)
+            count_server(&r.servers[i], n);
+    } else {
+        ck_assert_msg(codec_read_runtime_server(body, strlen(body), &s, &err) == 0, "%s\n%s", body, err.message);
+        count_server(&s, n);
+        runtime_server_fini(&s);
+    }
+    runtime_fini(&r);
+    free(body);
+}
+
+START_TEST(recorded_answers)
+{
+    static const struct {
+        const char *name;
+        bool weights;
+    } files[] = {{"3.0.15-haproxy-2.8.jsonl", false}, {"3.4.0-haproxy-3.2.jsonl", true}};
+    char *path = mem_printf("%s%s", RECORDINGS, files[_i].name);
+    struct tally n = {0};
+    struct buf text;
+    buf_init(&text, 0);
+    if (buf_read_file(&text, path) != 0) {
+        fprintf(stderr, "SKIPPED: recorded answers not found: %s\n", path);
+        free(path);
+        return;
+    }
+    char *at = text.data, *line;
+    while ((line = strsep(&at, "\n")) != NULL) {
+        yyjson_doc *doc = yyjson_read(line, strlen(line), 0);
+        if (doc != NULL)
+            try_line(yyjson_doc_get_root(doc), &n);
+        yyjson_doc_free(doc);
+    }
+    /* each form was met: otherwise the file, or this test, is not what it says */
+    ck_assert_uint_ge(n.lists, 2);
+    ck_assert(n.ready > 0 && n.drain > 0 && n.maint > 0);
+    ck_assert_uint_eq(n.weights, files[_i].weights ? n.rows : 0);
+    free(path);
+    buf_fini(&text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("codec_runtime");
+    TCase *t = tcase_create("codec_runtime");
+    tcase_add_loop_test(t, one_server, 0, (int)array_len(rows));
+    tcase_add_loop_test(t, one_server_in_a_list, 0, (int)array_len(rows));
+    tcase_add_test(t, a_list_is_sorted_and_replaces_what_was_known);
+    tcase_add_loop_test(t, which_process_answered, 0, (int)array_len(workers));
+    tcase_add_loop_test(t, recorded_answers, 0, 2);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}

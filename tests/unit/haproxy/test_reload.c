@@ -1,0 +1,107 @@
+/* src/haproxy/reload: a Reload-ID followed to its end, by answers and time alone. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "haproxy/dataplane/client.h"
+#include "haproxy/reload.h"
+
+static void answer(struct reload *r, int status, const char *body, uint64_t now_ms)
+{
+    const struct dataplane_answer a = {.status = status, .body = body, .body_len = strlen(body), .version = 3};
+    reload_answer(r, &a, now_ms);
+}
+
+START_TEST(pending_then_done)
+{
+    struct reload r = {0};
+    ck_assert(!reload_due(&r, 1000));
+    reload_follow(&r, "2026-01-01-0", 1000);
+    ck_assert(!reload_due(&r, 1000));
+    ck_assert(reload_due(&r, r.next_ms));
+    answer(&r, 200, "{\"status\":\"in_progress\"}", 1100);
+    ck_assert_int_eq(r.state, RELOAD_PENDING);
+    ck_assert_uint_gt(r.next_ms, 1100);
+    answer(&r, 200, "{\"id\":\"2026-01-01-0\",\"status\":\"succeeded\",\"response\":\"ok\"}", 1200);
+    ck_assert_int_eq(r.state, RELOAD_DONE);
+    ck_assert(!reload_due(&r, 99999999));
+    reload_fini(&r);
+    ck_assert_int_eq(r.state, RELOAD_NONE);
+}
+END_TEST
+
+static const struct {
+    int status;
+    const char *body;
+    enum reload_state state;
+    enum error_kind kind;
+    const char *says;
+} rows[] = {
+    {200, "{\"status\":\"failed\",\"response\":\"[ALERT] cannot bind\"}", RELOAD_BROKEN, ERROR_INVALID,
+     "[ALERT] cannot bind"},
+    {200, "{\"status\":\"failed\"}", RELOAD_BROKEN, ERROR_INVALID, "failed"},
+    {404, "{\"code\":404,\"message\":\"reload does not exist\"}", RELOAD_BROKEN, ERROR_GONE, "not known any more"},
+    {200, "<html>", RELOAD_BROKEN, ERROR_INVALID, "r-1"},
+    {500, "{}", RELOAD_PENDING, ERROR_NONE, ""},
+    {401, "{}", RELOAD_PENDING, ERROR_NONE, ""},
+    {0, "", RELOAD_PENDING, ERROR_NONE, ""},
+};
+
+START_TEST(other_ends)
+{
+    struct reload r = {0};
+    reload_follow(&r, "r-1", 1000);
+    answer(&r, rows[_i].status, rows[_i].body, 2000);
+    ck_assert_int_eq(r.state, rows[_i].state);
+    ck_assert_int_eq(r.error.kind, rows[_i].kind);
+    ck_assert_msg(strstr(r.error.message, rows[_i].says) != NULL, "%s", r.error.message);
+    reload_fini(&r);
+}
+END_TEST
+
+START_TEST(never_ending_is_lost)
+{
+    struct reload r = {0};
+    uint64_t now = 1000, asked = 0;
+    reload_follow(&r, "r-1", now);
+    for (; r.state == RELOAD_PENDING && asked < 100000; asked++) {
+        now = r.next_ms;
+        answer(&r, 200, "{\"status\":\"in_progress\"}", now);
+    }
+    ck_assert_int_eq(r.state, RELOAD_BROKEN);
+    ck_assert_int_eq(r.error.kind, ERROR_RETRY);
+    ck_assert_uint_ge(now - 1000, RELOAD_DEADLINE_MS);
+    ck_assert_uint_lt(asked, 300);
+    reload_fini(&r);
+}
+END_TEST
+
+START_TEST(newer_replaces_older)
+{
+    struct reload r = {0};
+    reload_follow(&r, "r-1", 1000);
+    answer(&r, 404, "", 1100);
+    reload_follow(&r, "r-2", 2000);
+    ck_assert_int_eq(r.state, RELOAD_PENDING);
+    ck_assert_str_eq(r.id, "r-2");
+    ck_assert_int_eq(r.error.kind, ERROR_NONE);
+    reload_fini(&r);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("reload");
+    TCase *t = tcase_create("reload");
+    tcase_add_test(t, pending_then_done);
+    tcase_add_loop_test(t, other_ends, 0, (int)array_len(rows));
+    tcase_add_test(t, never_ending_is_lost);
+    tcase_add_test(t, newer_replaces_older);
+    suite_add_tcase(suite, t);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

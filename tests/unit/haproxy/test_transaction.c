@@ -1,0 +1,675 @@
+/* src/haproxy/dataplane/transaction: every step against every ending, in the words of txn_play.h. */
+#include "txn_play.h"
+
+/* ---- the table ---- */
+
+struct row {
+    const char *script, *trace;
+    enum txn_result result;
+    enum error_kind kind;
+    const char *text;   /* in the error; NULL: none */
+    size_t left_behind; /* transactions of ours that could not be deleted */
+};
+
+static const struct row rows[] = {
+    /* all is well */
+    {"201 202 202 202", "BCCK", TXN_COMMITTED, ERROR_NONE, NULL, 0},
+    {"201 202 202 200", "BCCK", TXN_COMMITTED, ERROR_NONE, NULL, 0},
+
+    /* begin */
+    {"409", "B", TXN_CONFLICT, ERROR_CONFLICT, "begin a transaction at version 7: HTTP 409: message of 409", 0},
+    {"406", "B", TXN_CONFLICT, ERROR_CONFLICT, "HTTP 406", 0},
+    {"404", "B", TXN_REJECTED, ERROR_GONE, "HTTP 404", 0},
+    {"400", "B", TXN_REJECTED, ERROR_INVALID, "HTTP 400", 0},
+    {"400v0", "B", TXN_REJECTED, ERROR_INVALID, "HTTP 400", 0},
+    {"422", "B", TXN_REJECTED, ERROR_INVALID, "HTTP 422", 0},
+    {"301", "B", TXN_REJECTED, ERROR_INVALID, "HTTP 301", 0},
+    {"407", "B", TXN_REJECTED, ERROR_INVALID, "HTTP 407", 0},
+    {"401", "B", TXN_UNAUTHORIZED, ERROR_AUTH, "HTTP 401", 0},
+    {"403", "B", TXN_UNAUTHORIZED, ERROR_AUTH, "HTTP 403", 0},
+    {"nocred", "B", TXN_UNAUTHORIZED, ERROR_AUTH, "begin a transaction at version 7: nocred", 0},
+    {"500", "B", TXN_UNAVAILABLE, ERROR_RETRY, "HTTP 500", 0},
+    {"502", "B", TXN_UNAVAILABLE, ERROR_RETRY, "HTTP 502", 0},
+    {"503r9", "B", TXN_UNAVAILABLE, ERROR_RETRY, "HTTP 503", 0},
+    {"504", "B", TXN_UNAVAILABLE, ERROR_RETRY, "HTTP 504", 0},
+    {"refused", "B", TXN_UNAVAILABLE, ERROR_RETRY, "begin a transaction at version 7: refused", 0},
+    {"lost", "B", TXN_UNAVAILABLE, ERROR_RETRY, "begin a transaction at version 7: lost", 0},
+    {"html", "B", TXN_UNAVAILABLE, ERROR_RETRY, "HTTP 200, but the transaction is no JSON", 0},
+    {"!201 204", "BD", TXN_ABORTED, ERROR_RETRY, "given up before its commit", 0},
+    {"!409", "B", TXN_ABORTED, ERROR_RETRY, "given up", 0},
+    {"!lost", "B", TXN_ABORTED, ERROR_RETRY, "given up", 0},
+    {"!429", "B", TXN_ABORTED, ERROR_RETRY, "given up", 0},
+
+    /* 429: list, delete what is dead, once more */
+    {"429 200 204 204 201 202 202 202", "BLXXBCCK", TXN_COMMITTED, ERROR_NONE, NULL, 0},
+    {"429 200 404 404 201 202 202 202", "BLXXBCCK", TXN_COMMITTED, ERROR_NONE, NULL, 0},
+    {"429 200 500 204 201 202 202 202", "BLXXBCCK", TXN_COMMITTED, ERROR_NONE, NULL, 0},
+    {"429 200 204 204 429r3", "BLXXB", TXN_LIMIT, ERROR_RETRY, "HTTP 429", 0},
+    {"429 200 204 204 409", "BLXXB", TXN_CONFLICT, ERROR_CONFLICT, "HTTP 409", 0},
+    {"429 200 204 lost 201 202 202 202", "BLXXBCCK", TXN_COMMITTED, ERROR_NONE, NULL, 0},
+    {"429r3 200 500 500", "BLXX", TXN_LIMIT, ERROR_RETRY, "HTTP 429", 0},
+    {"429r3 200 lost", "BLX", TXN_LIMIT, ERROR_RETRY, "HTTP 429", 0},
+    {"429r3 200 401", "BLX", TXN_LIMIT, ERROR_RETRY, "HTTP 429", 0},
+    {"429r3 500", "BL", TXN_LIMIT, ERROR_RETRY, "HTTP 429", 0},
+    {"429r3 429", "BL", TXN_LIMIT, ERROR_RETRY, "HTTP 429", 0},
+    {"429r3 401", "BL", TXN_LIMIT, ERROR_RETRY, "HTTP 429", 0},
+    {"429r3 lost", "BL", TXN_LIMIT, ERROR_RETRY, "HTTP 429", 0},
+    {"429r3 html", "BL", TXN_LIMIT, ERROR_RETRY, "HTTP 429", 0},
+    {"429 !200", "BL", TXN_ABORTED, ERROR_RETRY, "given up", 0},
+    {"429 200 !204", "BLX", TXN_ABORTED, ERROR_RETRY, "given up", 0},
+    {"429 200 204 !204", "BLXX", TXN_ABORTED, ERROR_RETRY, "given up", 0},
+    {"429 200 204 204 !201 204", "BLXXBD", TXN_ABORTED, ERROR_RETRY, "given up", 0},
+
+    /* a change */
+    {"201 409 204", "BCD", TXN_CONFLICT, ERROR_CONFLICT, "change server n0: HTTP 409: message of 409", 0},
+    {"201 202 409 204", "BCCD", TXN_CONFLICT, ERROR_CONFLICT, "change server n1: HTTP 409", 0},
+    {"201 406 204", "BCD", TXN_CONFLICT, ERROR_CONFLICT, "HTTP 406", 0},
+    {"201 404 204", "BCD", TXN_CONFLICT, ERROR_GONE, "HTTP 404", 0},
+    {"201 404 404", "BCD", TXN_CONFLICT, ERROR_GONE, "HTTP 404", 0},
+    {"201 400v0 204", "BCD", TXN_CONFLICT, ERROR_CONFLICT, "HTTP 400", 0}, /* outdated meanwhile */
+    {"201 400v0 404", "BCD", TXN_CONFLICT, ERROR_CONFLICT, "HTTP 400", 0}, /* gone meanwhile */
+    {"201 400 404", "BCD", TXN_CONFLICT, ERROR_CONFLICT, "HTTP 400", 0},   /* as above, its version hidden by a proxy */
+    {"201 400 204", "BCD", TXN_REJECTED, ERROR_INVALID, "HTTP 400", 0},
+    {"201 422 204", "BCD", TXN_REJECTED, ERROR_INVALID, "HTTP 422", 0},
+    {"201 422 404", "BCD", TXN_REJECTED, ERROR_INVALID, "HTTP 422", 0},
+    {"201 415 204", "BCD", TXN_REJECTED, ERROR_INVALID, "HTTP 415", 0},
+    {"201 302 204", "BCD", TXN_REJECTED, ERROR_INVALID, "HTTP 302", 0},
+    {"201 401 204", "BCD", TXN_UNAUTHORIZED, ERROR_AUTH, "HTTP 401", 0},
+    {"201 401 401", "BCD", TXN_UNAUTHORIZED, ERROR_AUTH, "HTTP 401: message of 401; it stays behind: delete", 1},
+    {"201 nocred nocred", "BCD", TXN_UNAUTHORIZED, ERROR_AUTH, "nocred; it stays behind", 1},
+    {"201 429r3 204", "BCD", TXN_LIMIT, ERROR_RETRY, "HTTP 429", 0},
+    {"201 html 204", "BCD", TXN_UNAVAILABLE, ERROR_RETRY, "HTTP 200, but that is no answer of a Data Plane API: please",
+     0},
+    {"201 202 html html", "BCCD", TXN_UNAVAILABLE, ERROR_RETRY, "it stays behind: delete transaction T1: HTTP 200, but",
+     1},
+    {"201 200 202 202", "BCCK", TXN_COMMITTED, ERROR_NONE, NULL, 0},
+    {"201 500 204", "BCD", TXN_UNAVAILABLE, ERROR_RETRY, "HTTP 500", 0},
+    {"201 500 500", "BCD", TXN_UNAVAILABLE, ERROR_RETRY, "it stays behind: delete transaction T1: HTTP 500", 1},
+    {"201 lost 204", "BCD", TXN_UNAVAILABLE, ERROR_RETRY, "change server n0: lost", 0},
+    {"201 lost refused", "BCD", TXN_UNAVAILABLE, ERROR_RETRY, "lost; it stays behind: delete transaction T1: refused",
+     1},
+    {"201 refused 404", "BCD", TXN_UNAVAILABLE, ERROR_RETRY, "refused", 0},
+    {"201 202 lost 204", "BCCD", TXN_UNAVAILABLE, ERROR_RETRY, "change server n1: lost", 0},
+    {"201 !202 204", "BCD", TXN_ABORTED, ERROR_RETRY, "given up", 0},
+    {"201 !500 204", "BCD", TXN_ABORTED, ERROR_RETRY, "given up", 0},
+    {"201 202 !202 204", "BCCD", TXN_ABORTED, ERROR_RETRY, "given up", 0},
+    {"201 !lost lost", "BCD", TXN_ABORTED, ERROR_RETRY, "it stays behind", 1},
+
+    /* the commit */
+    {"201 202 202 409 204", "BCCKD", TXN_CONFLICT, ERROR_CONFLICT, "commit transaction T1: HTTP 409", 0},
+    {"201 202 202 409 404", "BCCKD", TXN_CONFLICT, ERROR_CONFLICT, "HTTP 409", 0},
+    {"201 202 202 406 204", "BCCKD", TXN_CONFLICT, ERROR_CONFLICT, "HTTP 406", 0},
+    {"201 202 202 404", "BCCK", TXN_CONFLICT, ERROR_GONE, "HTTP 404", 0},
+    {"201 202 202 410", "BCCK", TXN_CONFLICT, ERROR_GONE, "HTTP 410", 0},
+    {"201 202 202 400 204", "BCCKD", TXN_REJECTED, ERROR_INVALID, "HTTP 400", 0}, /* validation */
+    {"201 202 202 400 404", "BCCKD", TXN_REJECTED, ERROR_INVALID, "HTTP 400", 0},
+    {"201 202 202 400 lost", "BCCKD", TXN_REJECTED, ERROR_INVALID, "it stays behind", 1},
+    {"201 202 202 422 204", "BCCKD", TXN_REJECTED, ERROR_INVALID, "HTTP 422", 0},
+    {"201 202 202 401 204", "BCCKD", TXN_UNAUTHORIZED, ERROR_AUTH, "HTTP 401", 0},
+    {"201 202 202 403 403", "BCCKD", TXN_UNAUTHORIZED, ERROR_AUTH, "it stays behind", 1},
+    {"201 202 202 429r3 204", "BCCKD", TXN_LIMIT, ERROR_RETRY, "HTTP 429", 0},
+    {"201 202 202 500 204", "BCCKD", TXN_UNAVAILABLE, ERROR_RETRY, "HTTP 500", 0},
+    {"201 202 202 500 404", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "HTTP 500", 0}, /* gone: it may have been committed */
+    {"201 202 202 500 500", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "it stays behind", 1},
+    {"201 202 202 503 html", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "it stays behind", 1},
+    {"201 202 202 503 lost", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "it stays behind", 1},
+    {"201 202 202 502 204", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "HTTP 502", 0},
+    {"201 202 202 504 204", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "HTTP 504", 0},
+    {"201 202 202 504 404", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "HTTP 504", 0},
+    {"201 202 202 lost 204", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "commit transaction T1: lost", 0},
+    {"201 202 202 lost 404", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "lost", 0},
+    {"201 202 202 lost refused", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "it stays behind", 1},
+    {"201 202 202 refused 204", "BCCKD", TXN_UNAVAILABLE, ERROR_RETRY, "refused", 0},
+    {"201 202 202 refused refused", "BCCKD", TXN_UNAVAILABLE, ERROR_RETRY, "it stays behind", 1},
+    {"201 202 202 html 204", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "HTTP 200, but that is no answer of a Data Plane API",
+     0},
+    {"201 202 202 301 204", "BCCKD", TXN_REJECTED, ERROR_INVALID, "HTTP 301", 0},
+    {"201 202 202 !202", "BCCK", TXN_COMMITTED, ERROR_NONE, NULL, 0},
+    {"201 202 202 !400 204", "BCCKD", TXN_REJECTED, ERROR_INVALID, "HTTP 400", 0},
+    {"201 202 202 !lost 404", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "lost", 0},
+    {"201 202 202 500 !204", "BCCKD", TXN_UNAVAILABLE, ERROR_RETRY, "HTTP 500", 0},
+};
+
+static void check_end(const struct txn *t, const struct row *row, const char *trace)
+{
+    ck_assert_str_eq(trace, row->trace);
+    ck_assert_msg(t->result == row->result, "%s: %s", row->script, txn_result_name(t->result));
+    ck_assert_msg(t->error.kind == row->kind, "%s: %s: %s", row->script, error_kind_name(t->error.kind),
+                  t->error.message);
+    ck_assert_msg(row->text == NULL || strstr(t->error.message, row->text) != NULL, "%s: %s", row->script,
+                  t->error.message);
+    ck_assert_uint_eq(t->held_count, row->left_behind);
+    ck_assert_ptr_null(t->id);
+    if (row->result != TXN_COMMITTED)
+        return;
+    ck_assert_str_eq(t->error.message, "");
+    ck_assert_int_eq(t->version, 8);
+    ck_assert_str_eq(t->reload_id, "2026-11-21-0");
+}
+
+START_TEST(every_ending_at_every_step)
+{
+    const struct row *row = &rows[_i];
+    char trace[LONGEST] = "";
+    struct txn t;
+    txn_init(&t);
+    play(&t, txn_start(&t, 7, make_steps(STEPS), STEPS), row->script, default_list, trace);
+    check_end(&t, row, trace);
+    if (strstr(row->script, "r3") != NULL)
+        ck_assert_int_eq(t.retry_after_ms, 3000);
+    txn_fini(&t);
+}
+END_TEST
+
+START_TEST(an_empty_commit_has_no_change)
+{
+    char trace[LONGEST] = "";
+    struct txn t;
+    txn_init(&t);
+    play(&t, txn_start(&t, 7, NULL, 0), "201 202", "[]", trace);
+    ck_assert_str_eq(trace, "BK");
+    ck_assert_int_eq(t.result, TXN_COMMITTED);
+    ck_assert_uint_eq(t.begin_us, 10);
+    ck_assert_uint_eq(t.change_us, 0);
+    ck_assert_uint_eq(t.commit_us, 10);
+    play(&t, txn_start(&t, 7, make_steps(3), 3), "201 201 202 204 202", "[]", trace);
+    ck_assert_str_eq(trace, "BCCCK");
+    ck_assert_uint_eq(t.change_us, 30);
+    txn_fini(&t);
+}
+END_TEST
+
+START_TEST(a_commit_is_known_by_its_version_or_its_body)
+{
+    struct txn t;
+    txn_init(&t);
+    for (int with_version = -1; with_version < 2; with_version++) {
+        struct reply begun, done;
+        (void)txn_start(&t, 7, NULL, 0);
+        make_reply(&begun, "201", 'B', "[]");
+        (void)txn_answer(&t, &begun.a);
+        make_reply(&done, "202", 'K', "[]");
+        if (with_version > 0)
+            done.a.body = "";
+        else
+            done.a.version = with_version; /* none, or one that is none */
+        done.a.body_len = strlen(done.a.body);
+        done.a.reload_id = NULL;
+        ck_assert_int_eq(txn_answer(&t, &done.a).type, TXN_FINISHED);
+        ck_assert_int_eq(t.result, TXN_COMMITTED);
+        ck_assert_int_eq(t.version, with_version > 0 ? 8 : -1);
+        ck_assert_ptr_null(t.reload_id);
+    }
+    txn_fini(&t);
+}
+END_TEST
+
+/* ---- a begin that is refused, and yet begun ---- */
+
+static const char with_it[] =
+    "[{\"id\":\"aaaa-bbbb\",\"status\":\"in_progress\"},{\"id\":\"cfg\",\"status\":\"in_progress\"},"
+    "{\"id\":\"cccc-dddd\",\"status\":\"in_progress\"},{\"id\":\"eeee-ffff\",\"status\":\"failed\"}]";
+
+/* Script, list, what is sent. The result is that of the begin in any case. */
+static const struct {
+    const char *script, *list, *trace;
+    size_t held;
+    bool left; /* for the next clean-up */
+} refusals[] = {
+    {"full 200 204", with_it, "BLX", 0, false},
+    {"full 200 404", with_it, "BLX", 0, false},
+    {"full 200 500", with_it, "BLX", 1, true},
+    {"full 200 lost", with_it, "BLX", 1, true},
+    {"full 200", "[]", "BL", 0, false},
+    {"full 200", "[{\"id\":\"cccc-dddd\",\"status\":\"in_progress\"}]", "BL", 0, false},
+    {"full 200", "[{\"id\":\"aaaa-bbbb\",\"status\":\"failed\"}]", "BL", 0, false},
+    {"full 500", with_it, "BL", 0, true},
+    {"full html", with_it, "BL", 0, true},
+    {"full lost", with_it, "BL", 0, true},
+};
+
+START_TEST(what_a_refused_begin_leaves_is_deleted)
+{
+    char trace[LONGEST] = "";
+    struct txn t;
+    txn_init(&t);
+    play(&t, txn_start(&t, 7, make_steps(1), 1), refusals[_i].script, refusals[_i].list, trace);
+    ck_assert_str_eq(trace, refusals[_i].trace);
+    ck_assert_int_eq(t.result, TXN_UNAVAILABLE);
+    ck_assert_uint_eq(t.held_count, refusals[_i].held);
+    ck_assert_msg(strstr(t.error.message, "no space left") != NULL, "%s", t.error.message);
+    ck_assert_int_eq(t.failed_in, TXN_BEGIN);
+    trace[0] = '\0';
+    play(&t, txn_start(&t, 7, make_steps(1), 1), "201 202 202", with_it, trace);
+    ck_assert_str_eq(trace, "BCK");
+    ck_assert_int_eq(t.result, TXN_COMMITTED);
+    ck_assert_int_eq(t.noted != NULL, refusals[_i].left); /* a commit does not clear it */
+    trace[0] = '\0';
+    play(&t, txn_start_cleanup(&t), refusals[_i].left ? "200 204 204" : "200 204", with_it, trace);
+    ck_assert_str_eq(trace, refusals[_i].left ? "LXX" : "LX"); /* the failed one, too */
+    ck_assert_ptr_null(t.noted);
+    txn_fini(&t);
+}
+END_TEST
+
+/* What the message of a refusal says of transaction aaaa-bbbb: only its file was not written. */
+static const struct {
+    const char *message;
+    bool names_it;
+} messages[] = {
+    {"open /tmp/haproxy/haproxy.cfg.aaaa-bbbb: no space left on device", true},
+    {"write /a place/haproxy.cfg.aaaa-bbbb3141: no space left on device", true},
+    {"aaaa-bbbb: write /tmp/haproxy/haproxy.cfg.aaaa-bbbb3141: no space left on device", true},
+    {"cannot write haproxy.cfg.aaaa-bbbb", true},
+    {"transaction aaaa-bbbb of somebody else is in the way", false},
+    {"aaaa-bbbb: no space left on device", false},
+    {"open /tmp/haproxy/haproxy.cfg.aaaa-bbbbcc: no space left on device", false},
+    {"open /tmp/haproxy.aaaa-bbbb/haproxy.cfg: no space left on device", false},
+    {"open /tmp/haproxy/haproxy.cfg-aaaa-bbbb: no space left on device", false},
+    {"", false},
+};
+
+START_TEST(a_transaction_is_named_by_its_file)
+{
+    char trace[LONGEST] = "";
+    struct txn t;
+    txn_init(&t);
+    txn_note_refusal(&t, messages[_i].message);
+    play(&t, txn_start_cleanup(&t), messages[_i].names_it ? "200 204 204" : "200 204", with_it, trace);
+    ck_assert_str_eq(trace, messages[_i].names_it ? "LXX" : "LX"); /* the failed one, too */
+    txn_fini(&t);
+}
+END_TEST
+
+START_TEST(what_a_proxy_says_of_a_begin_names_nothing)
+{
+    struct txn t;
+    txn_init(&t);
+    struct txn_action x = txn_start(&t, 7, make_steps(1), 1);
+    ck_assert_int_eq(x.type, TXN_SEND);
+    struct dataplane_answer a = {.status = 500, .version = -1, .progress = HTTP_ANSWERED, .retry_after_ms = -1};
+    a.body = "<html>write /tmp/haproxy/haproxy.cfg.aaaa-bbbb: no space left on device</html>";
+    a.body_len = strlen(a.body);
+    ck_assert_int_eq(txn_answer(&t, &a).type, TXN_FINISHED);
+    ck_assert_ptr_null(t.refusal);
+    txn_fini(&t);
+}
+END_TEST
+
+START_TEST(what_a_refused_write_leaves_is_deleted_by_the_next_clean_up)
+{
+    char trace[LONGEST] = "";
+    struct txn t;
+    txn_init(&t);
+    txn_note_refusal(&t, "HTTP 500: write /x/haproxy.cfg.aaaa-bbbb99: no space left on device");
+    txn_note_refusal(&t, "HTTP 500: write /x/haproxy.cfg.cccc-dddd7: no space left on device");
+    play(&t, txn_start(&t, 7, make_steps(1), 1), "201 202 202", with_it, trace); /* outlives what comes between */
+    play(&t, txn_start_cleanup(&t), "200 204 500 204", with_it, trace);
+    ck_assert_str_eq(trace, "LXXX"); /* the two, and the failed one */
+    ck_assert_uint_eq(t.held_count, 1);
+    trace[0] = '\0';
+    play(&t, txn_start(&t, 7, make_steps(1), 1), "201 202 202", with_it, trace); /* not cleared by it */
+    trace[0] = '\0';
+    static const char second[] = "[{\"id\":\"cccc-dddd\",\"status\":\"in_progress\"}]";
+    play(&t, txn_start_cleanup(&t), "200 204", second, trace);
+    ck_assert_str_eq(trace, "LX");
+    ck_assert_uint_eq(t.held_count, 0);
+    ck_assert_ptr_null(t.noted);
+    txn_fini(&t);
+}
+END_TEST
+
+START_TEST(a_stop_while_that_is_looked_for)
+{
+    static const struct {
+        const char *script, *trace;
+    } stops[] = {{"!full", "B"}, {"full !200", "BL"}, {"full 200 !204", "BLX"}};
+    char trace[LONGEST] = "";
+    struct txn t;
+    txn_init(&t);
+    play(&t, txn_start(&t, 7, make_steps(1), 1), stops[_i].script, with_it, trace);
+    ck_assert_str_eq(trace, stops[_i].trace);
+    ck_assert_int_eq(t.result, TXN_ABORTED);
+    txn_fini(&t);
+}
+END_TEST
+
+/* ---- 429 ---- */
+
+/* The answer to the list says that the file is at version 7. */
+static const struct {
+    const char *list, *script, *trace, *gone;
+} outlived[] = {
+    {"[{\"_version\":7,\"id\":\"a\",\"status\":\"in_progress\"},{\"_version\":6,\"id\":\"b\",\"status\":\"in_"
+     "progress\"},"
+     "{\"_version\":1,\"id\":\"c\",\"status\":\"in_progress\"},{\"id\":\"d\",\"status\":\"in_progress\"},"
+     "{\"_version\":8,\"id\":\"e\",\"status\":\"in_progress\"},{\"_version\":1,\"id\":\"g\",\"status\":\"success\"}]",
+     "429 200 204 204 201 202", "BLXXBK", "b c"},
+    {"[{\"_version\":6,\"id\":\"b\",\"status\":\"in_progress\"},{\"_version\":5,\"id\":\"c\",\"status\":\"in_"
+     "progress\"}]",
+     "429 200 404 204 429", "BLXXB", "c"},
+    {"[{\"_version\":6,\"id\":\"b\",\"status\":\"in_progress\"},{\"_version\":5,\"id\":\"c\",\"status\":\"in_"
+     "progress\"}]",
+     "429 200 500 500", "BLXX", ""},
+    /* what our own next begin leaves behind is no stranger's */
+    {"[{\"_version\":6,\"id\":\"b\",\"status\":\"in_progress\"},{\"_version\":7,\"id\":\"aaaa-bbbb\",\"status\":\"in_"
+     "progress\"}]",
+     "429 200 204 full 200 204", "BLXBLX", "b"},
+    /* what is dead anyway makes room first */
+    {"[{\"_version\":6,\"id\":\"b\",\"status\":\"in_progress\"},{\"id\":\"f\",\"status\":\"failed\"}]",
+     "429 200 204 201 202", "BLXBK", ""},
+    /* no version, nothing is older */
+    {"[{\"_version\":6,\"id\":\"b\",\"status\":\"in_progress\"}]", "429 200v-1", "BL", ""},
+    {"[{\"_version\":6,\"id\":\"b\",\"status\":\"in_progress\"}]", "429 200v6", "BL", ""},
+};
+
+START_TEST(strangers_that_no_commit_can_end_make_room)
+{
+    char trace[LONGEST] = "";
+    struct txn t;
+    struct buf gone;
+    txn_init(&t);
+    buf_init(&gone, 0);
+    play(&t, txn_start(&t, 7, NULL, 0), outlived[_i].script, outlived[_i].list, trace);
+    for (size_t i = 0; i < t.stranger_count; i++)
+        buf_printf(&gone, "%s%s", i > 0 ? " " : "", t.strangers[i]);
+    ck_assert_str_eq(trace, outlived[_i].trace);
+    ck_assert_str_eq(buf_str(&gone), outlived[_i].gone);
+    trace[0] = '\0';
+    play(&t, txn_start_cleanup(&t), "200", "[{\"_version\":6,\"id\":\"b\",\"status\":\"in_progress\"}]", trace);
+    ck_assert_str_eq(trace, "L"); /* with room they are left alone */
+    ck_assert_uint_eq(t.stranger_count, 0);
+    buf_fini(&gone);
+    txn_fini(&t);
+}
+END_TEST
+
+START_TEST(strangers_are_named_and_left_alone)
+{
+    static const char list[] = "[{\"id\":\"a\",\"status\":\"in_progress\"},{\"id\":\"b\",\"status\":\"in_progress\"},"
+                               "{\"id\":\"c\",\"status\":\"in_progress\"},{\"id\":\"d\",\"status\":\"in_progress\"},"
+                               "{\"id\":\"e\",\"status\":\"success\"},{\"id\":\"g\",\"status\":\"something new\"}]";
+    char trace[LONGEST] = "";
+    struct txn t;
+    txn_init(&t);
+    play(&t, txn_start(&t, 7, NULL, 0), "429r3 200", list, trace);
+    ck_assert_str_eq(trace, "BL");
+    ck_assert_int_eq(t.result, TXN_LIMIT);
+    ck_assert_int_eq(t.retry_after_ms, 3000);
+    ck_assert_msg(strstr(t.error.message, "4 are in progress and not ours (a, b, c, ...)") != NULL, "%s",
+                  t.error.message);
+    txn_fini(&t);
+}
+END_TEST
+
+START_TEST(ours_that_stayed_behind_are_deleted_at_the_next_429)
+{
+    static const char list[] = "[{\"id\":\"T1\",\"status\":\"in_progress\"}]";
+    char trace[LONGEST] = "";
+    struct txn t;
+    txn_init(&t);
+    play(&t, txn_start(&t, 7, make_steps(1), 1), "201 500 lost", list, trace);
+    ck_assert_uint_eq(t.held_count, 1);
+    play(&t, txn_start(&t, 7, make_steps(1), 1), "429 200 204 201 202 202", list, trace);
+    ck_assert_str_eq(trace, "BLXBCK");
+    ck_assert_int_eq(t.result, TXN_COMMITTED);
+    ck_assert_uint_eq(t.begin_us, 20);
+    ck_assert_uint_eq(t.held_count, 0);
+    txn_fini(&t);
+}
+END_TEST
+
+/* The same one is both: left behind by us, and outdated by somebody's commit since. */
+START_TEST(what_is_dead_twice_is_deleted_once)
+{
+    static const char list[] = "[{\"id\":\"T1\",\"status\":\"outdated\"}]";
+    char trace[LONGEST] = "";
+    struct txn t;
+    txn_init(&t);
+    play(&t, txn_start(&t, 7, make_steps(1), 1), "201 500 lost", list, trace);
+    play(&t, txn_start_cleanup(&t), "200 204", list, trace);
+    ck_assert_str_eq(trace, "LX");
+    txn_fini(&t);
+}
+END_TEST
+
+START_TEST(what_was_deleted_later_is_forgotten)
+{
+    static const char none[] = "[]";
+    char trace[LONGEST] = "";
+    struct txn t;
+    txn_init(&t);
+    play(&t, txn_start(&t, 7, make_steps(1), 1), "201 500 lost", none, trace);
+    play(&t, txn_start(&t, 7, make_steps(1), 1), "429 200 500", none, trace);
+    ck_assert_uint_eq(t.held_count, 1);
+    play(&t, txn_start(&t, 7, make_steps(1), 1), "429 200 204 429", none, trace);
+    ck_assert_str_eq(trace, "BLXB");
+    ck_assert_uint_eq(t.held_count, 0);
+    play(&t, txn_start(&t, 7, make_steps(1), 1), "201 500 lost", none, trace);
+    play(&t, txn_start_cleanup(&t), "200 404", none, trace);
+    ck_assert_str_eq(trace, "LX");
+    ck_assert_uint_eq(t.held_count, 0);
+    txn_fini(&t);
+}
+END_TEST
+
+START_TEST(a_commit_outdates_what_stayed_behind)
+{
+    char trace[LONGEST] = "";
+    struct txn t;
+    txn_init(&t);
+    play(&t, txn_start(&t, 7, make_steps(1), 1), "201 500 lost", "[]", trace);
+    play(&t, txn_start(&t, 7, NULL, 0), "201 202", "[]", trace);
+    ck_assert_uint_eq(t.held_count, 0);
+    txn_fini(&t);
+}
+END_TEST
+
+START_TEST(what_stays_behind_is_bounded)
+{
+    char trace[LONGEST] = "";
+    struct txn t;
+    txn_init(&t);
+    for (int i = 0; i < 100; i++) {
+        struct txn_action x = txn_start(&t, 7, make_steps(1), 1);
+        struct reply r;
+        make_reply(&r, "201", 'B', "[]");
+        char *body = mem_printf("{\"id\":\"id%d\"}", i);
+        r.a.body = body;
+        r.a.body_len = strlen(body);
+        (void)txn_answer(&t, &r.a);
+        make_reply(&r, "lost", 'C', "[]");
+        (void)txn_answer(&t, &r.a);
+        x = txn_answer(&t, &r.a);
+        ck_assert_int_eq(x.type, TXN_FINISHED);
+        free(body);
+    }
+    ck_assert_uint_eq(t.held_count, 32);
+    play(&t, txn_start(&t, 7, NULL, 0), "201 202", "[]", trace);
+    txn_fini(&t);
+}
+END_TEST
+
+START_TEST(a_flood_of_dead_ones_is_bounded)
+{
+    struct buf list;
+    struct txn t;
+    struct reply r;
+    size_t sent = 0;
+    buf_init(&list, 0);
+    for (int i = 0; i < 5000; i++)
+        buf_printf(&list, "%s{\"id\":\"%d\",\"status\":\"failed\"}", i == 0 ? "[" : ",", i);
+    buf_add(&list, "]");
+    txn_init(&t);
+    struct txn_action x = txn_start_cleanup(&t);
+    make_reply(&r, "200", 'L', list.data);
+    for (; x.type == TXN_SEND; sent++) {
+        x = txn_answer(&t, &r.a);
+        make_reply(&r, "204", 'X', "");
+    }
+    ck_assert_uint_eq(sent, 257);
+    ck_assert_int_eq(t.result, TXN_CLEANED);
+    buf_fini(&list);
+    txn_fini(&t);
+}
+END_TEST
+
+/* ---- the clean-up at start ---- */
+
+static const struct {
+    const char *script, *trace;
+    enum txn_result result;
+    const char *text;
+} cleanups[] = {
+    {"200 204 204", "LXX", TXN_CLEANED, ""},
+    {"200 404 204", "LXX", TXN_CLEANED, ""},
+    {"200 500 204", "LXX", TXN_CLEANED, ""},
+    {"200 204 500", "LXX", TXN_CLEANED, ""},
+    {"200 500 500", "LXX", TXN_UNAVAILABLE, "delete transaction o/2: HTTP 500"},
+    {"200 lost", "LX", TXN_UNAVAILABLE, "delete transaction f1: lost"},
+    {"200 204 lost", "LXX", TXN_UNAVAILABLE, "delete transaction o/2: lost"},
+    {"200 401", "LX", TXN_UNAUTHORIZED, "HTTP 401"},
+    {"401", "L", TXN_UNAUTHORIZED, "list transactions: HTTP 401"},
+    {"404", "L", TXN_REJECTED, "HTTP 404"},
+    {"500", "L", TXN_UNAVAILABLE, "HTTP 500"},
+    {"lost", "L", TXN_UNAVAILABLE, "list transactions: lost"},
+    {"html", "L", TXN_UNAVAILABLE, "HTTP 200, but the list of transactions is no JSON"},
+    {"!200", "L", TXN_ABORTED, "given up"},
+    {"200 !204", "LX", TXN_ABORTED, "given up"},
+};
+
+START_TEST(the_cleanup_at_start)
+{
+    char trace[LONGEST] = "";
+    struct txn t;
+    txn_init(&t);
+    play(&t, txn_start_cleanup(&t), cleanups[_i].script, default_list, trace);
+    ck_assert_str_eq(trace, cleanups[_i].trace);
+    ck_assert_msg(t.result == cleanups[_i].result, "%s: %s", cleanups[_i].script, txn_result_name(t.result));
+    ck_assert_msg(strstr(t.error.message, cleanups[_i].text) != NULL, "%s", t.error.message);
+    ck_assert_int_eq(t.error.kind == ERROR_NONE, t.result == TXN_CLEANED);
+    txn_fini(&t);
+}
+END_TEST
+
+/* begin, look, delete: P is the look. */
+static const struct {
+    int begin, look, remove; /* 0: not asked */
+    int64_t version;         /* of the answer to the look */
+    const char *problem;
+    enum txn_result result;
+    const char *text;
+} previews[] = {
+    {201, 200, 204, 7, NULL, TXN_PREVIEWED, NULL},
+    {201, 200, 204, 7, "line 3", TXN_HARMFUL, "line 3"},
+    {201, 200, 500, 7, "line 3", TXN_HARMFUL, "line 3; it stays behind"},
+    {201, 404, 204, 7, NULL, TXN_PREVIEWED, "look at what transaction T1 would write: HTTP 404"},
+    {201, 400, 204, 7, NULL, TXN_PREVIEWED, "HTTP 400"},
+    {201, 400, 404, 0, NULL, TXN_CONFLICT, "HTTP 400"}, /* gone meanwhile */
+    {201, 404, 404, 8, NULL, TXN_CONFLICT, "HTTP 404"},
+    {201, 500, 204, 7, NULL, TXN_UNAVAILABLE, "HTTP 500"},
+    {201, 401, 204, 7, NULL, TXN_UNAUTHORIZED, "HTTP 401"},
+    {201, 200, 204, -1, NULL, TXN_UNAVAILABLE, "that is no answer of a Data Plane API"},
+    {409, 0, 0, 7, NULL, TXN_CONFLICT, "HTTP 409"},
+};
+
+START_TEST(what_it_would_write_is_looked_at_and_never_committed)
+{
+    struct txn t;
+    struct reply r;
+    char word[16];
+    txn_init(&t);
+    struct txn_action action = txn_start_preview(&t, 7);
+    ck_assert_str_eq(action.path, "/transactions?version=7");
+    snprintf(word, sizeof(word), "%d", previews[_i].begin);
+    make_reply(&r, word, 'B', default_list);
+    action = txn_answer(&t, &r.a);
+    if (previews[_i].look != 0) {
+        ck_assert_str_eq(action.method, "GET");
+        ck_assert_str_eq(action.path, "/configuration/raw?transaction_id=T1");
+        snprintf(word, sizeof(word), "%d", previews[_i].look);
+        make_reply(&r, word, 'P', default_list);
+        r.a.version = previews[_i].version;
+        action = txn_answer(&t, &r.a);
+        ck_assert_int_eq(action.type == TXN_JUDGE, previews[_i].look == 200 && previews[_i].version >= 0);
+        if (action.type == TXN_JUDGE)
+            action = txn_judged(&t, previews[_i].problem);
+        ck_assert_str_eq(action.method, "DELETE");
+        ck_assert_str_eq(action.path, "/transactions/T1");
+        snprintf(word, sizeof(word), "%d", previews[_i].remove);
+        make_reply(&r, word, 'D', default_list);
+        action = txn_answer(&t, &r.a);
+    }
+    ck_assert_int_eq(action.type, TXN_FINISHED);
+    ck_assert_msg(t.result == previews[_i].result, "%s: %s", txn_result_name(t.result), t.error.message);
+    if (previews[_i].text == NULL)
+        ck_assert_int_eq(t.error.kind, ERROR_NONE);
+    else
+        ck_assert_msg(strstr(t.error.message, previews[_i].text) != NULL, "%s", t.error.message);
+    txn_fini(&t);
+}
+END_TEST
+
+START_TEST(ids_are_encoded)
+{
+    struct txn t;
+    struct reply r;
+    txn_init(&t);
+    struct txn_action x = txn_start(&t, 7, make_steps(1), 1);
+    make_reply(&r, "201", 'B', "[]");
+    r.a.body = "{\"id\":\"a/../b?c=d&e\"}";
+    r.a.body_len = strlen(r.a.body);
+    free(t.steps[0].path);
+    t.steps[0].path = mem_strdup("/configuration/x?full_section=true");
+    x = txn_answer(&t, &r.a);
+    ck_assert_str_eq(x.path, "/configuration/x?full_section=true&transaction_id=a%2F..%2Fb%3Fc%3Dd%26e");
+    make_reply(&r, "202", 'C', "[]");
+    x = txn_answer(&t, &r.a);
+    ck_assert_str_eq(x.path, "/transactions/a%2F..%2Fb%3Fc%3Dd%26e");
+    ck_assert_str_eq(x.method, "PUT");
+    txn_fini(&t);
+}
+END_TEST
+
+START_TEST(results_have_names)
+{
+    for (int r = TXN_COMMITTED; r <= TXN_ABORTED; r++)
+        ck_assert_str_ne(txn_result_name(r), "invalid");
+    ck_assert_str_eq(txn_result_name(TXN_COMMITTED), "committed");
+    ck_assert_str_eq(txn_result_name(TXN_UNKNOWN), "unknown");
+    ck_assert_str_eq(txn_result_name((enum txn_result)99), "invalid");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("txn");
+    TCase *t = tcase_create("txn");
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, every_ending_at_every_step, 0, array_len(rows));
+    tcase_add_test(t, an_empty_commit_has_no_change);
+    tcase_add_test(t, a_commit_is_known_by_its_version_or_its_body);
+    tcase_add_test(t, strangers_are_named_and_left_alone);
+    tcase_add_loop_test(t, strangers_that_no_commit_can_end_make_room, 0, (int)array_len(outlived));
+    tcase_add_loop_test(t, what_a_refused_begin_leaves_is_deleted, 0, array_len(refusals));
+    tcase_add_loop_test(t, a_transaction_is_named_by_its_file, 0, array_len(messages));
+    tcase_add_test(t, what_a_proxy_says_of_a_begin_names_nothing);
+    tcase_add_test(t, what_a_refused_write_leaves_is_deleted_by_the_next_clean_up);
+    tcase_add_loop_test(t, a_stop_while_that_is_looked_for, 0, 3);
+    tcase_add_test(t, ours_that_stayed_behind_are_deleted_at_the_next_429);
+    tcase_add_test(t, what_is_dead_twice_is_deleted_once);
+    tcase_add_test(t, what_was_deleted_later_is_forgotten);
+    tcase_add_test(t, a_commit_outdates_what_stayed_behind);
+    tcase_add_test(t, what_stays_behind_is_bounded);
+    tcase_add_test(t, a_flood_of_dead_ones_is_bounded);
+    tcase_add_loop_test(t, the_cleanup_at_start, 0, array_len(cleanups));
+    tcase_add_loop_test(t, what_it_would_write_is_looked_at_and_never_committed, 0, (int)array_len(previews));
+    tcase_add_test(t, ids_are_encoded);
+    tcase_add_test(t, results_have_names);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}

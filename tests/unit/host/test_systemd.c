@@ -1,0 +1,347 @@
+/* host/systemd against a socket of our own in the supervisor's place. */
+#include "host/systemd.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#define START_MS UINT64_C(1000000)
+
+static char directory[] = "/tmp/test_notify.XXXXXX";
+static char name[64]; /* as in NOTIFY_SOCKET */
+static int supervisor = -1;
+static char *logged_path;
+static struct log logger;
+
+/* Listens under `name`. */
+static void listen_there(void)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    size_t len = strlen(name);
+    memcpy(at.sun_path, name, len + 1);
+    if (name[0] == '@')
+        at.sun_path[0] = '\0';
+    supervisor = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    ck_assert_int_ge(supervisor, 0);
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len + (name[0] == '@' ? 0 : 1));
+    ck_assert_msg(bind(supervisor, (struct sockaddr *)&at, size) == 0, "%s: %m", name);
+}
+
+static void go_away(void)
+{
+    close(supervisor);
+    supervisor = -1;
+    unlink(name);
+}
+
+static void set_up(void)
+{
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(name, sizeof(name), "%s/notify", directory);
+    logged_path = mem_printf("%s/log", directory);
+    logger = (struct log){.level = LOG_LEVEL_DEBUG, .format = LOG_FORMAT_LOGFMT};
+    logger.fd = open(logged_path, O_CREAT | O_RDWR | O_APPEND | O_CLOEXEC, 0600);
+    ck_assert_int_ge(logger.fd, 0);
+    unsetenv("NOTIFY_SOCKET");
+    unsetenv("WATCHDOG_USEC");
+    unsetenv("WATCHDOG_PID");
+}
+
+static void tear_down(void)
+{
+    if (supervisor >= 0)
+        close(supervisor);
+    close(logger.fd);
+    unlink(logged_path);
+    unlink(name);
+    ck_assert_int_eq(rmdir(directory), 0);
+    free(logged_path);
+}
+
+/* The next datagram; "" where there is none. */
+static const char *told(void)
+{
+    static char text[4096];
+    ssize_t len = recv(supervisor, text, sizeof(text) - 1, MSG_DONTWAIT);
+    if (len < 0)
+        ck_assert_int_eq(errno, EAGAIN);
+    text[len > 0 ? len : 0] = '\0';
+    return len == 0 ? "a datagram without content" : text;
+}
+
+static size_t log_lines(const char *with)
+{
+    static char text[8192];
+    ssize_t len = pread(logger.fd, text, sizeof(text) - 1, 0);
+    ck_assert_int_ge(len, 0);
+    text[len] = '\0';
+    size_t n = 0;
+    for (const char *at = text; (at = strstr(at, with)) != NULL; at++)
+        n++;
+    return n;
+}
+
+static struct notify *start(const char *watchdog_usec)
+{
+    if (supervisor < 0)
+        listen_there();
+    setenv("NOTIFY_SOCKET", name, 1);
+    if (watchdog_usec != NULL)
+        setenv("WATCHDOG_USEC", watchdog_usec, 1);
+    struct notify *n = notify_new(&logger);
+    ck_assert_ptr_nonnull(n);
+    return n;
+}
+
+START_TEST(nobody_wants_to_know)
+{
+    ck_assert_ptr_null(notify_new(&logger));
+    setenv("NOTIFY_SOCKET", "", 1);
+    setenv("WATCHDOG_USEC", "30000000", 1);
+    ck_assert_ptr_null(notify_new(&logger));
+    ck_assert_ptr_null(getenv("WATCHDOG_USEC"));
+    notify_tell(NULL, NOTIFY_READY, "ready", START_MS);
+    notify_reloading(NULL, START_MS * 1000);
+    ck_assert_uint_eq(notify_next_ms(NULL, 1000), 1000);
+    notify_free(NULL);
+    ck_assert_uint_eq(log_lines("\n"), 0);
+}
+END_TEST
+
+START_TEST(a_state_is_told_once)
+{
+    struct notify *n = start(NULL);
+    ck_assert_str_eq(told(), "");
+    notify_tell(n, NOTIFY_READY, "not ready: a", START_MS);
+    ck_assert_str_eq(told(), "READY=1\nSTATUS=not ready: a\n");
+    notify_tell(n, NOTIFY_READY, "not ready: a", START_MS + 1000);
+    ck_assert_str_eq(told(), "");
+    notify_tell(n, NOTIFY_READY, "ready", START_MS + 2000);
+    ck_assert_str_eq(told(), "STATUS=ready\n");
+    notify_tell(n, NOTIFY_STOPPING, "stopping", START_MS + 3000);
+    ck_assert_str_eq(told(), "STOPPING=1\nSTATUS=stopping\n");
+    notify_tell(n, NOTIFY_STOPPING, "stopping", START_MS + 4000);
+    ck_assert_str_eq(told(), "");
+    ck_assert_uint_eq(log_lines("\n"), 0);
+    notify_free(n);
+}
+END_TEST
+
+START_TEST(a_reload_begins_and_ends)
+{
+    struct notify *n = start(NULL);
+    notify_reloading(n, 77); /* before it is ready there is nothing to reload */
+    ck_assert_str_eq(told(), "");
+    notify_tell(n, NOTIFY_READY, "ready", START_MS);
+    ck_assert_str_eq(told(), "READY=1\nSTATUS=ready\n");
+    notify_reloading(n, 123456789);
+    ck_assert_str_eq(told(), "RELOADING=1\nMONOTONIC_USEC=123456789\n");
+    notify_tell(n, NOTIFY_READY, "ready", START_MS);
+    ck_assert_str_eq(told(), "READY=1\n");
+    notify_tell(n, NOTIFY_STOPPING, "ready", START_MS);
+    ck_assert_str_eq(told(), "STOPPING=1\n");
+    notify_reloading(n, 123456789);
+    ck_assert_str_eq(told(), "");
+    notify_free(n);
+}
+END_TEST
+
+START_TEST(abstract_name)
+{
+    snprintf(name, sizeof(name), "@test_notify-%d", getpid());
+    struct notify *n = start(NULL);
+    notify_tell(n, NOTIFY_READY, "ready", START_MS);
+    ck_assert_str_eq(told(), "READY=1\nSTATUS=ready\n");
+    notify_free(n);
+}
+END_TEST
+
+START_TEST(environment_is_not_for_children)
+{
+    setenv("WATCHDOG_PID", "1", 1);
+    struct notify *n = start("30000000");
+    ck_assert_ptr_null(getenv("NOTIFY_SOCKET"));
+    ck_assert_ptr_null(getenv("WATCHDOG_USEC"));
+    ck_assert_ptr_null(getenv("WATCHDOG_PID"));
+    notify_free(n);
+}
+END_TEST
+
+/* ---- the watchdog */
+
+/* Calls notify_tell as a timer would, which is `late_ms` late each time, for a minute; the longest silence. */
+static uint64_t longest_silence_ms(struct notify *n, uint64_t wanted_ms, uint64_t late_ms)
+{
+    uint64_t now_ms = START_MS, last_ms = START_MS, longest_ms = 0, next_ms;
+    for (; now_ms < START_MS + 60000; now_ms += next_ms + late_ms) {
+        next_ms = notify_next_ms(n, wanted_ms);
+        notify_tell(n, NOTIFY_READY, "ready", now_ms);
+        if (strstr(told(), "WATCHDOG=1\n") == NULL)
+            continue;
+        longest_ms = now_ms - last_ms > longest_ms ? now_ms - last_ms : longest_ms;
+        last_ms = now_ms;
+    }
+    return longest_ms;
+}
+
+START_TEST(the_watchdog_is_fed_in_half_of_its_time)
+{
+    static const struct {
+        const char *usec;
+        uint64_t half_ms;
+    } rows[] = {{"30000000", 15000}, {"4000000", 2000}, {"2000000", 1000}, {"1000000", 500}, {"200000", 100}};
+    for (size_t i = 0; i < array_len(rows); i++) {
+        struct notify *n = start(rows[i].usec);
+        uint64_t silence_ms = longest_silence_ms(n, 1000, 0);
+        ck_assert_msg(silence_ms <= rows[i].half_ms, "%s us: %llu ms", rows[i].usec, (unsigned long long)silence_ms);
+        /* Nor all the time. */
+        ck_assert_uint_ge(silence_ms, rows[i].half_ms > 1000 ? rows[i].half_ms - 1000 : rows[i].half_ms);
+        notify_free(n);
+    }
+}
+END_TEST
+
+START_TEST(a_loop_that_is_slow_is_not_dead)
+{
+    struct notify *n = start("4000000");
+    ck_assert_uint_lt(longest_silence_ms(n, 1000, 900), 4000);
+    notify_free(n);
+}
+END_TEST
+
+START_TEST(without_a_watchdog_nothing_is_fed)
+{
+    static const char *const rows[][2] = {{NULL, NULL},
+                                          {"0", NULL},
+                                          {"-1", NULL},
+                                          {"30s", NULL},
+                                          {"3000000", "1"},
+                                          {"3000000", "x"},
+                                          {"3000000", ""},
+                                          {"", NULL},
+                                          {"1e6", NULL},
+                                          {"3000000 ", NULL},
+                                          {"99999999999999999999", NULL}};
+    for (size_t i = 0; i < array_len(rows); i++) {
+        if (rows[i][1] != NULL)
+            setenv("WATCHDOG_PID", rows[i][1], 1);
+        struct notify *n = start(rows[i][0]);
+        ck_assert_uint_eq(notify_next_ms(n, 1000), 1000);
+        notify_tell(n, NOTIFY_READY, "ready", START_MS);
+        ck_assert_str_eq(told(), "READY=1\nSTATUS=ready\n");
+        notify_tell(n, NOTIFY_READY, "ready", START_MS + 100000);
+        ck_assert_str_eq(told(), "");
+        notify_free(n);
+    }
+}
+END_TEST
+
+START_TEST(the_watchdog_of_our_own_pid)
+{
+    cleanup(mem_free_ptr) char *pid = mem_printf("%d", getpid());
+    setenv("WATCHDOG_PID", pid, 1);
+    struct notify *n = start("30000000");
+    ck_assert_uint_eq(notify_next_ms(n, 1000), 1000);
+    notify_tell(n, NOTIFY_READY, "ready", START_MS);
+    ck_assert_str_eq(told(), "READY=1\nSTATUS=ready\nWATCHDOG=1\n");
+    notify_free(n);
+}
+END_TEST
+
+/* ---- a supervisor that does not take it */
+
+START_TEST(what_did_not_get_through_is_told_later)
+{
+    struct notify *n = start("30000000");
+    go_away();
+    for (uint64_t i = 0; i < 3; i++)
+        notify_tell(n, NOTIFY_READY, "ready", START_MS + i * 1000);
+    ck_assert_uint_eq(log_lines("level=warn"), 1);
+    ck_assert_uint_eq(log_lines("the supervisor cannot be told"), 1);
+    ck_assert_uint_eq(log_lines(name), 1);
+    listen_there(); /* another one, by the same name */
+    notify_tell(n, NOTIFY_READY, "ready", START_MS + 3000);
+    ck_assert_str_eq(told(), "READY=1\nSTATUS=ready\nWATCHDOG=1\n");
+    ck_assert_uint_eq(log_lines("the supervisor can be told again"), 1);
+    notify_tell(n, NOTIFY_READY, "ready", START_MS + 4000);
+    ck_assert_str_eq(told(), "");
+    go_away(); /* another time, another line */
+    notify_tell(n, NOTIFY_READY, "not ready", START_MS + 5000);
+    ck_assert_uint_eq(log_lines("the supervisor cannot be told"), 2);
+    notify_free(n);
+}
+END_TEST
+
+/* Returning at all is what is tested: a call that waits for room would wait for ever. */
+START_TEST(a_full_queue_is_not_waited_for)
+{
+    struct notify *n = start(NULL);
+    for (unsigned i = 0; log_lines("cannot be told") == 0; i++) {
+        ck_assert_uint_lt(i, 100000);
+        cleanup(mem_free_ptr) char *status = mem_printf("%u", i);
+        notify_tell(n, NOTIFY_READY, status, START_MS);
+    }
+    notify_tell(n, NOTIFY_STOPPING, "stopping", START_MS);
+    while (*told() != '\0')
+        ;
+    notify_tell(n, NOTIFY_STOPPING, "stopping", START_MS);
+    ck_assert_str_eq(told(), "STOPPING=1\nSTATUS=stopping\n");
+    notify_free(n);
+}
+END_TEST
+
+START_TEST(no_address_of_a_socket)
+{
+    static const char too_long[] = "/0123456789012345678901234567890123456789012345678901234567890123456789012345678901"
+                                   "2345678901234567890123456789";
+    static const char *const rows[] = {"relative", "vsock:2:1234", "/", "@", too_long};
+    for (size_t i = 0; i < array_len(rows); i++) {
+        setenv("NOTIFY_SOCKET", rows[i], 1);
+        ck_assert_msg(notify_new(&logger) == NULL, "%s", rows[i]);
+        ck_assert_ptr_null(getenv("NOTIFY_SOCKET"));
+        ck_assert_uint_eq(log_lines("level=warn"), i + 1);
+    }
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("notify");
+    TCase *t = tcase_create("notify");
+    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_add_test(t, nobody_wants_to_know);
+    tcase_add_test(t, a_state_is_told_once);
+    tcase_add_test(t, a_reload_begins_and_ends);
+    tcase_add_test(t, abstract_name);
+    tcase_add_test(t, environment_is_not_for_children);
+    tcase_add_test(t, the_watchdog_is_fed_in_half_of_its_time);
+    tcase_add_test(t, a_loop_that_is_slow_is_not_dead);
+    tcase_add_test(t, without_a_watchdog_nothing_is_fed);
+    tcase_add_test(t, the_watchdog_of_our_own_pid);
+    tcase_add_test(t, what_did_not_get_through_is_told_later);
+    tcase_add_test(t, a_full_queue_is_not_waited_for);
+    tcase_add_test(t, no_address_of_a_socket);
+    suite_add_tcase(s, t);
+    return s;
+}
+
+int main(void)
+{
+    SRunner *sr = srunner_create(suite());
+    srunner_set_fork_status(sr, CK_FORK); /* each test has a directory of its own, or ends its process */
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,257 @@
+/* A Kubernetes API server in this process that holds one Lease, with watches of it, and a client that talks to it. */
+#ifndef TESTS_LEASE_PEER_H
+#define TESTS_LEASE_PEER_H
+
+#include <arpa/inet.h>
+#include <check.h>
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "settings/kubeconfig/kubeconfig.h"
+#include "kube/client.h"
+#include "kube/lease/lease.h"
+#include "net/http.h"
+
+#define DEADLINE_S 60
+#define COLLECTION "/apis/coordination.k8s.io/v1/namespaces/ns/leases"
+#define MAX_WATCHES 8
+
+struct peer {
+    struct evhttp *http;
+    char *json; /* the Lease; NULL: none */
+    unsigned version;
+    /* instead of an answer */
+    int refuse_reads, refuse_writes, refuse_watches; /* status; 0: do not */
+    const char *body;                                /* of every answer that is none */
+    const char *retry_after;
+    bool silent;
+    struct evhttp_request *watches[MAX_WATCHES];
+    /* seen */
+    unsigned gets, posts, puts, watches_begun, asked;
+    char authorization[64], watch_uri[256];
+};
+
+static struct event_base *base;
+static struct http *http;
+static struct kube_client *client;
+static struct kube_access peer_access;
+static struct peer peer;
+static char log_path[] = "/tmp/test_election.XXXXXX";
+static struct log log_to_file = {.level = LOG_LEVEL_DEBUG, .format = LOG_FORMAT_LOGFMT};
+
+/* ---- watches ---- */
+
+static inline void on_watcher_gone(struct evhttp_connection *c, void *arg)
+{
+    (void)arg;
+    for (size_t i = 0; i < MAX_WATCHES; i++)
+        if (peer.watches[i] != NULL && evhttp_request_get_connection(peer.watches[i]) == c)
+            peer.watches[i] = NULL;
+}
+
+static inline void send_event(struct evhttp_request *q, const char *type)
+{
+    struct evbuffer *out = evbuffer_new();
+    evbuffer_add_printf(out, "{\"type\":\"%s\",\"object\":%s}\n", type, peer.json);
+    evhttp_send_reply_chunk(q, out);
+    evbuffer_free(out);
+}
+
+static inline void tell_watches(const char *type)
+{
+    for (size_t i = 0; i < MAX_WATCHES; i++)
+        if (peer.watches[i] != NULL)
+            send_event(peer.watches[i], type);
+}
+
+static inline void begin_watch(struct evhttp_request *q)
+{
+    snprintf(peer.watch_uri, sizeof(peer.watch_uri), "%s", evhttp_request_get_uri(q));
+    peer.watches_begun++;
+    if (peer.refuse_watches != 0) {
+        evhttp_send_reply(q, peer.refuse_watches, "no", NULL);
+        return;
+    }
+    evhttp_connection_set_closecb(evhttp_request_get_connection(q), on_watcher_gone, NULL);
+    evhttp_send_reply_start(q, 200, "OK");
+    for (size_t i = 0; i < MAX_WATCHES; i++) {
+        if (peer.watches[i] != NULL)
+            continue;
+        peer.watches[i] = q;
+        if (peer.json != NULL)
+            send_event(q, "ADDED");
+        return;
+    }
+    ck_abort_msg("too many watches");
+}
+
+/* ---- the Lease ---- */
+
+static inline struct lease peer_lease(void)
+{
+    struct lease l = {0};
+    struct error err = {0};
+    if (peer.json != NULL)
+        ck_assert_msg(lease_decode(peer.json, strlen(peer.json), &l, &err) == 0, "%s", err.message);
+    return l;
+}
+
+static inline void peer_store(const char *json)
+{
+    struct error err = {0};
+    struct lease l = {0};
+    cleanup(mem_free_ptr) char *versioned = NULL;
+    if (strstr(json, "resourceVersion") == NULL) { /* a new one */
+        const char *metadata = strstr(json, "\"metadata\":{");
+        ck_assert_ptr_nonnull(metadata);
+        size_t head = (size_t)(metadata - json) + strlen("\"metadata\":{");
+        versioned = mem_printf("%.*s\"resourceVersion\":\"1\",%s", (int)head, json, json + head);
+        json = versioned;
+    }
+    ck_assert_msg(lease_decode(json, strlen(json), &l, &err) == 0, "%s: %s", json, err.message);
+    snprintf(l.version, sizeof(l.version), "%u", ++peer.version);
+    char *stored = lease_encode(json, strlen(json), &l, &err);
+    ck_assert_ptr_nonnull(stored);
+    free(peer.json);
+    peer.json = stored;
+    tell_watches("MODIFIED");
+}
+
+static inline void reply(struct evhttp_request *q, int status, const char *text)
+{
+    struct evbuffer *out = evbuffer_new();
+    if (peer.retry_after != NULL)
+        evhttp_add_header(evhttp_request_get_output_headers(q), "Retry-After", peer.retry_after);
+    evbuffer_add(out, text, strlen(text));
+    evhttp_send_reply(q, status, "text", out);
+    evbuffer_free(out);
+}
+
+static inline char *body_of_request(struct evhttp_request *q)
+{
+    struct evbuffer *in = evhttp_request_get_input_buffer(q);
+    size_t len = evbuffer_get_length(in);
+    return mem_strndup((const char *)evbuffer_pullup(in, -1), len);
+}
+
+static inline void answer(struct evhttp_request *q)
+{
+    enum evhttp_cmd_type type = evhttp_request_get_command(q);
+    cleanup(mem_free_ptr) char *body = type != EVHTTP_REQ_GET ? body_of_request(q) : NULL;
+    int refuse = type == EVHTTP_REQ_GET ? peer.refuse_reads : peer.refuse_writes;
+    struct lease l = {0};
+    if (refuse != 0) {
+        reply(q, refuse, peer.body != NULL ? peer.body : "");
+        return;
+    }
+    if (type == EVHTTP_REQ_PUT && peer.json != NULL) {
+        struct error err = {0};
+        ck_assert_msg(lease_decode(body, strlen(body), &l, &err) == 0, "%s: %s", body, err.message);
+    }
+    if (type == EVHTTP_REQ_POST ? peer.json != NULL
+                                : peer.json != NULL && body != NULL && !str_eq(l.version, peer_lease().version)) {
+        reply(q, 409, "{\"kind\":\"Status\",\"code\":409}");
+        return;
+    }
+    if (type != EVHTTP_REQ_POST && peer.json == NULL) {
+        reply(q, 404, "{\"kind\":\"Status\",\"code\":404}");
+        return;
+    }
+    if (body != NULL)
+        peer_store(body);
+    reply(q, type == EVHTTP_REQ_POST ? 201 : 200, peer.body != NULL ? peer.body : peer.json);
+}
+
+static inline void on_request(struct evhttp_request *q, void *arg)
+{
+    (void)arg;
+    const char *auth = evhttp_find_header(evhttp_request_get_input_headers(q), "Authorization");
+    snprintf(peer.authorization, sizeof(peer.authorization), "%s", auth != NULL ? auth : "");
+    if (strstr(evhttp_request_get_uri(q), "watch=true") != NULL) {
+        begin_watch(q);
+        return;
+    }
+    enum evhttp_cmd_type type = evhttp_request_get_command(q);
+    peer.gets += type == EVHTTP_REQ_GET;
+    peer.posts += type == EVHTTP_REQ_POST;
+    peer.puts += type == EVHTTP_REQ_PUT;
+    peer.asked++;
+    ck_assert_str_eq(evhttp_request_get_uri(q), type == EVHTTP_REQ_POST ? COLLECTION : COLLECTION "/the-lease");
+    if (!peer.silent)
+        answer(q);
+}
+
+/* ---- both ends ---- */
+
+/* Turns the loop until it is so. */
+#define await(condition)                                                                                      \
+    do {                                                                                                      \
+        const struct timeval deadline_ = {.tv_sec = DEADLINE_S};                                              \
+        event_base_loopexit(base, &deadline_);                                                                \
+        while (!(condition))                                                                                  \
+            ck_assert_msg(event_base_loop(base, EVLOOP_ONCE) == 0 && !event_base_got_exit(base), "never: %s", \
+                          #condition);                                                                        \
+    } while (0)
+
+static inline void setup(void)
+{
+    struct error err = {0};
+    base = event_base_new();
+    http = http_new(base, "test/1", &err);
+    ck_assert_ptr_nonnull(http);
+    peer = (struct peer){.version = 100};
+    peer.http = evhttp_new(base);
+    evhttp_set_allowed_methods(peer.http, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_PUT);
+    evhttp_set_gencb(peer.http, on_request, NULL);
+    struct evhttp_bound_socket *bound = evhttp_bind_socket_with_handle(peer.http, "127.0.0.1", 0);
+    ck_assert_ptr_nonnull(bound);
+    struct sockaddr_in a;
+    socklen_t len = sizeof(a);
+    getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&a, &len);
+    peer_access = (struct kube_access){.server = mem_printf("http://127.0.0.1:%u", ntohs(a.sin_port)),
+                                       .source = mem_strdup("a test")};
+    log_to_file.fd = mkstemp(log_path);
+    ck_assert_int_ge(log_to_file.fd, 0);
+}
+
+static inline void make_client(void)
+{
+    struct error err = {0};
+    client = kube_client_new(http, &peer_access, &log_to_file, &err);
+    ck_assert_msg(client != NULL, "%s", err.message);
+}
+
+static inline void teardown(void)
+{
+    kube_client_free(client);
+    http_free(http);
+    evhttp_free(peer.http);
+    event_base_free(base);
+    kube_access_fini(&peer_access);
+    free(peer.json);
+    close(log_to_file.fd);
+    unlink(log_path);
+}
+
+static inline unsigned times_logged(const char *what)
+{
+    cleanup(buf_fini) struct buf text;
+    buf_init(&text, 1 << 20);
+    ck_assert_int_eq(buf_read_file(&text, log_path), 0);
+    unsigned n = 0;
+    for (const char *s = buf_str(&text); (s = strstr(s, what)) != NULL; s++)
+        n++;
+    return n;
+}
+
+#endif

@@ -1,0 +1,454 @@
+/* Credentials and TLS material of kube/client, seen by a server in this process and in the log. */
+#include "kube/client.h"
+
+#include <arpa/inet.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "../certs.h"
+#include "settings/kubeconfig/kubeconfig.h"
+#include "kube/watch.h"
+#include "net/tls_files.h"
+
+static struct event_base *base;
+static struct http *http;
+static struct evhttp *server;
+static struct kube_access access_to;
+static struct log log_to_file = {.level = LOG_LEVEL_DEBUG, .format = LOG_FORMAT_LOGFMT};
+static char directory[] = "/tmp/test_kube_client.XXXXXX";
+static char authorization[256], agent[64], seen_path[64];
+static unsigned done;
+static EVP_PKEY *key;
+static char *cert, *key_pem;
+
+static void on_request(struct evhttp_request *q, void *arg)
+{
+    (void)arg;
+    const char *auth = evhttp_find_header(evhttp_request_get_input_headers(q), "Authorization");
+    snprintf(authorization, sizeof(authorization), "%s", auth != NULL ? auth : "(none)");
+    snprintf(agent, sizeof(agent), "%s", evhttp_find_header(evhttp_request_get_input_headers(q), "User-Agent"));
+    snprintf(seen_path, sizeof(seen_path), "%s", evhttp_request_get_uri(q));
+    evhttp_send_reply(q, 200, "OK", NULL);
+}
+
+static char *in_directory(const char *name)
+{
+    return mem_printf("%s/%s", directory, name);
+}
+
+static char *write_file(const char *name, const char *text)
+{
+    char *path = in_directory(name), *fresh = in_directory("fresh");
+    int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+    ck_assert_int_eq(rename(fresh, path), 0);
+    free(fresh);
+    return path;
+}
+
+static void setup(void)
+{
+    struct error err = {0};
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    base = event_base_new();
+    http = http_new(base, "haproxy-k8s-sync/test", &err);
+    server = evhttp_new(base);
+    struct evhttp_bound_socket *bound = evhttp_bind_socket_with_handle(server, "127.0.0.1", 0);
+    ck_assert_ptr_nonnull(bound);
+    evhttp_set_gencb(server, on_request, NULL);
+    struct sockaddr_in a;
+    socklen_t len = sizeof(a);
+    getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&a, &len);
+    access_to = (struct kube_access){.server = mem_printf("http://127.0.0.1:%u", ntohs(a.sin_port)),
+                                     .source = mem_strdup("kubeconfig x, context y")};
+    cleanup(mem_free_ptr) char *log_path = in_directory("log");
+    log_to_file.fd = open(log_path, O_RDWR | O_CREAT, 0600);
+    key = EVP_EC_gen("P-256");
+    cert = certs_cert_pem(key);
+    key_pem = certs_key_pem(key, NULL);
+}
+
+static void teardown(void)
+{
+    static const char *const names[] = {"log", "token", "ca.crt", "tls.crt", "tls.key"};
+    kube_access_fini(&access_to);
+    http_free(http);
+    evhttp_free(server);
+    event_base_free(base);
+    close(log_to_file.fd);
+    for (size_t i = 0; i < array_len(names); i++) {
+        cleanup(mem_free_ptr) char *path = in_directory(names[i]);
+        unlink(path);
+    }
+    rmdir(directory);
+    EVP_PKEY_free(key);
+    free(cert);
+    free(key_pem);
+}
+
+static char *log_text(void)
+{
+    cleanup(mem_free_ptr) char *path = in_directory("log");
+    struct buf text;
+    buf_init(&text, 1 << 20);
+    ck_assert_int_eq(buf_read_file(&text, path), 0);
+    return buf_take(&text);
+}
+
+static unsigned times_logged(const char *what)
+{
+    cleanup(mem_free_ptr) char *text = log_text();
+    unsigned n = 0;
+    for (const char *s = text; (s = strstr(s, what)) != NULL; s++)
+        n++;
+    return n;
+}
+
+static struct kube_client *new_client(void)
+{
+    struct error err = {0};
+    struct kube_client *c = kube_client_new(http, &access_to, &log_to_file, &err);
+    ck_assert_msg(c != NULL, "%s", err.message);
+    return c;
+}
+
+static void on_done(void *arg, const struct http_response *r, const struct error *err)
+{
+    (void)arg;
+    ck_assert_msg(err == NULL, "%s", err != NULL ? err->message : "");
+    ck_assert_int_eq(r->status, 200);
+    done++;
+    event_base_loopbreak(base);
+}
+
+/* One request; the server's view of it is in authorization, agent, seen_path. */
+static void ask(struct kube_client *c)
+{
+    static const struct http_callbacks callbacks = {.on_done = on_done};
+    struct http_request_options options = {.method = "GET", .path = "/version", .total_timeout_ms = 20000};
+    struct error err = {0};
+    unsigned before = done;
+    ck_assert_msg(kube_client_start(c, &options, &callbacks, NULL, &err) != NULL, "%s", err.message);
+    event_base_dispatch(base);
+    ck_assert_uint_eq(done, before + 1);
+}
+
+START_TEST(a_token_given_as_a_value)
+{
+    access_to.token = mem_strdup("s3cret");
+    access_to.username = mem_strdup("u"); /* a token wins, as with kubectl */
+    access_to.password = mem_strdup("p");
+    struct kube_client *c = new_client();
+    ask(c);
+    ck_assert_str_eq(authorization, "Bearer s3cret");
+    ck_assert_str_eq(agent, "haproxy-k8s-sync/test");
+    ck_assert_str_eq(seen_path, "/version");
+    ck_assert_str_eq(kube_client_server(c), access_to.server);
+    kube_client_credentials_refused(c); /* nothing to read again */
+    ask(c);
+    ck_assert_str_eq(authorization, "Bearer s3cret");
+    kube_client_free(c);
+}
+END_TEST
+
+START_TEST(basic_auth_and_nothing_at_all)
+{
+    struct kube_client *c = new_client();
+    ask(c);
+    ck_assert_str_eq(authorization, "(none)");
+    kube_client_free(c);
+    access_to.username = mem_strdup("u");
+    access_to.password = mem_strdup("p");
+    c = new_client();
+    ask(c);
+    ck_assert_str_eq(authorization, "Basic dTpw");
+    kube_client_free(c);
+}
+END_TEST
+
+/* ---- a plugin; see test_exec_plugin.c for its ways ---- */
+
+static void use_plugin(const char *script)
+{
+    struct kube_exec *e = mem_alloc(sizeof(*e));
+    e->api_version = mem_strdup(KUBE_EXEC_V1);
+    e->command = mem_strdup("sh");
+    e->args = mem_array(3, sizeof(e->args[0]));
+    e->args[0] = mem_strdup("-c");
+    e->args[1] = mem_printf("cd %s; %s", directory, script);
+    e->env = mem_array(1, sizeof(e->env[0]));
+    access_to.exec = e;
+}
+
+static void on_credentials(void *arg)
+{
+    ++*(unsigned *)arg;
+    event_base_loopbreak(base);
+}
+
+static int start_fails(struct kube_client *c, const char *says)
+{
+    static const struct http_callbacks callbacks = {.on_done = on_done};
+    struct http_request_options options = {.method = "GET", .path = "/version"};
+    struct error err = {0};
+    ck_assert_ptr_null(kube_client_start(c, &options, &callbacks, NULL, &err));
+    ck_assert_int_eq(err.kind, ERROR_RETRY);
+    ck_assert_msg(strstr(err.message, says) != NULL, "%s", err.message);
+    ck_assert(kube_client_lacks_credentials(c));
+    return 0;
+}
+
+START_TEST(credentials_of_a_plugin)
+{
+    use_plugin("echo '{\"kind\":\"ExecCredential\",\"apiVersion\":\"" KUBE_EXEC_V1
+               "\",\"status\":{\"token\":\"'$(cat token)'\"}}'");
+    free(write_file("token", "one"));
+    struct kube_client *c = new_client();
+    unsigned first = 0, second = 0;
+    struct kube_client_listener listeners[2] = {{.on_credentials = on_credentials, .arg = &first},
+                                                {.on_credentials = on_credentials, .arg = &second}};
+    kube_client_on_credentials(c, &listeners[0]);
+    kube_client_on_credentials(c, &listeners[1]);
+    start_fails(c, "waiting for the credential plugin sh");
+    ck_assert_uint_eq(first, 0);
+    event_base_dispatch(base);
+    ck_assert_uint_eq(first, 1);
+    ck_assert_uint_eq(second, 1);
+    ck_assert(!kube_client_lacks_credentials(c));
+    ask(c);
+    ck_assert_str_eq(authorization, "Bearer one");
+    kube_client_forget_listener(&listeners[0]);
+    free(write_file("token", "two"));
+    kube_client_credentials_refused(c);
+    event_base_dispatch(base);
+    ck_assert_uint_eq(first, 1);
+    ck_assert_uint_eq(second, 2);
+    ask(c);
+    ck_assert_str_eq(authorization, "Bearer two");
+    struct buf body;
+    buf_init(&body, 0);
+    ck_assert(kube_client_ready(c, &body));
+    ck_assert_str_eq(buf_str(&body), "[+]credentials by sh: there\n");
+    buf_fini(&body);
+    kube_client_free(c);
+}
+END_TEST
+
+START_TEST(without_a_plugin_there_is_nothing_to_wait_for)
+{
+    access_to.unused_exec = mem_strdup("aws");
+    struct kube_client *c = new_client();
+    struct buf body;
+    buf_init(&body, 0);
+    ck_assert(kube_client_ready(c, &body));
+    ck_assert_str_eq(buf_str(&body), "");
+    ck_assert(!kube_client_lacks_credentials(c));
+    ck_assert_uint_eq(times_logged("the kubeconfig's plugin is not run: the credentials beside it come first"), 1);
+    kube_client_free(c);
+}
+END_TEST
+
+START_TEST(a_proxy_is_used_where_one_is_given)
+{
+    access_to.proxy_url = access_to.server;
+    access_to.server = mem_strdup("http://kubernetes.invalid:6443");
+    struct kube_client *c = new_client();
+    ask(c);
+    ck_assert_str_eq(seen_path, "http://kubernetes.invalid:6443/version");
+    kube_client_free(c);
+}
+END_TEST
+
+START_TEST(a_token_file_is_followed)
+{
+    access_to.token_path = write_file("token", "first\n");
+    struct kube_client *c = new_client();
+    ask(c);
+    ck_assert_str_eq(authorization, "Bearer first");
+    free(write_file("token", "second-one"));
+    ask(c);
+    ck_assert_str_eq(authorization, "Bearer second-one");
+    ck_assert_uint_eq(times_logged("the Kubernetes token was renewed"), 1);
+    kube_client_free(c);
+}
+END_TEST
+
+/* The same size and time, written in place: only a 401 tells. */
+START_TEST(a_refused_token_is_read_again_whatever_its_file_looks_like)
+{
+    struct timespec old[2] = {{.tv_sec = 1000000}, {.tv_sec = 1000000}};
+    access_to.token_path = write_file("token", "first");
+    utimensat(AT_FDCWD, access_to.token_path, old, 0);
+    struct kube_client *c = new_client();
+    int fd = open(access_to.token_path, O_WRONLY);
+    ck_assert_int_eq(write(fd, "other", 5), 5);
+    close(fd);
+    utimensat(AT_FDCWD, access_to.token_path, old, 0);
+    ask(c);
+    ck_assert_str_eq(authorization, "Bearer first");
+    kube_client_credentials_refused(c);
+    ask(c);
+    ck_assert_str_eq(authorization, "Bearer other");
+    kube_client_free(c);
+}
+END_TEST
+
+START_TEST(an_unreadable_token_keeps_the_old_one)
+{
+    access_to.token_path = write_file("token", "s3cret");
+    struct kube_client *c = new_client();
+    unlink(access_to.token_path);
+    for (int i = 0; i < 3; i++) {
+        ask(c);
+        ck_assert_str_eq(authorization, "Bearer s3cret");
+    }
+    ck_assert_uint_eq(times_logged("cannot be read; the last one stays"), 1);
+    ck_assert_uint_eq(times_logged(access_to.token_path), 1);
+    free(write_file("token", "n3w\n"));
+    ask(c);
+    ck_assert_str_eq(authorization, "Bearer n3w");
+    ck_assert_uint_eq(times_logged("s3cret"), 0);
+    ck_assert_uint_eq(times_logged("n3w"), 0);
+    unlink(access_to.token_path); /* trouble that comes back is told at once */
+    ask(c);
+    ck_assert_uint_eq(times_logged("cannot be read; the last one stays"), 2);
+    kube_client_free(c);
+}
+END_TEST
+
+static void assert_refused(const char *first, const char *second)
+{
+    struct error err = {0};
+    ck_assert_ptr_null(kube_client_new(http, &access_to, &log_to_file, &err));
+    ck_assert_int_eq(err.kind, ERROR_INVALID);
+    ck_assert_msg(strstr(err.message, first) != NULL, "%s has no %s", err.message, first);
+    ck_assert_msg(strstr(err.message, second) != NULL, "%s has no %s", err.message, second);
+    ck_assert_ptr_nonnull(strstr(err.message, access_to.source));
+}
+
+START_TEST(a_token_file_must_be_there_at_start)
+{
+    access_to.token_path = in_directory("token");
+    assert_refused("token", access_to.token_path);
+    free(write_file("token", ""));
+    assert_refused("token", "empty");
+}
+END_TEST
+
+START_TEST(a_bad_ca_is_an_error)
+{
+    access_to.ca.path = in_directory("ca.crt");
+    assert_refused("CA", access_to.ca.path);
+    free(write_file("ca.crt", "<html>not a certificate</html>"));
+    assert_refused(access_to.ca.path, "no PEM certificate");
+    free(write_file("ca.crt", ""));
+    assert_refused(access_to.ca.path, "no PEM certificate");
+    cert[strlen(cert) / 2] = '!';
+    free(write_file("ca.crt", cert));
+    assert_refused(access_to.ca.path, "certificate 1 cannot be read");
+    access_to.ca.text = mem_strdup("nonsense"); /* inline beats a file */
+    assert_refused("given inline", "no PEM certificate");
+}
+END_TEST
+
+START_TEST(a_ca_and_a_client_certificate_that_are_good)
+{
+    access_to.ca.path = write_file("ca.crt", cert);
+    access_to.cert.path = write_file("tls.crt", cert);
+    access_to.key.path = write_file("tls.key", key_pem);
+    kube_client_free(new_client());
+    ck_assert_uint_eq(times_logged("level="), 0);
+    access_to.insecure = true;
+    kube_client_free(new_client());
+    ck_assert_uint_eq(times_logged("not verified"), 1);
+}
+END_TEST
+
+START_TEST(tls_files_are_followed)
+{
+    access_to.ca.path = write_file("ca.crt", cert);
+    access_to.cert.path = write_file("tls.crt", cert);
+    access_to.key.path = write_file("tls.key", key_pem);
+    struct kube_client *c = new_client();
+    ck_assert(tls_files_client_not_after_s(kube_client_tls(c)) < INT64_MAX);
+    ck_assert(kube_client_server_not_after_s(c) == INT64_MAX); /* no TLS server was seen */
+    free(write_file("tls.key", "nonsense"));
+    ask(c);
+    ask(c);
+    ck_assert_uint_eq(times_logged("the last ones stay in use"), 1);
+    ck_assert_str_eq(tls_files_current(kube_client_tls(c))->key_pem, key_pem);
+    cleanup(mem_free_ptr) char *again = mem_printf("# renewed\n%s", key_pem);
+    free(write_file("tls.key", again));
+    ask(c);
+    ck_assert_uint_eq(times_logged("TLS files were renewed"), 1);
+    ck_assert_str_eq(tls_files_current(kube_client_tls(c))->key_pem, again);
+    kube_client_free(c);
+}
+END_TEST
+
+START_TEST(a_client_certificate_and_its_key_belong_together)
+{
+    EVP_PKEY *other = EVP_EC_gen("P-256");
+    access_to.cert.text = mem_strdup(cert);
+    assert_refused("client certificate", "needs its key");
+    access_to.key.text = certs_key_pem(other, NULL);
+    assert_refused("client key", "does not belong");
+    ck_assert_uint_eq(times_logged("PRIVATE KEY"), 0);
+    free(access_to.key.text);
+    access_to.key.text = certs_key_pem(key, "secret");
+    assert_refused("client key", "passphrase");
+    free(access_to.cert.text);
+    access_to.cert.text = NULL;
+    assert_refused("client certificate", "needs its key");
+    EVP_PKEY_free(other);
+}
+END_TEST
+
+START_TEST(what_watches_learn_is_shared)
+{
+    struct kube_client *c = new_client();
+    ck_assert_uint_eq(kube_client_watch_server(c)->no_streaming_until_ms, 0);
+    kube_client_watch_server(c)->no_streaming_until_ms = 5;
+    ck_assert_uint_eq(kube_client_watch_server(c)->no_streaming_until_ms, 5);
+    kube_client_free(c);
+    kube_client_free(NULL);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("kube_client");
+    TCase *t = tcase_create("kube_client");
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, a_token_given_as_a_value);
+    tcase_add_test(t, basic_auth_and_nothing_at_all);
+    tcase_add_test(t, credentials_of_a_plugin);
+    tcase_add_test(t, without_a_plugin_there_is_nothing_to_wait_for);
+    tcase_add_test(t, a_proxy_is_used_where_one_is_given);
+    tcase_add_test(t, a_token_file_is_followed);
+    tcase_add_test(t, a_refused_token_is_read_again_whatever_its_file_looks_like);
+    tcase_add_test(t, an_unreadable_token_keeps_the_old_one);
+    tcase_add_test(t, a_token_file_must_be_there_at_start);
+    tcase_add_test(t, a_bad_ca_is_an_error);
+    tcase_add_test(t, a_ca_and_a_client_certificate_that_are_good);
+    tcase_add_test(t, tls_files_are_followed);
+    tcase_add_test(t, a_client_certificate_and_its_key_belong_together);
+    tcase_add_test(t, what_watches_learn_is_shared);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_set_fork_status(sr, CK_FORK); /* each test has a directory of its own, or ends its process */
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

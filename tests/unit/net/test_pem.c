@@ -1,0 +1,145 @@
+#include "net/pem.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../certs.h"
+
+static EVP_PKEY *key, *other;
+static char *cert, *key_pem, *other_pem, *locked_pem;
+
+static void setup(void)
+{
+    key = EVP_EC_gen("P-256");
+    other = EVP_EC_gen("P-256");
+    cert = certs_cert_pem(key);
+    key_pem = certs_key_pem(key, NULL);
+    other_pem = certs_key_pem(other, NULL);
+    locked_pem = certs_key_pem(key, "secret");
+}
+
+static void teardown(void)
+{
+    EVP_PKEY_free(key);
+    EVP_PKEY_free(other);
+    free(cert);
+    free(key_pem);
+    free(other_pem);
+    free(locked_pem);
+}
+
+static void assert_bad_certificates(const char *pem, const char *message)
+{
+    struct error err = {0};
+    ck_assert_int_eq(pem_check_certificates(pem, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_FATAL);
+    ck_assert_msg(strstr(err.message, message) != NULL, "%s has no %s", err.message, message);
+}
+
+START_TEST(certificates)
+{
+    struct error err = {0};
+    cleanup(mem_free_ptr) char *two = mem_printf("a comment\n%s\n# another\n%s", cert, cert);
+    cleanup(mem_free_ptr) char *half = mem_printf("%s%s", cert, cert);
+    half[strlen(cert) + strlen(cert) / 2] = '\0';
+    cleanup(mem_free_ptr) char *broken = mem_strdup(cert);
+    broken[strlen("-----BEGIN CERTIFICATE-----\n") + 40] = '!';
+    ck_assert_msg(pem_check_certificates(cert, &err) == 0, "%s", err.message);
+    ck_assert_msg(pem_check_certificates(two, &err) == 0, "%s", err.message);
+    assert_bad_certificates("", "no PEM certificate");
+    assert_bad_certificates("<html>log in</html>", "no PEM certificate");
+    assert_bad_certificates(key_pem, "no PEM certificate");
+    assert_bad_certificates(half, "certificate 2 cannot be read");
+    assert_bad_certificates(broken, "certificate 1 cannot be read");
+}
+END_TEST
+
+static void assert_bad_key(const char *pem, const char *cert_pem, const char *message)
+{
+    struct error err = {0};
+    ck_assert_int_eq(pem_check_key(pem, cert_pem, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_FATAL);
+    ck_assert_msg(strstr(err.message, message) != NULL, "%s has no %s", err.message, message);
+}
+
+START_TEST(keys)
+{
+    struct error err = {0};
+    ck_assert_msg(pem_check_key(key_pem, cert, &err) == 0, "%s", err.message);
+    assert_bad_key(other_pem, cert, "does not belong");
+    assert_bad_key(key_pem, "", "does not belong");
+    assert_bad_key(locked_pem, cert, "passphrase");
+    assert_bad_key(cert, cert, "no PEM private key");
+    assert_bad_key("", cert, "no PEM private key");
+}
+END_TEST
+
+/* Of a certificate that says it is encrypted OpenSSL asks the passphrase at the terminal, or of standard input: a daemon that
+ * waits there is dead. */
+START_TEST(nobody_is_asked_for_a_passphrase)
+{
+    static const char begin[] = "-----BEGIN CERTIFICATE-----\n";
+    cleanup(mem_free_ptr) char *locked =
+        mem_printf("%sProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00112233445566778899AABBCCDDEEFF\n\n%s", begin,
+                   cert + strlen(begin));
+    int ends[2];
+    ck_assert_int_eq(pipe(ends), 0); /* nothing will ever come */
+    ck_assert_int_eq(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
+    setsid();
+    assert_bad_certificates(locked, "certificate 1 cannot be read");
+    assert_bad_key(key_pem, locked, "does not belong");
+    ck_assert(pem_not_after_s(locked, true) == INT64_MAX);
+}
+END_TEST
+
+START_TEST(a_key_that_is_too_short_for_today)
+{
+    struct error err = {0};
+    EVP_PKEY *rsa = EVP_RSA_gen(1024);
+    cleanup(mem_free_ptr) char *rsa_cert = certs_cert_pem(rsa), *rsa_pem = certs_key_pem(rsa, NULL);
+    ck_assert_int_eq(pem_check_certificates(rsa_cert, &err), 0);
+    assert_bad_key(rsa_pem, rsa_cert, "key too small");
+    EVP_PKEY_free(rsa);
+}
+END_TEST
+
+START_TEST(when_they_end)
+{
+    const int64_t now_s = (int64_t)time(NULL);
+    cleanup(mem_free_ptr) char *soon = certs_cert_pem_for(key, 60), *past = certs_cert_pem_for(key, -86400 * 40);
+    cleanup(mem_free_ptr) char *all = mem_printf("%s%s%s", cert, past, soon);
+    const struct {
+        const char *pem;
+        bool of_all;
+        int64_t in_s;
+    } rows[] = {{cert, false, 3600},
+                {soon, true, 60},
+                {past, false, -86400 * 40},
+                {all, false, 3600},
+                {all, true, -86400 * 40}};
+    for (size_t i = 0; i < array_len(rows); i++) {
+        int64_t in_s = pem_not_after_s(rows[i].pem, rows[i].of_all) - now_s;
+        ck_assert_msg(llabs(in_s - rows[i].in_s) < 60, "row %zu: in %lld s", i, (long long)in_s);
+    }
+    ck_assert(pem_not_after_s("", true) == INT64_MAX);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("pem");
+    TCase *t = tcase_create("pem");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, certificates);
+    tcase_add_test(t, keys);
+    tcase_add_test(t, nobody_is_asked_for_a_passphrase);
+    tcase_add_test(t, a_key_that_is_too_short_for_today);
+    tcase_add_test(t, when_they_end);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,588 @@
+/* TLS material that is read again: files are replaced, broken and swapped as Secret mounts and people do. */
+#include "net/tls_files.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "../certs.h"
+#include "settings/secrets/secret_file.h"
+
+enum { CA, CERT, KEY };
+static const char *const names[] = {"ca.crt", "tls.crt", "tls.key"};
+
+static char directory[] = "/tmp/test_tls_files.XXXXXX";
+static EVP_PKEY *key, *other_key;
+static char *ca, *other_ca, *cert, *other_cert, *key_pem, *other_key_pem, *locked_pem;
+static char *paths[3];
+static struct tls_files_options options;
+static struct tls_files *files;
+static struct log log_to_file = {.level = LOG_LEVEL_DEBUG, .format = LOG_FORMAT_LOGFMT};
+
+static char *in_directory(const char *name)
+{
+    return mem_printf("%s/%s", directory, name);
+}
+
+/* In place; an old time, so that what a file looks like is believed at once. */
+static void write_file(const char *path, const char *text, time_t when)
+{
+    struct timespec times[2] = {{.tv_sec = when}, {.tv_sec = when}};
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+    ck_assert_int_eq(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+/* Each one is a second younger than the one before. */
+static void put(int which, const char *text)
+{
+    static time_t when = 1000000;
+    write_file(paths[which], text, ++when);
+}
+
+static void setup(void)
+{
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    key = EVP_EC_gen("P-256");
+    other_key = EVP_EC_gen("P-256");
+    ca = certs_cert_pem_for(key, 86400);
+    other_ca = certs_cert_pem_for(other_key, 7200);
+    cert = certs_cert_pem(key);
+    other_cert = certs_cert_pem(other_key);
+    key_pem = certs_key_pem(key, NULL);
+    other_key_pem = certs_key_pem(other_key, NULL);
+    locked_pem = certs_key_pem(key, "secret");
+    for (size_t i = 0; i < array_len(paths); i++)
+        paths[i] = in_directory(names[i]);
+    options = (struct tls_files_options){.peer = "peer",
+                                         .ca = {.name = "THE_CA", .path = paths[CA]},
+                                         .cert = {.name = "THE_CERT", .path = paths[CERT]},
+                                         .key = {.name = "THE_KEY", .path = paths[KEY]}};
+    put(CA, ca);
+    put(CERT, cert);
+    put(KEY, key_pem);
+    cleanup(mem_free_ptr) char *log_path = in_directory("log");
+    log_to_file.fd = open(log_path, O_RDWR | O_CREAT, 0600);
+}
+
+static void teardown(void)
+{
+    tls_files_free(files);
+    close(log_to_file.fd);
+    cleanup(mem_free_ptr) char *remove = mem_printf("rm -rf %s", directory);
+    ck_assert_int_eq(system(remove), 0);
+    for (size_t i = 0; i < array_len(paths); i++)
+        free(paths[i]);
+    char *const all[] = {ca, other_ca, cert, other_cert, key_pem, other_key_pem, locked_pem};
+    for (size_t i = 0; i < array_len(all); i++)
+        free(all[i]);
+    EVP_PKEY_free(key);
+    EVP_PKEY_free(other_key);
+}
+
+static char *log_text(void)
+{
+    cleanup(mem_free_ptr) char *path = in_directory("log");
+    struct buf text;
+    buf_init(&text, 1 << 20);
+    ck_assert_int_eq(buf_read_file(&text, path), 0);
+    return buf_take(&text);
+}
+
+static unsigned times_logged(const char *what)
+{
+    cleanup(mem_free_ptr) char *text = log_text();
+    unsigned n = 0;
+    for (const char *s = text; (s = strstr(s, what)) != NULL; s++)
+        n++;
+    return n;
+}
+
+static void load(void)
+{
+    struct error err = {0};
+    files = tls_files_new(&options, &err);
+    ck_assert_msg(files != NULL, "%s", err.message);
+}
+
+static void assert_in_use(const char *want_ca, const char *want_cert, const char *want_key)
+{
+    const struct http_tls *tls = tls_files_current(files);
+    ck_assert_pstr_eq(tls->ca_pem, want_ca);
+    ck_assert_pstr_eq(tls->cert_pem, want_cert);
+    ck_assert_pstr_eq(tls->key_pem, want_key);
+}
+
+static void assert_says(const struct error *err, const char *what)
+{
+    ck_assert_int_eq(err->kind, ERROR_INVALID);
+    ck_assert_msg(strstr(err->message, what) != NULL, "\"%s\" has no \"%s\"", err->message, what);
+    ck_assert_ptr_null(strstr(err->message, "PRIVATE KEY"));
+}
+
+static bool refresh(void)
+{
+    struct error err = {0};
+    bool renewed = false;
+    ck_assert_msg(tls_files_refresh(files, &renewed, &err) == 0, "%s", err.message);
+    return renewed;
+}
+
+static void assert_refused(const char *what)
+{
+    struct error err = {0};
+    bool renewed = true;
+    ck_assert_int_eq(tls_files_refresh(files, &renewed, &err), -1);
+    ck_assert(renewed); /* untouched */
+    assert_says(&err, what);
+}
+
+/* ---- what is loaded ---- */
+
+START_TEST(everything_and_nothing)
+{
+    options.server_name = "api.example";
+    options.insecure = true;
+    load();
+    assert_in_use(ca, cert, key_pem);
+    ck_assert_str_eq(tls_files_current(files)->server_name, "api.example");
+    ck_assert(tls_files_current(files)->insecure);
+    tls_files_free(files);
+    options =
+        (struct tls_files_options){.peer = "peer", .ca = {.name = "CA"}, .cert = {.name = "C"}, .key = {.name = "K"}};
+    load();
+    assert_in_use(NULL, NULL, NULL);
+    ck_assert(!refresh());
+    ck_assert(tls_files_ca_not_after_s(files) == INT64_MAX && tls_files_client_not_after_s(files) == INT64_MAX);
+    tls_files_free(NULL);
+    tls_files_follow(NULL, &log_to_file);
+}
+END_TEST
+
+START_TEST(text_beats_a_path_and_is_never_read_again)
+{
+    options.ca.text = other_ca;
+    options.cert.text = other_cert;
+    options.key.text = other_key_pem;
+    load();
+    assert_in_use(other_ca, other_cert, other_key_pem);
+    put(CA, "nonsense");
+    unlink(paths[KEY]);
+    ck_assert(!refresh());
+    assert_in_use(other_ca, other_cert, other_key_pem);
+}
+END_TEST
+
+START_TEST(a_certificate_and_its_key_in_one_file)
+{
+    cleanup(mem_free_ptr) char *both = mem_printf("%s%s", key_pem, cert);
+    put(CERT, both);
+    options.key.path = paths[CERT];
+    load();
+    assert_in_use(ca, both, both);
+}
+END_TEST
+
+/* ---- what is broken: at start an error, later a reason to keep the old set ---- */
+
+static void half_of(char *text)
+{
+    text[strlen(text) / 2] = '\0';
+}
+
+static const struct breakage {
+    const char *what; /* the message has it */
+    int which;
+    enum { GONE, FOLDER, EMPTY, HTML, HALF, DAMAGED, SECOND_HALF, OTHER_KEY, LOCKED, HUGE, NUL, DANGLING } how;
+} breakages[] = {
+    {"THE_CA", CA, GONE},
+    {"No such file", CA, GONE},
+    {"not a regular file", CA, FOLDER},
+    {"no PEM certificate", CA, EMPTY},
+    {"ca.crt: no PEM certificate", CA, HTML},
+    {"certificate 1 cannot be read", CA, HALF},
+    {"certificate 1 cannot be read", CA, DAMAGED},
+    {"certificate 2 cannot be read", CA, SECOND_HALF},
+    {"NUL byte", CA, NUL},
+    {"larger than 1024 KiB", CA, HUGE},
+    {"No such file", CA, DANGLING},
+    {"THE_CERT", CERT, GONE},
+    {"THE_CERT", CERT, EMPTY},
+    {"certificate 1 cannot be read", CERT, HALF},
+    {"tls.crt: certificate 2 cannot be read", CERT, SECOND_HALF},
+    {"tls.key: the private key does not belong", CERT, OTHER_KEY}, /* the certificate came first */
+    {"THE_KEY", KEY, GONE},
+    {"no PEM private key", KEY, EMPTY},
+    {"no PEM private key", KEY, HALF},
+    {"tls.key: the private key does not belong", KEY, OTHER_KEY},
+    {"passphrase", KEY, LOCKED},
+};
+
+static void break_file(const struct breakage *b)
+{
+    const char *path = paths[b->which];
+    const char *good = b->which == CA ? ca : b->which == CERT ? cert : key_pem;
+    cleanup(mem_free_ptr) char *text = mem_printf("%s%s", good, b->how == SECOND_HALF ? good : "");
+    unlink(path);
+    switch (b->how) {
+    case GONE:
+        return;
+    case FOLDER:
+        ck_assert_int_eq(mkdir(path, 0700), 0);
+        return;
+    case DANGLING:
+        ck_assert_int_eq(symlink("nowhere", path), 0);
+        return;
+    case EMPTY:
+        put(b->which, "");
+        return;
+    case HTML:
+        put(b->which, "<html>sign in</html>");
+        return;
+    case HALF:
+        half_of(text);
+        break;
+    case SECOND_HALF:
+        half_of(text + strlen(good));
+        break;
+    case DAMAGED:
+        text[strlen(text) / 2] = '!';
+        break;
+    case OTHER_KEY:
+        put(b->which, b->which == CERT ? other_cert : other_key_pem);
+        return;
+    case LOCKED:
+        put(b->which, locked_pem);
+        return;
+    case HUGE:
+        put(b->which, good);
+        ck_assert_int_eq(truncate(path, (1 << 20) + 1), 0);
+        return;
+    case NUL:
+        put(b->which, good);
+        ck_assert_int_eq(truncate(path, (off_t)strlen(good) + 4), 0);
+        return;
+    }
+    put(b->which, text);
+}
+
+START_TEST(a_broken_file_at_start_is_an_error)
+{
+    const struct breakage *b = &breakages[_i];
+    struct error err = {0};
+    break_file(b);
+    ck_assert_ptr_null(tls_files_new(&options, &err));
+    assert_says(&err, b->what);
+    assert_says(&err, paths[b->how == OTHER_KEY ? KEY : b->which]);
+}
+END_TEST
+
+/* Others change with it, and are not taken either: the set is one. */
+START_TEST(a_broken_file_later_keeps_the_whole_old_set)
+{
+    const struct breakage *b = &breakages[_i];
+    load();
+    break_file(b);
+    if (b->which != CA)
+        put(CA, other_ca);
+    for (int i = 0; i < 3; i++) {
+        assert_refused(b->what);
+        assert_in_use(ca, cert, key_pem);
+    }
+    if (b->how == FOLDER)
+        rmdir(paths[b->which]);
+    else
+        unlink(paths[b->which]);
+    put(CA, other_ca);
+    put(CERT, other_cert);
+    put(KEY, other_key_pem);
+    ck_assert(refresh());
+    assert_in_use(other_ca, other_cert, other_key_pem);
+}
+END_TEST
+
+START_TEST(a_certificate_needs_its_key)
+{
+    struct error err = {0};
+    options.key.path = NULL;
+    ck_assert_ptr_null(tls_files_new(&options, &err));
+    assert_says(&err, "THE_CERT is given and THE_KEY is not");
+    options.cert.path = NULL;
+    options.key.path = paths[KEY];
+    ck_assert_ptr_null(tls_files_new(&options, &err));
+    assert_says(&err, "THE_KEY is given and THE_CERT is not");
+}
+END_TEST
+
+/* ---- what changes ---- */
+
+START_TEST(nothing_changed)
+{
+    load();
+    const char *before = tls_files_current(files)->key_pem;
+    ck_assert(!refresh());
+    put(KEY, key_pem); /* touched, the same inside */
+    ck_assert(!refresh());
+    ck_assert_ptr_eq(tls_files_current(files)->key_pem, before);
+}
+END_TEST
+
+START_TEST(each_alone_and_all_together)
+{
+    load();
+    put(CA, other_ca);
+    ck_assert(refresh());
+    assert_in_use(other_ca, cert, key_pem);
+    put(CERT, other_cert); /* one after the other */
+    assert_refused("does not belong");
+    assert_in_use(other_ca, cert, key_pem);
+    put(KEY, other_key_pem);
+    ck_assert(refresh());
+    assert_in_use(other_ca, other_cert, other_key_pem);
+    put(KEY, key_pem); /* the other order */
+    assert_refused("does not belong");
+    put(CERT, cert);
+    ck_assert(refresh());
+    assert_in_use(other_ca, cert, key_pem);
+    ck_assert(!refresh());
+}
+END_TEST
+
+/* Taken back before anybody used it. */
+START_TEST(a_broken_file_that_is_put_back)
+{
+    load();
+    put(KEY, other_key_pem);
+    assert_refused("does not belong");
+    put(KEY, key_pem);
+    ck_assert(!refresh());
+    assert_in_use(ca, cert, key_pem);
+}
+END_TEST
+
+/* As kubelet does it: tls.key -> ..data/tls.key, ..data -> a folder, and ..data alone is replaced. */
+static void mount_version(const char *version, const char *cert_text, const char *key_text)
+{
+    cleanup(mem_free_ptr) char *folder = in_directory(version), *data = in_directory("..data");
+    cleanup(mem_free_ptr) char *fresh = in_directory("..data_tmp");
+    cleanup(mem_free_ptr) char *cert_path = mem_printf("%s/tls.crt", folder);
+    cleanup(mem_free_ptr) char *key_path = mem_printf("%s/tls.key", folder);
+    ck_assert_int_eq(mkdir(folder, 0700), 0);
+    write_file(cert_path, cert_text, 1000000); /* the same time and size in every version */
+    write_file(key_path, key_text, 1000000);
+    ck_assert_int_eq(symlink(version, fresh), 0);
+    ck_assert_int_eq(rename(fresh, data), 0);
+}
+
+START_TEST(a_secret_mount_swaps_its_symlink)
+{
+    unlink(paths[CERT]);
+    unlink(paths[KEY]);
+    mount_version("..1", cert, key_pem);
+    ck_assert_int_eq(symlink("..data/tls.crt", paths[CERT]), 0);
+    ck_assert_int_eq(symlink("..data/tls.key", paths[KEY]), 0);
+    load();
+    ck_assert(!refresh());
+    mount_version("..2", other_cert, other_key_pem);
+    ck_assert(refresh());
+    assert_in_use(ca, other_cert, other_key_pem);
+    mount_version("..3", other_cert, key_pem);
+    assert_refused("does not belong");
+    assert_in_use(ca, other_cert, other_key_pem);
+}
+END_TEST
+
+/* A file that was written just now may be written again within the same tick of the clock, and look the same. */
+START_TEST(a_fresh_file_is_not_trusted_by_its_looks)
+{
+    load();
+    time_t now = time(NULL);
+    cleanup(mem_free_ptr) char *a = mem_printf("# a\n%s", ca), *b = mem_printf("# b\n%s", ca);
+    write_file(paths[CA], a, now);
+    ck_assert(refresh());
+    write_file(paths[CA], b, now);
+    ck_assert(refresh());
+    assert_in_use(b, cert, key_pem);
+}
+END_TEST
+
+/* What makes a look before each request cheap: nothing is read while it looks as it did, be it in use or refused. */
+START_TEST(a_file_that_looks_the_same_is_not_read_again)
+{
+    const time_t when = 2000000;
+    cleanup(mem_free_ptr) char *good = mem_printf("# a\n%s", ca), *also_good = mem_printf("# b\n%s", ca);
+    cleanup(mem_free_ptr) char *bad = mem_printf("# c\n%s", ca);
+    bad[strlen(bad) / 2] = '!';
+    put(CA, good);
+    load();
+    write_file(paths[CA], good, when); /* touched */
+    ck_assert(!refresh());
+    write_file(paths[CA], also_good, when);
+    ck_assert(!refresh());
+    write_file(paths[CA], bad, when + 1);
+    assert_refused("cannot be read");
+    write_file(paths[CA], also_good, when + 1);
+    assert_refused("cannot be read");
+    write_file(paths[CA], also_good, when + 2);
+    ck_assert(refresh());
+    assert_in_use(also_good, cert, key_pem);
+}
+END_TEST
+
+/* Root reads everything, so the mode alone says nothing; what counts is that the time of a failure is not remembered. */
+START_TEST(an_unreadable_file_is_tried_again_though_it_looks_the_same)
+{
+    load();
+    cleanup(mem_free_ptr) char *aside = in_directory("aside");
+    ck_assert_int_eq(rename(paths[CA], aside), 0);
+    assert_refused("No such file");
+    ck_assert_int_eq(rename(aside, paths[CA]), 0);
+    ck_assert(!refresh());
+}
+END_TEST
+
+START_TEST(a_pair_that_is_handed_in)
+{
+    struct error err = {0};
+    load();
+    ck_assert_int_eq(tls_files_set_pair(files, other_cert, key_pem, &err), -1);
+    assert_says(&err, "does not belong");
+    ck_assert_int_eq(tls_files_set_pair(files, other_cert, NULL, &err), -1);
+    assert_in_use(ca, cert, key_pem);
+    ck_assert_int_eq(tls_files_set_pair(files, other_cert, other_key_pem, &err), 0);
+    assert_in_use(ca, other_cert, other_key_pem);
+    put(CERT, "nonsense"); /* its files are not looked at any more */
+    ck_assert(!refresh());
+    put(CA, other_ca);
+    ck_assert(refresh());
+    assert_in_use(other_ca, other_cert, other_key_pem);
+    ck_assert_int_eq(tls_files_set_pair(files, NULL, NULL, &err), 0);
+    assert_in_use(other_ca, NULL, NULL);
+    ck_assert(tls_files_client_not_after_s(files) == INT64_MAX);
+}
+END_TEST
+
+/* What stood in the way of the new CA was a pair that is of no interest any more. */
+START_TEST(a_pair_that_is_handed_in_ends_a_refusal)
+{
+    struct error err = {0};
+    load();
+    put(CA, other_ca);
+    put(KEY, other_key_pem);
+    assert_refused("does not belong");
+    ck_assert_int_eq(tls_files_set_pair(files, other_cert, other_key_pem, &err), 0);
+    assert_in_use(ca, other_cert, other_key_pem);
+    ck_assert(refresh());
+    assert_in_use(other_ca, other_cert, other_key_pem);
+}
+END_TEST
+
+/* ---- when they end ---- */
+
+static void assert_ends_in(int64_t not_after_s, int64_t seconds)
+{
+    int64_t left = not_after_s - (int64_t)(clock_wall_ms() / 1000);
+    ck_assert_msg(left <= seconds && left > seconds - 120, "%lld s left, not %lld", (long long)left,
+                  (long long)seconds);
+}
+
+START_TEST(when_certificates_end)
+{
+    cleanup(mem_free_ptr) char *bundle = mem_printf("# two\n%s%s", ca, other_ca);
+    cleanup(mem_free_ptr) char *issuer = certs_cert_pem_for(other_key, 1000);
+    cleanup(mem_free_ptr) char *chain = mem_printf("%s%s", cert, issuer);
+    cleanup(mem_free_ptr) char *late = certs_cert_pem_for(key, 20L * 365 * 86400);
+    put(CA, bundle);
+    put(CERT, chain);
+    load();
+    assert_ends_in(tls_files_ca_not_after_s(files), 7200);     /* the soonest */
+    assert_ends_in(tls_files_client_not_after_s(files), 3600); /* the first */
+    put(CERT, late);
+    ck_assert(refresh());
+    assert_ends_in(tls_files_client_not_after_s(files), 20L * 365 * 86400);
+}
+END_TEST
+
+START_TEST(an_expired_certificate_is_used_and_told_once)
+{
+    cleanup(mem_free_ptr) char *old = certs_cert_pem_for(key, -5000), *old_ca = certs_cert_pem_for(key, -9000);
+    put(CERT, old);
+    load();
+    assert_in_use(ca, old, key_pem);
+    assert_ends_in(tls_files_client_not_after_s(files), -5000);
+    for (int i = 0; i < 3; i++)
+        tls_files_follow(files, &log_to_file);
+    ck_assert_uint_eq(times_logged("has expired"), 1);
+    ck_assert_uint_eq(times_logged("certificate=THE_CERT"), 1);
+    put(CERT, cert);
+    put(CA, old_ca);
+    tls_files_follow(files, &log_to_file);
+    tls_files_follow(files, &log_to_file);
+    ck_assert_uint_eq(times_logged("has expired"), 2);
+    ck_assert_uint_eq(times_logged("certificate=THE_CA"), 1);
+}
+END_TEST
+
+/* ---- the log ---- */
+
+START_TEST(what_the_log_says)
+{
+    load();
+    tls_files_follow(files, &log_to_file);
+    ck_assert_uint_eq(times_logged("level="), 0);
+    put(KEY, other_key_pem);
+    for (int i = 0; i < 5; i++)
+        tls_files_follow(files, &log_to_file);
+    ck_assert_uint_eq(times_logged("level=warn"), 1);
+    ck_assert_uint_eq(times_logged("the last ones stay in use"), 1);
+    ck_assert_uint_eq(times_logged(paths[KEY]), 1);
+    put(CERT, other_cert);
+    for (int i = 0; i < 5; i++)
+        tls_files_follow(files, &log_to_file);
+    ck_assert_uint_eq(times_logged("were renewed"), 1);
+    assert_in_use(ca, other_cert, other_key_pem);
+    put(KEY, key_pem); /* the same trouble again is told at once */
+    tls_files_follow(files, &log_to_file);
+    ck_assert_uint_eq(times_logged("level=warn"), 2);
+    ck_assert_uint_eq(times_logged("-----"), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("tls_files");
+    TCase *t = tcase_create("tls_files");
+    int rows = (int)array_len(breakages);
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, everything_and_nothing);
+    tcase_add_test(t, text_beats_a_path_and_is_never_read_again);
+    tcase_add_test(t, a_certificate_and_its_key_in_one_file);
+    tcase_add_loop_test(t, a_broken_file_at_start_is_an_error, 0, rows);
+    tcase_add_loop_test(t, a_broken_file_later_keeps_the_whole_old_set, 0, rows);
+    tcase_add_test(t, a_certificate_needs_its_key);
+    tcase_add_test(t, nothing_changed);
+    tcase_add_test(t, each_alone_and_all_together);
+    tcase_add_test(t, a_broken_file_that_is_put_back);
+    tcase_add_test(t, a_secret_mount_swaps_its_symlink);
+    tcase_add_test(t, a_fresh_file_is_not_trusted_by_its_looks);
+    tcase_add_test(t, a_file_that_looks_the_same_is_not_read_again);
+    tcase_add_test(t, an_unreadable_file_is_tried_again_though_it_looks_the_same);
+    tcase_add_test(t, a_pair_that_is_handed_in);
+    tcase_add_test(t, a_pair_that_is_handed_in_ends_a_refusal);
+    tcase_add_test(t, when_certificates_end);
+    tcase_add_test(t, an_expired_certificate_is_used_and_told_once);
+    tcase_add_test(t, what_the_log_says);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_set_fork_status(sr, CK_FORK); /* each test has a directory of its own, or ends its process */
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

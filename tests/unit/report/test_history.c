@@ -1,0 +1,139 @@
+/* The ring of the last decisions: src/report/history.c. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/utf8.h"
+#include "report/history.h"
+
+static void add_text(struct journal *j, const char *text)
+{
+    journal_add(j, &(struct journal_entry){.kind = JOURNAL_FAST_WRITE, .backend = "be", .text = text});
+}
+
+START_TEST(newest_first)
+{
+    struct journal *j = journal_new();
+    ck_assert_uint_eq(journal_count(j), 0);
+    char text[] = "one";
+    add_text(j, text);
+    text[0] = 'X'; /* copied */
+    add_text(j, "two");
+    ck_assert_uint_eq(journal_count(j), 2);
+    ck_assert_str_eq(journal_at(j, 0)->text, "two");
+    ck_assert_uint_eq(journal_at(j, 0)->number, 2);
+    ck_assert_str_eq(journal_at(j, 1)->text, "one");
+    ck_assert_int_gt(journal_at(j, 1)->wall_ms, 1500000000000);
+    ck_assert_ptr_null(journal_at(j, 1)->why);
+    ck_assert_str_eq(journal_at(j, 1)->backend, "be");
+    journal_free(j);
+}
+END_TEST
+
+START_TEST(the_oldest_go)
+{
+    struct journal *j = journal_new();
+    for (int i = 1; i <= JOURNAL_SIZE + 3; i++) {
+        cleanup(mem_free_ptr) char *text = mem_printf("%d", i);
+        add_text(j, text);
+    }
+    ck_assert_uint_eq(journal_count(j), JOURNAL_SIZE);
+    for (size_t i = 0; i < JOURNAL_SIZE; i++) {
+        ck_assert_uint_eq(journal_at(j, i)->number, JOURNAL_SIZE + 3 - i);
+        cleanup(mem_free_ptr) char *text = mem_printf("%zu", JOURNAL_SIZE + 3 - i);
+        ck_assert_str_eq(journal_at(j, i)->text, text);
+    }
+    journal_free(j);
+}
+END_TEST
+
+/* A two-byte character stands across each place where it could be cut. */
+START_TEST(long_texts_are_cut)
+{
+    struct journal *j = journal_new();
+    for (size_t before = 0; before < 2; before++) {
+        char text[JOURNAL_TEXT_MAX_BYTES + 103];
+        memset(text, 'a', before);
+        for (size_t i = before; i + 2 < sizeof(text); i += 2)
+            memcpy(text + i, "\xc3\xa9", 3);
+        add_text(j, text);
+        const char *kept = journal_at(j, 0)->text;
+        ck_assert_uint_le(strlen(kept), JOURNAL_TEXT_MAX_BYTES);
+        ck_assert_uint_ge(strlen(kept), JOURNAL_TEXT_MAX_BYTES - 1);
+        ck_assert_str_eq(kept + strlen(kept) - 3, "...");
+        for (const char *at = kept; *at != '\0';) {
+            uint32_t c;
+            size_t len = utf8_decode(at, &c);
+            ck_assert_uint_gt(len, 0);
+            at += len;
+        }
+    }
+    char most[JOURNAL_TEXT_MAX_BYTES + 1];
+    memset(most, 'b', sizeof(most) - 1);
+    most[sizeof(most) - 1] = '\0';
+    add_text(j, most);
+    ck_assert_str_eq(journal_at(j, 0)->text, most);
+    journal_free(j);
+}
+END_TEST
+
+struct heard {
+    struct journal_listener listener;
+    unsigned count;
+    uint64_t last;
+};
+
+static void on_added(void *arg, const struct journal_entry *e)
+{
+    struct heard *h = arg;
+    h->count++;
+    h->last = e->number;
+}
+
+START_TEST(listeners_are_told)
+{
+    struct journal *j = journal_new();
+    struct heard a = {.listener = {.added = on_added, .arg = &a}}, b = {.listener = {.added = on_added, .arg = &b}};
+    journal_listen(j, &a.listener);
+    add_text(j, "one");
+    journal_listen(j, &b.listener);
+    add_text(j, "two");
+    journal_forget_listener(&a.listener);
+    add_text(j, "three");
+    ck_assert_uint_eq(a.count, 2);
+    ck_assert_uint_eq(a.last, 2);
+    ck_assert_uint_eq(b.count, 2);
+    ck_assert_uint_eq(b.last, 3);
+    journal_forget_listener(&b.listener);
+    journal_free(j);
+    journal_add(NULL, &(struct journal_entry){.text = "nobody"});
+    journal_free(NULL);
+}
+END_TEST
+
+START_TEST(every_kind_has_a_name_of_its_own)
+{
+    for (int i = 0; i < JOURNAL_KINDS; i++)
+        for (int k = 0; k < i; k++)
+            ck_assert_str_ne(journal_kind_name((enum journal_kind)i), journal_kind_name((enum journal_kind)k));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("journal");
+    TCase *t = tcase_create("all");
+    tcase_add_test(t, newest_first);
+    tcase_add_test(t, the_oldest_go);
+    tcase_add_test(t, long_texts_are_cut);
+    tcase_add_test(t, listeners_are_told);
+    tcase_add_test(t, every_kind_has_a_name_of_its_own);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

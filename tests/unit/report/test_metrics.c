@@ -1,0 +1,467 @@
+#include <check.h>
+#include <ctype.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "report/metrics.h"
+
+/* The page up to the process figures, which are other ones each time. */
+static char *page_of(struct metrics *m)
+{
+    struct buf b;
+    buf_init(&b, 0);
+    metrics_print(m, &b);
+    char *page = buf_take(&b), *process = strstr(page, "# HELP process_");
+    ck_assert_ptr_nonnull(process);
+    *process = '\0';
+    return page;
+}
+
+static void expect_page(struct metrics *m, const char *want)
+{
+    cleanup(mem_free_ptr) char *have = page_of(m);
+    ck_assert_str_eq(have, want);
+}
+
+START_TEST(counters_and_gauges)
+{
+    struct metrics *m = metrics_new();
+    struct metric *plain = metrics_register(m, METRIC_COUNTER, "plain_total", "No labels.", "");
+    struct metric *labelled = metrics_register(m, METRIC_COUNTER, "requests_total", "Three.", "target,method,code");
+    struct metric *gauge = metrics_register(m, METRIC_GAUGE, "in_sync", "One or none.", "");
+    metric_add(plain, 1, NULL);
+    metric_add(plain, 2.5, NULL);
+    metric_add(labelled, 1, "haproxy", "GET", "200", NULL);
+    metric_add(labelled, 1, "haproxy", "GET", "503", NULL);
+    metric_add(labelled, 1, "haproxy", "GET", "200", NULL);
+    metric_set(gauge, 1, NULL);
+    metric_add(gauge, -3, NULL);
+    expect_page(m, "# HELP haproxy_k8s_sync_plain_total No labels.\n"
+                   "# TYPE haproxy_k8s_sync_plain_total counter\n"
+                   "haproxy_k8s_sync_plain_total 3.5\n"
+                   "# HELP haproxy_k8s_sync_requests_total Three.\n"
+                   "# TYPE haproxy_k8s_sync_requests_total counter\n"
+                   "haproxy_k8s_sync_requests_total{target=\"haproxy\",method=\"GET\",code=\"200\"} 2\n"
+                   "haproxy_k8s_sync_requests_total{target=\"haproxy\",method=\"GET\",code=\"503\"} 1\n"
+                   "# HELP haproxy_k8s_sync_in_sync One or none.\n"
+                   "# TYPE haproxy_k8s_sync_in_sync gauge\n"
+                   "haproxy_k8s_sync_in_sync -2\n");
+    ck_assert_double_eq(metric_value(labelled, "haproxy", "GET", "200", NULL), 2);
+    ck_assert_double_eq(metric_value(labelled, "haproxy", "GET", "404", NULL), 0);
+    metrics_free(m);
+}
+END_TEST
+
+START_TEST(without_labels_there_from_the_start)
+{
+    struct metrics *m = metrics_new();
+    metrics_register(m, METRIC_COUNTER, "a_total", "A.", "");
+    metrics_register(m, METRIC_COUNTER, "b_total", "B.", "result");
+    expect_page(m, "# HELP haproxy_k8s_sync_a_total A.\n# TYPE haproxy_k8s_sync_a_total counter\n"
+                   "haproxy_k8s_sync_a_total 0\n"
+                   "# HELP haproxy_k8s_sync_b_total B.\n# TYPE haproxy_k8s_sync_b_total counter\n");
+    metrics_free(m);
+    metrics_free(NULL);
+}
+END_TEST
+
+START_TEST(a_name_is_registered_once)
+{
+    struct metrics *m = metrics_new();
+    struct metric *a = metrics_register(m, METRIC_COUNTER, "a_total", "A.", "");
+    ck_assert_ptr_eq(metrics_register(m, METRIC_COUNTER, "a_total", "A.", ""), a);
+    ck_assert_ptr_ne(metrics_register(m, METRIC_COUNTER, "process_a_total", "A.", ""), a);
+    cleanup(buf_fini) struct buf b;
+    buf_init(&b, 0);
+    metrics_print(m, &b);
+    ck_assert_ptr_nonnull(strstr(buf_str(&b), "\nprocess_a_total 0\n"));
+    metrics_free(m);
+}
+END_TEST
+
+START_TEST(escaping)
+{
+    struct metrics *m = metrics_new();
+    struct metric *x = metrics_register(m, METRIC_GAUGE, "x", "A \\ and \"quotes\"\nand a line.", "l");
+    metric_set(x, 1, "a\\b\"c\nd", NULL);
+    metric_set(x, 2, "} 7\nforged 1", NULL);
+    expect_page(m, "# HELP haproxy_k8s_sync_x A \\\\ and \"quotes\"\\nand a line.\n"
+                   "# TYPE haproxy_k8s_sync_x gauge\n"
+                   "haproxy_k8s_sync_x{l=\"a\\\\b\\\"c\\nd\"} 1\n"
+                   "haproxy_k8s_sync_x{l=\"} 7\\nforged 1\"} 2\n");
+    metrics_free(m);
+}
+END_TEST
+
+START_TEST(values_are_utf8_and_bounded)
+{
+    static const struct {
+        const char *in, *out;
+    } cases[] = {
+        {"\xc3\xa9t\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "\xc3\xa9t\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"},
+        {"a\xff z", "a? z"},
+        {"\xc3", "?"},
+        {"\xc3(", "?("},
+        {"\xc0\xaf", "??"},           /* overlong */
+        {"\xe0\x80\xaf", "???"},      /* overlong */
+        {"\xed\xa0\x80", "???"},      /* surrogate */
+        {"\xf4\x90\x80\x80", "????"}, /* past the end */
+        {"\xf0\x80\x80\xaf", "????"},
+        {"\xf8\x88\x80\x80\x80", "?????"},
+        {"\x80", "?"},
+    };
+    struct metrics *m = metrics_new();
+    for (size_t i = 0; i < array_len(cases); i++) {
+        cleanup(mem_free_ptr) char *name = mem_printf("x%zu", i);
+        struct metric *x = metrics_register(m, METRIC_GAUGE, name, "X.", "l");
+        metric_set(x, 1, cases[i].in, NULL);
+        ck_assert_msg(metric_value(x, cases[i].out, NULL) == 1, "case %zu", i);
+    }
+    char text[400];
+    struct metric *x = metrics_register(m, METRIC_GAUGE, "long", "X.", "l*");
+    memset(text, 'a', sizeof(text));
+    memcpy(text + 119, "\xc3\xa9", 3); /* would be cut in the middle */
+    metric_set(x, 1, text, NULL);
+    text[119] = '\0';
+    ck_assert_double_eq(metric_value(x, text, NULL), 1);
+    metrics_free(m);
+}
+END_TEST
+
+START_TEST(missing_values_are_empty)
+{
+    struct metrics *m = metrics_new();
+    struct metric *x = metrics_register(m, METRIC_GAUGE, "x", "X.", "a,b,c,d");
+    metric_set(x, 1, "1", NULL);
+    metric_set(x, 2, "1", "2", "3", "4", NULL);
+    expect_page(m, "# HELP haproxy_k8s_sync_x X.\n# TYPE haproxy_k8s_sync_x gauge\n"
+                   "haproxy_k8s_sync_x{a=\"1\",b=\"\",c=\"\",d=\"\"} 1\n"
+                   "haproxy_k8s_sync_x{a=\"1\",b=\"2\",c=\"3\",d=\"4\"} 2\n");
+    metrics_free(m);
+}
+END_TEST
+
+/* What a peer chooses is one label of one metric, and costs nothing of what else is shown. */
+START_TEST(a_peer_cannot_make_them_grow)
+{
+    struct metrics *m = metrics_new();
+    struct metric *x = metrics_register(m, METRIC_COUNTER, "x_total", "X.", "target,code*");
+    struct metric *only = metrics_register(m, METRIC_COUNTER, "y_total", "Y.", "code*");
+    for (unsigned i = 0; i < 1000; i++) {
+        cleanup(mem_free_ptr) char *value = mem_printf("%u", i);
+        metric_add(x, 1, "bad", value, NULL);
+        metric_add(only, 1, value, NULL);
+    }
+    metric_add(x, 1, "bad", "0", NULL);
+    metric_add(x, 1, "bad", "20", NULL);
+    metric_add(x, 1, "bad\",code=\"1", "0", NULL);
+    ck_assert_double_eq(metric_value(x, "bad", "0", NULL), 2);
+    ck_assert_double_eq(metric_value(x, "bad", "19", NULL), 1);
+    ck_assert_double_eq(metric_value(x, "bad", "20", NULL), 0);
+    ck_assert_double_eq(metric_value(x, "bad", "other", NULL), 981);
+    ck_assert_double_eq(metric_value(only, "other", NULL), 980);
+    for (unsigned i = 0; i < 100; i++) {
+        cleanup(mem_free_ptr) char *target = mem_printf("good%u", i);
+        metric_add(x, 1, target, "200", NULL);
+        ck_assert_double_eq(metric_value(x, target, "200", NULL), 1);
+    }
+    metrics_free(m);
+}
+END_TEST
+
+/* The largest configuration: 64 backends on 16 HAProxies. */
+START_TEST(nothing_that_is_configured_is_left_out)
+{
+    static const char *const gauges[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n"};
+    struct metrics *m = metrics_new();
+    struct timespec start, end;
+    for (size_t g = 0; g < array_len(gauges); g++) {
+        struct metric *x = metrics_register(m, METRIC_GAUGE, gauges[g], "X.", "target,backend");
+        for (unsigned b = 0; b < 64; b++)
+            for (unsigned t = 0; t < 16; t++) {
+                cleanup(mem_free_ptr) char *backend = mem_printf("backend-of-a-long-name-%u", b);
+                cleanup(mem_free_ptr) char *target = mem_printf("https://haproxy-%u.example.com:5555", t);
+                metric_set(x, 1 + 16 * b + t, target, backend, NULL);
+            }
+        ck_assert_double_eq(metric_value(x, "https://haproxy-15.example.com:5555", "backend-of-a-long-name-63", NULL),
+                            1024);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    cleanup(mem_free_ptr) char *page = page_of(m);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    size_t lines = 0, comments = 2 * array_len(gauges);
+    for (const char *at = page; *at != '\0'; at++)
+        lines += *at == '\n';
+    ck_assert_uint_eq(lines - comments, array_len(gauges) * 1024);
+    printf("%zu series: %zu bytes, printed in %ld us\n", lines, strlen(page),
+           (end.tv_sec - start.tv_sec) * 1000000 + (end.tv_nsec - start.tv_nsec) / 1000);
+    metrics_free(m);
+}
+END_TEST
+
+/* They may differ at their end alone. */
+START_TEST(values_that_are_long_are_whole)
+{
+    char one[400], two[400];
+    struct metrics *m = metrics_new();
+    struct metric *x = metrics_register(m, METRIC_GAUGE, "x", "X.", "target");
+    memset(one, 'a', sizeof(one));
+    one[sizeof(one) - 1] = '\0';
+    memcpy(two, one, sizeof(one));
+    two[sizeof(two) - 2] = 'b';
+    metric_set(x, 1, one, NULL);
+    metric_set(x, 2, two, NULL);
+    ck_assert_double_eq(metric_value(x, one, NULL), 1);
+    ck_assert_double_eq(metric_value(x, two, NULL), 2);
+    metrics_free(m);
+}
+END_TEST
+
+START_TEST(one_line_goes_and_may_come_back)
+{
+    struct metrics *m = metrics_new();
+    struct metric *x = metrics_register(m, METRIC_GAUGE, "x", "X.", "a,b");
+    metric_set(x, 1, "one", "b", NULL);
+    metric_set(x, 2, "two", "b", NULL);
+    metric_remove(x, "one", "b", NULL);
+    metric_remove(x, "none", "b", NULL);
+    expect_page(m, "# HELP haproxy_k8s_sync_x X.\n# TYPE haproxy_k8s_sync_x gauge\n"
+                   "haproxy_k8s_sync_x{a=\"two\",b=\"b\"} 2\n");
+    metric_set(x, 3, "one", "b", NULL);
+    ck_assert_double_eq(metric_value(x, "one", "b", NULL), 3);
+    metrics_free(m);
+}
+END_TEST
+
+START_TEST(what_is_cleared_is_gone_and_may_come_back)
+{
+    struct metrics *m = metrics_new();
+    struct metric *x = metrics_register(m, METRIC_GAUGE, "of_targets", "help", "a");
+    metric_set(x, 1, "one", NULL);
+    metric_set(x, 2, "two", NULL);
+    metric_clear(x);
+    struct buf page;
+    buf_init(&page, 0);
+    metrics_print(m, &page);
+    ck_assert_ptr_null(strstr(buf_str(&page), "of_targets{"));
+    metric_set(x, 3, "two", NULL);
+    ck_assert(metric_value(x, "two", NULL) == 3 && metric_value(x, "one", NULL) == 0);
+    buf_fini(&page);
+    metrics_free(m);
+}
+END_TEST
+
+START_TEST(a_counter_only_counts_up)
+{
+    struct metrics *m = metrics_new();
+    struct metric *x = metrics_register(m, METRIC_COUNTER, "x_total", "X.", "");
+    metric_add(x, 2, NULL);
+    metric_add(x, -1, NULL);
+    metric_add(x, NAN, NULL);
+    metric_set(x, -1, NULL);
+    ck_assert_double_eq(metric_value(x, NULL), 2);
+    metrics_free(m);
+}
+END_TEST
+
+START_TEST(numbers)
+{
+    static const struct {
+        double in;
+        const char *out;
+    } cases[] = {{0, "0"},
+                 {-1, "-1"},
+                 {0.1, "0.1"},
+                 {1763723000.25, "1763723000.25"},
+                 {123456789012345.0, "123456789012345"},
+                 {1e18, "1e+18"},
+                 {1.0 / 3.0, "0.33333333333333331"},
+                 {INFINITY, "+Inf"},
+                 {-INFINITY, "-Inf"},
+                 {NAN, "NaN"}};
+    struct metrics *m = metrics_new();
+    struct metric *x = metrics_register(m, METRIC_GAUGE, "x", "X.", "");
+    for (size_t i = 0; i < array_len(cases); i++) {
+        metric_set(x, cases[i].in, NULL);
+        cleanup(mem_free_ptr) char *have = page_of(m);
+        cleanup(mem_free_ptr) char *want = mem_printf("\nhaproxy_k8s_sync_x %s\n", cases[i].out);
+        ck_assert_msg(strstr(have, want) != NULL, "%s in %s", want, have);
+    }
+    metrics_free(m);
+}
+END_TEST
+
+START_TEST(histograms)
+{
+    struct metrics *m = metrics_new();
+    struct metric *x = metrics_register(m, METRIC_HISTOGRAM, "took_seconds", "How long.", "what");
+    metric_observe(x, 0.0005, "a", NULL);
+    metric_observe(x, 0.001, "a", NULL); /* the bound is in */
+    metric_observe(x, 0.3, "a", NULL);
+    metric_observe(x, 60, "a", NULL);
+    metric_observe(x, 61, "a", NULL);
+    metric_observe(x, NAN, "a", NULL);
+    expect_page(m, "# HELP haproxy_k8s_sync_took_seconds How long.\n"
+                   "# TYPE haproxy_k8s_sync_took_seconds histogram\n"
+                   "haproxy_k8s_sync_took_seconds_bucket{what=\"a\",le=\"0.001\"} 2\n"
+                   "haproxy_k8s_sync_took_seconds_bucket{what=\"a\",le=\"0.0025\"} 2\n"
+                   "haproxy_k8s_sync_took_seconds_bucket{what=\"a\",le=\"0.005\"} 2\n"
+                   "haproxy_k8s_sync_took_seconds_bucket{what=\"a\",le=\"0.01\"} 2\n"
+                   "haproxy_k8s_sync_took_seconds_bucket{what=\"a\",le=\"0.025\"} 2\n"
+                   "haproxy_k8s_sync_took_seconds_bucket{what=\"a\",le=\"0.05\"} 2\n"
+                   "haproxy_k8s_sync_took_seconds_bucket{what=\"a\",le=\"0.1\"} 2\n"
+                   "haproxy_k8s_sync_took_seconds_bucket{what=\"a\",le=\"0.25\"} 2\n"
+                   "haproxy_k8s_sync_took_seconds_bucket{what=\"a\",le=\"0.5\"} 3\n"
+                   "haproxy_k8s_sync_took_seconds_bucket{what=\"a\",le=\"1\"} 3\n"
+                   "haproxy_k8s_sync_took_seconds_bucket{what=\"a\",le=\"2.5\"} 3\n"
+                   "haproxy_k8s_sync_took_seconds_bucket{what=\"a\",le=\"5\"} 3\n"
+                   "haproxy_k8s_sync_took_seconds_bucket{what=\"a\",le=\"10\"} 3\n"
+                   "haproxy_k8s_sync_took_seconds_bucket{what=\"a\",le=\"30\"} 3\n"
+                   "haproxy_k8s_sync_took_seconds_bucket{what=\"a\",le=\"60\"} 4\n"
+                   "haproxy_k8s_sync_took_seconds_bucket{what=\"a\",le=\"+Inf\"} 5\n"
+                   "haproxy_k8s_sync_took_seconds_sum{what=\"a\"} 121.3015\n"
+                   "haproxy_k8s_sync_took_seconds_count{what=\"a\"} 5\n");
+    ck_assert_double_eq(metric_value(x, "a", NULL), 5);
+    metrics_free(m);
+}
+END_TEST
+
+START_TEST(a_histogram_without_labels)
+{
+    struct metrics *m = metrics_new();
+    struct metric *x = metrics_register(m, METRIC_HISTOGRAM, "took_seconds", "How long.", "");
+    metric_observe(x, 2, NULL);
+    cleanup(mem_free_ptr) char *page = page_of(m);
+    ck_assert_ptr_nonnull(strstr(page, "\nhaproxy_k8s_sync_took_seconds_bucket{le=\"1\"} 0\n"));
+    ck_assert_ptr_nonnull(strstr(page, "\nhaproxy_k8s_sync_took_seconds_bucket{le=\"2.5\"} 1\n"));
+    ck_assert_ptr_nonnull(strstr(page, "\nhaproxy_k8s_sync_took_seconds_sum 2\n"));
+    metrics_free(m);
+}
+END_TEST
+
+struct scrape {
+    struct metric *gauge;
+    double value;
+};
+
+static void on_scrape(void *arg)
+{
+    struct scrape *s = arg;
+    metric_set(s->gauge, s->value, NULL);
+}
+
+START_TEST(gauges_are_set_at_each_scrape)
+{
+    struct metrics *m = metrics_new();
+    struct scrape a = {metrics_register(m, METRIC_GAUGE, "a", "A.", ""), 1};
+    struct scrape b = {metrics_register(m, METRIC_GAUGE, "b", "B.", ""), 2};
+    metrics_on_scrape(m, on_scrape, &a);
+    metrics_on_scrape(m, on_scrape, &b);
+    for (unsigned i = 0; i < 3; i++) {
+        a.value = i;
+        cleanup(mem_free_ptr) char *page = page_of(m), *want = mem_printf("\nhaproxy_k8s_sync_a %u\n", i);
+        ck_assert_ptr_nonnull(strstr(page, want));
+        ck_assert_ptr_nonnull(strstr(page, "\nhaproxy_k8s_sync_b 2\n"));
+    }
+    metrics_free(m);
+}
+END_TEST
+
+static double figure(const char *page, const char *name)
+{
+    cleanup(mem_free_ptr) char *start = mem_printf("\n%s ", name);
+    const char *at = strstr(page, start);
+    ck_assert_msg(at != NULL, "%s is missing", name);
+    return strtod(at + strlen(start), NULL);
+}
+
+START_TEST(process_figures)
+{
+    cleanup(buf_fini) struct buf b;
+    int fds = 0;
+    buf_init(&b, 0);
+    prctl(PR_SET_NAME, "a) 1 (b", 0, 0, 0); /* stands in the middle of what is parsed */
+    struct metrics *m = metrics_new();
+    for (int fd = 0; fd < 1024; fd++)
+        fds += fcntl(fd, F_GETFD) >= 0;
+    metrics_print(m, &b);
+    const char *page = buf_str(&b);
+    ck_assert_double_eq(figure(page, "process_open_fds"), fds);
+    double age = difftime(time(NULL), (time_t)figure(page, "process_start_time_seconds"));
+    ck_assert_msg(age > -2 && age < 3600, "started %f s ago", age);
+    ck_assert_double_ge(figure(page, "process_cpu_seconds_total"), 0);
+    ck_assert_double_gt(figure(page, "process_resident_memory_bytes"), 100e3);
+    ck_assert_double_gt(figure(page, "process_virtual_memory_bytes"), figure(page, "process_resident_memory_bytes"));
+    metrics_free(m);
+}
+END_TEST
+
+/* Each line is "# HELP NAME ...", "# TYPE NAME ..." or NAME[{...}] NUMBER, and each sample follows its TYPE. */
+START_TEST(every_line_is_exposition_text)
+{
+    struct metrics *m = metrics_new();
+    metric_observe(metrics_register(m, METRIC_HISTOGRAM, "h_seconds", "H.", "a"), 1, "x y\"{}", NULL);
+    metric_set(metrics_register(m, METRIC_GAUGE, "g", "G.", "a,b"), 1.5, "", "\n", NULL);
+    cleanup(buf_fini) struct buf b;
+    buf_init(&b, 0);
+    metrics_print(m, &b);
+    char *rest = b.data, type_of[100] = "";
+    unsigned samples = 0;
+    ck_assert_msg(b.data[b.len - 1] == '\n', "the last line ends");
+    b.data[b.len - 1] = '\0';
+    for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
+        if (str_has_prefix(line, "# HELP "))
+            continue;
+        if (str_has_prefix(line, "# TYPE ")) {
+            snprintf(type_of, sizeof(type_of), "%.*s", (int)strcspn(line + 7, " "), line + 7);
+            continue;
+        }
+        ck_assert_msg(str_has_prefix(line, type_of), "\"%s\" is not of %s", line, type_of);
+        const char *number = strrchr(line, ' ');
+        char *end;
+        ck_assert_msg(number != NULL && (isdigit((unsigned char)number[1]) || number[1] == '-'), "\"%s\"", line);
+        strtod(number + 1, &end);
+        ck_assert_msg(*end == '\0', "\"%s\"", line);
+        samples++;
+    }
+    ck_assert_uint_ge(samples, 20);
+    metrics_free(m);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("metrics");
+    TCase *t = tcase_create("metrics");
+    tcase_add_test(t, counters_and_gauges);
+    tcase_add_test(t, without_labels_there_from_the_start);
+    tcase_add_test(t, a_name_is_registered_once);
+    tcase_add_test(t, escaping);
+    tcase_add_test(t, values_are_utf8_and_bounded);
+    tcase_add_test(t, missing_values_are_empty);
+    tcase_add_test(t, a_peer_cannot_make_them_grow);
+    tcase_add_test(t, nothing_that_is_configured_is_left_out);
+    tcase_add_test(t, values_that_are_long_are_whole);
+    tcase_add_test(t, one_line_goes_and_may_come_back);
+    tcase_add_test(t, what_is_cleared_is_gone_and_may_come_back);
+    tcase_add_test(t, a_counter_only_counts_up);
+    tcase_add_test(t, numbers);
+    tcase_add_test(t, histograms);
+    tcase_add_test(t, a_histogram_without_labels);
+    tcase_add_test(t, gauges_are_set_at_each_scrape);
+    tcase_add_test(t, process_figures);
+    tcase_add_test(t, every_line_is_exposition_text);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,488 @@
+/* src/servers/names: under which name each desired server stands in one HAProxy. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "servers/names.h"
+#include "haproxy/runtime.h"
+
+#include "diff_text.h"
+#include "diff_world.h"
+
+#define KEEP .adopt = ADOPT_KEEP
+#define RENAME .adopt = ADOPT_RENAME
+
+struct row {
+    const char *rule, *backend, *wish, *globs;
+    struct diff_rules with;
+    const char
+        *names; /* "NAME=NODE", of servers, "+" behind one that drains, "spare" before a spare; "" : as the wish */
+    const char *others; /* "LINE=NODE" of aliases, "LINE: reason" of what is out, with "!" where it was announced */
+};
+
+static const struct row rows[] = {
+    /* keep */
+    {"nothing there", "", "n1 10.0.0.1:80", "", {KEEP}, "", ""},
+    {"its own line is there", "server n1 10.0.0.9:80", "n1 10.0.0.1:80", "", {KEEP}, "", ""},
+    {"another's line at its place",
+     "server a 10.0.0.1:80\nserver b 10.0.0.2:80",
+     "n1 10.0.0.1:80; n2 10.0.0.2:80",
+     "",
+     {KEEP},
+     "a=n1 b=n2",
+     ""},
+    {"at its address, but not its port", "server a 10.0.0.1:81", "n1 10.0.0.1:80", "", {KEEP}, "", ""},
+    {"its own name wins", "server a 10.0.0.1:80\nserver n1 10.0.0.1:80", "n1 10.0.0.1:80", "", {KEEP}, "", ""},
+    {"its own name wins elsewhere, too",
+     "server a 10.0.0.1:80\nserver n1 10.0.0.7:80",
+     "n1 10.0.0.1:80",
+     "",
+     {KEEP},
+     "",
+     ""},
+    {"of two the live one",
+     "server a 10.0.0.1:80 disabled\nserver b 10.0.0.1:80",
+     "n1 10.0.0.1:80",
+     "",
+     {KEEP},
+     "b=n1",
+     ""},
+    {"of two live ones the first by name",
+     "server b 10.0.0.1:80\nserver a 10.0.0.1:80",
+     "n1 10.0.0.1:80",
+     "",
+     {KEEP},
+     "a=n1",
+     ""},
+    {"one in maintenance, where there is no other",
+     "server a 10.0.0.1:80 disabled",
+     "n1 10.0.0.1:80",
+     "",
+     {KEEP},
+     "a=n1",
+     ""},
+    {"two at one place, a line for each",
+     "server a 10.0.0.1:80\nserver b 10.0.0.1:80",
+     "n1 10.0.0.1:80; n2 10.0.0.1:80",
+     "",
+     {KEEP},
+     "a=n1 b=n2",
+     ""},
+    {"two at one place, and one line",
+     "server a 10.0.0.1:80",
+     "n1 10.0.0.1:80; n2 10.0.0.1:80",
+     "",
+     {KEEP},
+     "a=n1 n2",
+     ""},
+    {"a desired name is nobody else's", "server n2 10.0.0.1:80", "n1 10.0.0.1:80; n2 10.0.0.2:80", "", {KEEP}, "", ""},
+    {"nor is a spare's", "server n2 10.0.0.1:80", "n1 10.0.0.1:80; spare n2 10.0.0.2:80", "", {KEEP}, "", ""},
+    {"nor that of a node that is out",
+     "server n2 10.0.0.1:80",
+     "n1 10.0.0.1:80; out n2 it is not ready",
+     "",
+     {KEEP},
+     "",
+     ""},
+    {"backup servers are not adopted", "server a 10.0.0.1:80 backup", "n1 10.0.0.1:80", "", {KEEP}, "", ""},
+    {"nor those that a default-server makes such",
+     "default-server backup\nserver a 10.0.0.1:80",
+     "n1 10.0.0.1:80",
+     "",
+     {KEEP},
+     "",
+     ""},
+    {"nor what is kept", "server a 10.0.0.1:80", "n1 10.0.0.1:80", "a*", {KEEP}, "", ""},
+    {"nor what several lines are called",
+     "server a 10.0.0.1:80\nserver a 10.0.0.2:80",
+     "n1 10.0.0.1:80",
+     "",
+     {KEEP},
+     "",
+     ""},
+    {"nor what a server-template makes",
+     "server a1 10.0.0.1:80\nserver-template a 1-3",
+     "n1 10.0.0.1:80",
+     "",
+     {KEEP},
+     "",
+     ""},
+    {"one that drains", "server a 10.0.0.1:80", "n1 10.0.0.1:80 draining; n2 10.0.0.2:80", "", {KEEP}, "a=n1+ n2", ""},
+    {"a spare",
+     "server a 10.0.0.2:80 disabled",
+     "n1 10.0.0.1:80; spare n2 10.0.0.2:80",
+     "",
+     {KEEP},
+     "n1 spare a=n2",
+     ""},
+    {"IPv6 in another spelling", "server a [fd00:0::1]:80", "n1 [fd00::1]:80", "", {KEEP}, "a=n1", ""},
+    {"in the order of the new names",
+     "server z 10.0.0.1:80",
+     "n1 10.0.0.1:80; n2 10.0.0.2:80",
+     "",
+     {KEEP},
+     "n2 z=n1",
+     ""},
+    {"the backend is missing", "missing", "n1 10.0.0.1:80", "", {KEEP}, "", ""},
+    /* a line whose server is out, by the name that other controllers give */
+    {"its node is out",
+     "server n2-80 10.0.0.2:80 disabled",
+     "n1 10.0.0.1:80; out n2 announced its pod ends",
+     "",
+     {KEEP},
+     "n1",
+     "n2-80=n2 n2-80: its pod ends!"},
+    {"its node is out, unannounced",
+     "server n2-80 10.0.0.2:80",
+     "n1 10.0.0.1:80; out n2 it is gone",
+     "",
+     {KEEP},
+     "n1",
+     "n2-80=n2 n2-80: it is gone"},
+    {"another port is no such name",
+     "server n2-81 10.0.0.2:80",
+     "n1 10.0.0.1:80; out n2 it is gone",
+     "",
+     {KEEP},
+     "",
+     ""},
+    {"nothing is wanted",
+     "server n2-80 10.0.0.2:80",
+     "out n2 it is gone",
+     "",
+     {KEEP},
+     "",
+     "n2-80=n2 n2-80: it is gone"},
+    {"several who are out, in the order of their names",
+     "server b-80 10.0.0.1:80\nserver a-80 10.0.0.2:80",
+     "out a it is gone; out b it left",
+     "",
+     {KEEP},
+     "",
+     "a-80=a b-80=b b-80: it left a-80: it is gone"},
+    {"who is out by the line's own name, and not another whose it might be",
+     "server n2-80 10.0.0.2:80",
+     "out n2-80 it is gone; out n2 announced",
+     "",
+     {KEEP},
+     "",
+     ""},
+    /* no */
+    {"strangers stay strangers", "server a 10.0.0.1:80", "n1 10.0.0.1:80", "", {.adopt = ADOPT_NO}, "", ""},
+    /* rename */
+    {"the old one serves until its own line is there",
+     "server a 10.0.0.1:80",
+     "n1 10.0.0.1:80",
+     "",
+     {RENAME},
+     "a=n1 n1",
+     ""},
+    {"and until that is live",
+     "server a 10.0.0.1:80\nserver n1 10.0.0.1:80 disabled",
+     "n1 10.0.0.1:80",
+     "",
+     {RENAME},
+     "a=n1 n1",
+     ""},
+    {"then it goes, as was said",
+     "server a 10.0.0.1:80\nserver n1 10.0.0.1:80",
+     "n1 10.0.0.1:80",
+     "",
+     {RENAME},
+     "n1",
+     "a: server n1 has taken its place (ADOPT_SERVERS=rename)!"},
+    {"one in maintenance does not serve", "server a 10.0.0.1:80 disabled", "n1 10.0.0.1:80", "", {RENAME}, "n1", ""},
+    {"it drains with its server",
+     "server a 10.0.0.1:80",
+     "n1 10.0.0.1:80 draining; n2 10.0.0.2:80",
+     "",
+     {RENAME},
+     "a=n1+ n1+ n2",
+     ""},
+    /* the format */
+    {"another format", "", "n1 10.0.0.1:80", "", {KEEP, .server_name_format = "{node}-{port}"}, "n1-80=n1", ""},
+    {"of the address",
+     "",
+     "n1 [fd00::1]:80",
+     "",
+     {KEEP, .server_name_format = "s_{address}:{port}"},
+     "s_fd00::1:80=n1",
+     ""},
+    {"two at one address",
+     "",
+     "n1 10.0.0.1:80; n2 10.0.0.1:80; spare n3 10.0.0.1:80",
+     "",
+     {KEEP, .server_name_format = "{address}"},
+     "10.0.0.1=n1 10.0.0.1-n2=n2 spare 10.0.0.1-n3=n3",
+     ""},
+    {"a line by the node's name is adopted then",
+     "server n1 10.0.0.1:80",
+     "n1 10.0.0.1:80",
+     "",
+     {KEEP, .server_name_format = "{node}-{port}"},
+     "n1=n1",
+     ""},
+    {"no longer by the node's name",
+     "server n1 10.0.0.1:80",
+     "n1 10.0.0.1:80",
+     "",
+     {.adopt = ADOPT_NO, .server_name_format = "{node}-{port}"},
+     "n1-80=n1",
+     ""},
+    {"who is out is known by the format",
+     "server k_n2_x 10.0.0.2:80",
+     "n1 10.0.0.1:80; out n2 it is gone",
+     "",
+     {KEEP, .server_name_format = "k_{node}_x"},
+     "k_n1_x=n1",
+     "k_n2_x=n2 k_n2_x: it is gone"},
+    {"the plain format says nothing new", "", "n1 10.0.0.1:80", "", {KEEP, .server_name_format = "{node}"}, "", ""},
+};
+
+static void print_list(struct buf *b, const struct desired_server *list, size_t count, const char *before)
+{
+    for (size_t i = 0; i < count; i++)
+        buf_printf(b, "%s%s%s%s%s%s", b->len > 0 ? " " : "", before, list[i].name, list[i].node != NULL ? "=" : "",
+                   list[i].node != NULL ? list[i].node : "", list[i].state == SERVER_DRAINING ? "+" : "");
+}
+
+static char *others_of(const struct desired *d, size_t skips_before)
+{
+    struct buf b;
+    buf_init(&b, 0);
+    for (size_t i = 0; i < d->alias_count; i++)
+        buf_printf(&b, "%s%s=%s", b.len > 0 ? " " : "", d->aliases[i].name, d->aliases[i].node);
+    for (size_t i = skips_before; i < d->skip_count; i++)
+        buf_printf(&b, "%s%s: %s%s", b.len > 0 ? " " : "", d->skips[i].server, d->skips[i].reason,
+                   d->skips[i].announced ? "!" : "");
+    return buf_take(&b);
+}
+
+START_TEST(each_row)
+{
+    const struct row *row = &rows[_i];
+    struct diff_rules with = row->with;
+    cleanup(backend_fini) struct backend b;
+    cleanup(desired_fini) struct desired wish;
+    cleanup(desired_fini) struct desired named;
+    char *globs[4];
+    cleanup(mem_free_ptr) char *glob_text = mem_strdup(row->globs);
+    globs_split(glob_text, globs, &with);
+    text_backend(&b, "web", row->backend);
+    text_wish(&wish, row->wish);
+    desired_init(&named);
+    const struct names_input in = {.desired = &wish, .actual = &b, .rules = &with};
+    bool differs = names_apply(&in, &named);
+    ck_assert_msg(differs == (row->names[0] != '\0' || row->others[0] != '\0'), "%s: differs %d", row->rule, differs);
+    cleanup(buf_fini) struct buf text;
+    buf_init(&text, 0);
+    print_list(&text, named.servers, named.server_count, "");
+    print_list(&text, named.spares, named.spare_count, "spare ");
+    cleanup(mem_free_ptr) char *others = others_of(&named, wish.skip_count);
+    ck_assert_msg(strcmp(buf_str(&text), row->names) == 0, "%s:\n  have %s\n  want %s", row->rule, buf_str(&text),
+                  row->names);
+    ck_assert_msg(strcmp(others, row->others) == 0, "%s:\n  have %s\n  want %s", row->rule, others, row->others);
+}
+END_TEST
+
+/* n1 was adopted as `a`; what is said of n1 then holds for that line. */
+START_TEST(a_line_keeps_its_node)
+{
+    const struct diff_rules rules = {.adopt = ADOPT_KEEP};
+    cleanup(backend_fini) struct backend b;
+    cleanup(desired_fini) struct desired here, gone, one, two, three;
+    text_backend(&b, "web", "server a 10.0.0.1:80");
+    text_wish(&here, "n1 10.0.0.1:80");
+    text_wish(&gone, "n2 10.0.0.2:80; out n1 announced its pod ends");
+    struct names_input in = {.desired = &here, .actual = &b, .rules = &rules};
+    ck_assert(names_apply(&in, &one));
+    in.desired = &gone;
+    in.before = &one;
+    ck_assert(names_apply(&in, &two));
+    ck_assert_str_eq(desired_node(&two, "a"), "n1");
+    ck_assert_str_eq(desired_name_of_node(&two, "n1"), "a");
+    ck_assert_ptr_null(desired_name_of_node(&two, "n2"));
+    ck_assert(desired_why_out(&two, "a") != NULL && desired_why_out(&two, "a")->announced);
+    in.before = &two; /* and so on, for as long as the line is there */
+    ck_assert(names_apply(&in, &three));
+    ck_assert_str_eq(desired_node(&three, "a"), "n1");
+    desired_fini(&three);
+    in.desired = &here;
+    in.before = &two;
+    ck_assert(names_apply(&in, &three)); /* back: adopted again */
+    ck_assert_str_eq(three.servers[0].name, "a");
+    ck_assert_uint_eq(three.alias_count, 0);
+    cleanup(mem_free_ptr) char *adopted = names_adopted(&three, &rules);
+    ck_assert_str_eq(adopted, "a (node n1)");
+    ck_assert_ptr_null(names_adopted(&here, &rules));
+}
+END_TEST
+
+/* `b` serves for n1, and somebody puts `a` beside it. */
+START_TEST(a_server_stays_adopted)
+{
+    const struct diff_rules rules = {.adopt = ADOPT_KEEP};
+    cleanup(backend_fini) struct backend b, both;
+    cleanup(desired_fini) struct desired wish, one, two;
+    struct runtime_server running[] = {{.name = (char *)(uintptr_t) "a"}, {.name = (char *)(uintptr_t) "b"}};
+    struct runtime r = {.readable = true, .servers = &running[1], .count = 1};
+    text_backend(&b, "web", "server b 10.0.0.1:80");
+    text_backend(&both, "web", "server b 10.0.0.1:80\nserver a 10.0.0.1:80");
+    text_wish(&wish, "n1 10.0.0.1:80");
+    struct names_input in = {.desired = &wish, .actual = &both, .rules = &rules, .runtime = &r};
+    ck_assert(names_apply(&in, &one));
+    ck_assert_str_eq(one.servers[0].name, "b"); /* HAProxy does not run the other yet */
+    desired_fini(&one);
+    r.servers = running;
+    r.count = 2;
+    in.actual = &b;
+    ck_assert(names_apply(&in, &one));
+    in.actual = &both;
+    in.before = &one;
+    ck_assert(names_apply(&in, &two));
+    ck_assert_str_eq(two.servers[0].name, "b");
+}
+END_TEST
+
+/* The old one stays until the running HAProxy has the new one. */
+START_TEST(renaming_waits_for_what_runs)
+{
+    const struct diff_rules rules = {.adopt = ADOPT_RENAME};
+    cleanup(backend_fini) struct backend b;
+    cleanup(desired_fini) struct desired wish;
+    struct runtime_server running[] = {{.name = (char *)(uintptr_t) "a"}, {.name = (char *)(uintptr_t) "n1"}};
+    struct runtime r = {.readable = true, .servers = running, .count = 1};
+    text_backend(&b, "web", "server a 10.0.0.1:80\nserver n1 10.0.0.1:80");
+    text_wish(&wish, "n1 10.0.0.1:80");
+    const struct names_input in = {.desired = &wish, .actual = &b, .runtime = &r, .rules = &rules};
+    for (int step = 0; step < 4; step++) {
+        static const bool gone[] = {false, false, true, true};
+        struct desired named;
+        r.count = step == 0 ? 1 : 2;
+        running[1].admin = step == 1 ? RUNTIME_MAINT : RUNTIME_READY;
+        r.readable = step < 3; /* nobody knows: the file counts */
+        ck_assert(names_apply(&in, &named));
+        ck_assert_msg((desired_find(&named, "a") == NULL) == gone[step], "step %d", step);
+        ck_assert_ptr_nonnull(desired_find(&named, "n1"));
+        desired_fini(&named);
+    }
+}
+END_TEST
+
+static bool same_names(const struct desired *a, const struct desired *b, bool nodes)
+{
+    for (size_t i = 0; i < a->server_count && i < b->server_count; i++)
+        if (!str_eq(a->servers[i].name, b->servers[i].name) ||
+            (nodes && !str_eq(a->servers[i].node, b->servers[i].node)))
+            return false;
+    return a->server_count == b->server_count;
+}
+
+static void check_names(const struct desired *d)
+{
+    for (size_t i = 1; i < d->server_count; i++)
+        ck_assert_int_lt(strcmp(d->servers[i - 1].name, d->servers[i].name), 0);
+    for (size_t i = 0; i < d->spare_count; i++)
+        ck_assert_ptr_null(desired_find(d, d->spares[i].name));
+}
+
+static const char *served_by(const struct backend *b, const struct desired_server *s, const struct diff_rules *rules)
+{
+    const struct backend_server *line = backend_find(b, s->name);
+    return line != NULL && !diff_server_is_foreign(line, rules) && line->port == s->port &&
+                   str_eq(line->address, s->address) && line->check && !line->maintenance
+               ? line->name
+               : NULL;
+}
+
+/* Where all that is in the file is wanted, under other names. */
+static void wish_for_the_file(struct desired *d, const struct backend *b, const struct diff_rules *rules)
+{
+    cleanup(buf_fini) struct buf text;
+    buf_init(&text, 0);
+    for (size_t i = 0; i < b->server_count; i++)
+        if (!diff_server_is_foreign(&b->servers[i], rules) && b->servers[i].check && !b->servers[i].maintenance)
+            buf_printf(&text, "%sm%02zu %s:%u", text.len > 0 ? "; " : "", i, b->servers[i].address, b->servers[i].port);
+    text_wish(d, buf_str(&text));
+}
+
+/* Any file and wish: names are unique and in order, the same come of the file that was written by them, and where every server
+ * is there and as it should be, nothing is written. */
+START_TEST(of_any_file_and_wish)
+{
+    static const char *const formats[] = {NULL, "{node}-{port}", "{address}", "{address}-{port}"};
+    struct dice dice = {.state = 0x9e3779b97f4a7c15u ^ ((uint64_t)_i << 20)};
+    unsigned adopted = 0, quiet = 0;
+    for (int round = 0; round < 400; round++) {
+        cleanup(backend_fini) struct backend b;
+        cleanup(desired_fini) struct desired wish, named, again;
+        struct diff_rules rules = random_rules(&dice);
+        rules.adopt = (enum adopt)dice_below(&dice, 3);
+        rules.server_name_format = formats[dice_below(&dice, array_len(formats))];
+        bool doubles = dice_one_in(&dice, 3), drains = false;
+        random_backend(&dice, &b, doubles);
+        if (round % 4 == 0)
+            wish_for_the_file(&wish, &b, &rules);
+        else
+            random_wish(&dice, &wish);
+        for (size_t i = 0; i < wish.server_count && round % 2 == 0; i++)
+            wish.servers[i].state = SERVER_LIVE;
+        struct names_input in = {.desired = &wish, .actual = &b, .rules = &rules};
+        if (!names_apply(&in, &named))
+            desired_clone(&named, &wish);
+        check_names(&named);
+        in.before = &named; /* nothing changed */
+        if (!names_apply(&in, &again))
+            desired_clone(&again, &wish);
+        ck_assert_msg(same_names(&named, &again, true), "round %d", round);
+        desired_fini(&again);
+        bool all = true;
+        for (size_t i = 0; i < named.server_count; i++) {
+            adopted += named.servers[i].node != NULL;
+            drains = drains || named.servers[i].state == SERVER_DRAINING;
+            all = all && named.servers[i].state == SERVER_LIVE && named.servers[i].weight < 0 &&
+                  served_by(&b, &named.servers[i], &rules) != NULL;
+        }
+        struct diff d;
+        diff_compute(&b, &named, &rules, &d);
+        if (all && d.verdict == DIFF_WRITE)
+            for (size_t i = 0; i < d.change_count; i++)
+                ck_assert_msg(desired_find(&named, d.changes[i].server.name) == NULL ||
+                                  (d.changes[i].fields & ~(unsigned)(DIFF_CHECK_PORT | DIFF_PROXY_V2 | DIFF_WEIGHT)) ==
+                                      0,
+                              "round %d writes %s", round, d.changes[i].server.name);
+        quiet += all;
+        /* Of several lines at one place the live one is meant: a drain by the file may leave none. And of two nodes there,
+         * each may have the other's. */
+        if (d.verdict == DIFF_WRITE && rules.adopt == ADOPT_KEEP && !doubles && !drains) {
+            diff_apply(&d, &rules, &b);
+            in.before = NULL; /* a restart */
+            if (!names_apply(&in, &again))
+                desired_clone(&again, &wish);
+            ck_assert_msg(same_names(&named, &again, false), "round %d, after the write", round);
+        } else {
+            desired_init(&again);
+        }
+        diff_fini(&d);
+    }
+    ck_assert_uint_gt(adopted, 100);
+    ck_assert_uint_gt(quiet, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("names");
+    TCase *t = tcase_create("names");
+    tcase_add_loop_test(t, each_row, 0, array_len(rows));
+    tcase_add_test(t, a_line_keeps_its_node);
+    tcase_add_test(t, a_server_stays_adopted);
+    tcase_add_test(t, renaming_waits_for_what_runs);
+    tcase_add_loop_test(t, of_any_file_and_wish, 0, 4);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}

@@ -1,0 +1,438 @@
+/* src/servers/target_guard: a file whose meaning a write would change is not written to, and a harmless one is looked at once. The world is
+ * target_world.h's. */
+#include "../target_world.h"
+
+#define CONDITIONAL "\nfrontend f\n.if defined(X)\n  bind :1\n.endif\n"
+#define TWO_RULES "\nfrontend f\n  http-request allow if A\n  http-request deny\n"
+#define TURNED "\nfrontend f\n  http-request deny\n  http-request allow if A\n"
+#define NEITHER "it would change what haproxy.cfg means"
+
+static void setup(void)
+{
+    world_make_lanes();
+    set_copy(w.have.of[0], "n1 n2 n3");
+    w.file = w.running = w.have;
+    w.shows_looks = true;
+}
+
+static void teardown(void)
+{
+    world_end();
+}
+
+static void start(void)
+{
+    target_start(w.target);
+    wish("n1 n2 n3", "the first list");
+    pass(0);
+}
+
+/* By hand, which moves the version. */
+static void edit(const char *more, const char *rewritten)
+{
+    w.file_more = more;
+    w.rewritten = rewritten;
+    w.file_version = w.running_version = ++w.version;
+}
+
+static unsigned count_logged(const char *text)
+{
+    cleanup(buf_fini) struct buf all;
+    char piece[4096];
+    ssize_t n;
+    unsigned count = 0;
+    buf_init(&all, 0);
+    for (off_t at = 0; (n = pread(w.log_fd, piece, sizeof(piece), at)) > 0; at += n)
+        buf_addn(&all, piece, (size_t)n);
+    for (const char *s = buf_str(&all); (s = strstr(s, text)) != NULL; s++)
+        count++;
+    return count;
+}
+
+START_TEST(a_harmless_file_is_looked_at_once)
+{
+    w.file_more = TWO_RULES;
+    start();
+    assert_settled("n1 n2 n3");
+    assert_trace("RHL(|)");
+    wish("n1 n2 n3 n4", "MODIFIED slice");
+    pass(60000);
+    assert_settled("n1 n2 n3 n4");
+    ck_assert_uint_eq(count('('), 0);
+    ck_assert_uint_eq(w.commits, 1);
+    wish("n1 n2 n4", "MODIFIED slice"); /* without a reload, nor is that anybody else's */
+    pass(60000);
+    ck_assert_uint_eq(count('('), 0);
+    ck_assert_uint_ge(count('F'), 1);
+    buf_clear(&w.trace);
+    edit(TWO_RULES, NULL);
+    pass(60000);
+    ck_assert_uint_eq(count('('), 1);
+    ck_assert_uint_eq(w.transaction, 0);
+}
+END_TEST
+
+START_TEST(a_file_with_a_conditional_is_not_written_to)
+{
+    w.file_more = CONDITIONAL;
+    start();
+    assert_trace("RHL");
+    assert_ready(false, NEITHER);
+    assert_ready(false, "lines 11, 13: a conditional, of which all branches would be live: take it out");
+    ck_assert(!in_sync());
+    wish("n1 n2 n3 n4", "MODIFIED slice");
+    pass(600000);
+    assert_configured("n1 n2 n3");
+    ck_assert_uint_eq(w.transactions, 0);
+    ck_assert_uint_eq(w.fast, 0);
+    ck_assert_uint_eq(count('('), 0);
+    ck_assert_uint_le(count_logged(NEITHER), 11);
+    ck_assert_uint_eq(journal_count(w.journal), 1);
+    ck_assert_str_eq(journal_kind_name(journal_at(w.journal, 0)->kind), "apply_failed");
+    ck_assert_ptr_nonnull(strstr(journal_at(w.journal, 0)->why, "lines 11, 13"));
+    edit(NULL, NULL);
+    pass(60000);
+    assert_settled("n1 n2 n3 n4");
+    ck_assert(logged("trouble is over"));
+}
+END_TEST
+
+START_TEST(what_a_write_would_change_is_said_and_not_tried_again)
+{
+    w.file_more = TWO_RULES;
+    w.rewritten = TURNED;
+    start();
+    assert_trace("RHL(|)");
+    assert_ready(false, NEITHER);
+    assert_ready(false, "line 11 (\"http-request allow\" of frontend f) would come after what is behind it now");
+    wish("n1 n2", "MODIFIED slice");
+    pass(600000);
+    ck_assert_uint_eq(count('('), 0);
+    ck_assert_uint_eq(w.transactions + w.fast, 0);
+    assert_configured("n1 n2 n3");
+    ck_assert_uint_eq(w.transaction, 0); /* deleted */
+    buf_clear(&w.trace);
+    edit(TURNED, NULL);
+    pass(60000);
+    ck_assert_uint_eq(count('('), 1);
+    assert_ready(true, "in step");
+}
+END_TEST
+
+/* While the API is down, which begins again with the version that it finds. */
+START_TEST(an_edit_that_moves_no_version_is_seen)
+{
+    w.file_more = TWO_RULES;
+    w.rewritten = TURNED;
+    start();
+    assert_ready(false, "line 11");
+    w.rewritten = NULL;
+    w.file_more = TURNED;
+    pass(60000);
+    assert_settled("n1 n2 n3");
+    ck_assert_uint_eq(count('('), 2);
+    w.file_more = TWO_RULES;
+    w.rewritten = TURNED;
+    pass(60000);
+    assert_ready(false, "line 11");
+    ck_assert_uint_eq(count('('), 3);
+    pass(60000);
+    ck_assert_uint_eq(count('('), 3);
+}
+END_TEST
+
+START_TEST(what_our_own_change_would_damage_is_not_committed)
+{
+    w.file_more = TWO_RULES;
+    w.damaged = TURNED;
+    start();
+    assert_settled("n1 n2 n3");
+    wish("n1 n2 n3 n4", "MODIFIED slice");
+    pass(120000);
+    ck_assert_uint_eq(w.commits, 0);
+    ck_assert_uint_eq(w.transaction, 0);
+    ck_assert_uint_eq(count('B'), 1);
+    assert_ready(false, "\"http-request allow\" of frontend f");
+    assert_configured("n1 n2 n3");
+    w.damaged = NULL;
+    edit(TWO_RULES, NULL);
+    pass(60000);
+    assert_settled("n1 n2 n3 n4");
+}
+END_TEST
+
+START_TEST(the_first_commit_after_a_strangers_is_looked_at)
+{
+    w.file_more = TWO_RULES;
+    start();
+    wish("n1 n2 n3 n4", "MODIFIED slice");
+    pass(60000);
+    ck_assert_uint_eq(count('|'), 2);
+    wish("n1 n2 n3 n4 n5", "MODIFIED slice");
+    pass(60000);
+    ck_assert_uint_eq(count('|'), 2);
+    ck_assert_uint_eq(w.commits, 2);
+    edit(TWO_RULES, NULL);
+    wish("n1 n2 n3 n4 n5 n6", "MODIFIED slice");
+    pass(60000);
+    ck_assert_uint_eq(count('|'), 4);
+    assert_settled("n1 n2 n3 n4 n5 n6");
+}
+END_TEST
+
+START_TEST(what_a_look_leaves_behind_is_deleted)
+{
+    fault((struct fault){.step = ')', .status = 500, .times = 1});
+    start();
+    pass(60000);
+    assert_settled("n1 n2 n3");
+    ck_assert_uint_eq(w.transaction, 0);
+}
+END_TEST
+
+START_TEST(asked_to_compare_it_looks_again)
+{
+    w.file_more = TWO_RULES;
+    w.rewritten = TURNED;
+    start();
+    buf_clear(&w.trace);
+    target_compare(w.target);
+    pass(0);
+    assert_trace("R(|)");
+    assert_ready(false, "line 11");
+    w.rewritten = NULL; /* another release of the API */
+    target_compare(w.target);
+    pass(0);
+    assert_trace("R(|)");
+    assert_settled("n1 n2 n3");
+}
+END_TEST
+
+START_TEST(who_drains_is_told_all_the_same)
+{
+    w.file_more = CONDITIONAL;
+    start();
+    wish("n1* n2 n3", "MODIFIED slice");
+    pass(0);
+    assert_running("n1! n2 n3");
+    assert_configured("n1 n2 n3");
+    stop();
+    settle();
+    ck_assert_uint_eq(w.stopped, 1);
+    ck_assert_uint_eq(w.fast, 0); /* nothing is left in the file either */
+    assert_configured("n1 n2 n3");
+}
+END_TEST
+
+START_TEST(an_empty_commit_is_a_write)
+{
+    w.file_more = TWO_RULES;
+    w.rewritten = TURNED;
+    w.history = "[{\"id\":\"r-0\",\"status\":\"failed\",\"response\":\"no\",\"reload_timestamp\":1}]";
+    start();
+    pass(600000);
+    ck_assert_uint_eq(w.commits, 0);
+    assert_ready(false, "line 11");
+}
+END_TEST
+
+START_TEST(an_api_that_shows_nothing_is_believed)
+{
+    fault((struct fault){.step = '|', .status = _i == 0 ? 404 : 400});
+    w.file_more = TWO_RULES;
+    start();
+    assert_settled("n1 n2 n3");
+    wish("n1 n2", "MODIFIED slice");
+    pass(60000);
+    ck_assert_uint_eq(count_logged("does not show what it would write"), 1);
+    ck_assert_uint_eq(count('('), 1);
+    ck_assert_uint_ge(w.fast, 1);
+    edit("\ndefaults\n  mode http\nbackend x\ndefaults\n  mode tcp\n", NULL);
+    pass(60000);
+    ck_assert_uint_eq(count('('), 1);
+    assert_ready(false, "a proxy without `from` before the last of several defaults");
+}
+END_TEST
+
+START_TEST(who_showed_nothing_is_asked_again_when_told_to_compare)
+{
+    fault((struct fault){.step = '|', .status = 404});
+    w.file_more = TWO_RULES;
+    start();
+    assert_settled("n1 n2 n3");
+    mend();
+    w.rewritten = TURNED; /* another release of the API shows it */
+    target_compare(w.target);
+    pass(0);
+    assert_ready(false, "line 11");
+}
+END_TEST
+
+START_TEST(several_defaults_are_judged_by_what_would_be_written)
+{
+    w.file_more = "\ndefaults\n  mode http\nbackend x\n  timeout server 1s\ndefaults\n  mode tcp\nbackend y\n";
+    w.rewritten =
+        _i == 0 ? "\ndefaults unnamed_defaults_1\n  mode http\ndefaults unnamed_defaults_2\n  mode tcp\n"
+                  "backend x from unnamed_defaults_1\n  timeout server 1s\nbackend y from unnamed_defaults_2\n"
+                : "\ndefaults unnamed_defaults_1\n  mode http\ndefaults unnamed_defaults_2\n  mode tcp\nbackend x\n"
+                  "  timeout server 1s\nbackend y\n";
+    start();
+    if (_i == 0)
+        assert_settled("n1 n2 n3");
+    else
+        assert_ready(false, "(backend x) would inherit from defaults unnamed_defaults_2 instead of");
+}
+END_TEST
+
+START_TEST(where_none_can_be_begun_nothing_is_written_but_told)
+{
+    fault((struct fault){.step = '(', .status = 429});
+    start();
+    wish("n1* n2 n3 n4", "MODIFIED slice");
+    pass(60000);
+    assert_running("n1! n2 n3");
+    ck_assert_uint_eq(w.transactions + w.fast, 0);
+    mend();
+    pass(60000);
+    assert_configured("n1* n2 n3 n4");
+}
+END_TEST
+
+/* 0: applied; 1: a stranger's write came instead; 2: applied, and others have all transactions of the API. */
+START_TEST(after_a_lost_answer_the_file_is_looked_at_where_there_is_room)
+{
+    start();
+    fault((struct fault){.step = 'F', .status = 0, .times = 1, .applied = _i != 1});
+    if (_i == 2)
+        fault((struct fault){.step = '(', .status = 429});
+    wish("n2 n3", "DELETED slice");
+    settle();
+    ck_assert_uint_eq(count('('), 1);
+    if (_i == 1)
+        edit(TWO_RULES, TURNED);
+    pass(60000);
+    ck_assert_uint_ge(count('('), 2);
+    assert_configured(_i == 1 ? "n1 n2 n3" : "n1* n2 n3");
+    wish("n1 n2 n3", "MODIFIED slice");
+    pass(60000);
+    assert_configured("n1 n2 n3");
+    if (_i == 1)
+        assert_ready(false, NEITHER);
+}
+END_TEST
+
+START_TEST(what_stands_in_the_way_of_a_look_passes)
+{
+    static const int statuses[] = {0, 500, 401, 409};
+    fault((struct fault){.step = _i % 2 == 0 ? '(' : '|', .status = statuses[_i / 2], .times = 2});
+    start();
+    ck_assert_uint_eq(w.transactions + w.fast, 0);
+    wish("n1 n2", "MODIFIED slice");
+    pass(120000);
+    ck_assert_msg(in_sync(), "%s", buf_str(&w.trace));
+    ck_assert_uint_eq(w.transaction, 0);
+}
+END_TEST
+
+START_TEST(a_look_that_is_stopped_ends_with_its_transaction)
+{
+    target_start(w.target);
+    wish("n1 n2 n3 n4", "the first list");
+    until('|');
+    stop();
+    settle();
+    ck_assert_uint_eq(w.stopped, 1);
+    ck_assert_uint_eq(w.transaction, 0);
+    ck_assert_uint_eq(w.commits, 0);
+}
+END_TEST
+
+START_TEST(a_file_that_somebody_writes_during_a_look_is_read_again)
+{
+    target_start(w.target);
+    wish("n1 n2 n3 n4", "the first list");
+    until('(');
+    stranger("n1 n2");
+    pass(60000);
+    assert_settled("n1 n2 n3 n4");
+    ck_assert_uint_eq(count('|'), 2); /* and the first commit */
+}
+END_TEST
+
+START_TEST(after_a_failed_reload_there_is_nothing_to_compare)
+{
+    start();
+    w.fail_reloads = 1;
+    wish("n1 n2 n3 n4", "MODIFIED slice");
+    pass(600000);
+    assert_settled("n1 n2 n3 n4");
+}
+END_TEST
+
+START_TEST(what_was_written_after_a_failed_reload_is_looked_at)
+{
+    w.file_version = w.running_version = w.version - 1; /* somebody's, before we came */
+    start();
+    pass(600000);
+    assert_settled("n1 n2 n3");
+    ck_assert_uint_eq(w.commits, 1);
+    ck_assert_uint_eq(count('('), 1);
+    ck_assert_ptr_nonnull(strstr(buf_str(&w.trace), "C"));
+    ck_assert(strchr(buf_str(&w.trace), 'C') < strchr(buf_str(&w.trace), '('));
+}
+END_TEST
+
+static void setup_dry_run(void)
+{
+    world_make_as(1, (struct plan_rules){.max_loss_percent = 100, .dry_run = true}, 0, true);
+    w.shows_looks = true;
+}
+
+START_TEST(a_dry_run_begins_nothing)
+{
+    target_start(w.target);
+    wish("n1 n2", "the first list");
+    pass(60000);
+    ck_assert_uint_eq(count('('), 0);
+    edit(CONDITIONAL, NULL);
+    pass(60000);
+    assert_ready(false, "a conditional");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("target_guard");
+    TCase *tc = tcase_create("target_guard"), *dry = tcase_create("dry_run");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 60);
+    suite_add_tcase(s, tc);
+    tcase_add_test(tc, a_harmless_file_is_looked_at_once);
+    tcase_add_test(tc, a_file_with_a_conditional_is_not_written_to);
+    tcase_add_test(tc, what_a_write_would_change_is_said_and_not_tried_again);
+    tcase_add_test(tc, an_edit_that_moves_no_version_is_seen);
+    tcase_add_test(tc, what_our_own_change_would_damage_is_not_committed);
+    tcase_add_test(tc, the_first_commit_after_a_strangers_is_looked_at);
+    tcase_add_test(tc, what_a_look_leaves_behind_is_deleted);
+    tcase_add_test(tc, asked_to_compare_it_looks_again);
+    tcase_add_test(tc, who_drains_is_told_all_the_same);
+    tcase_add_test(tc, an_empty_commit_is_a_write);
+    tcase_add_loop_test(tc, an_api_that_shows_nothing_is_believed, 0, 2);
+    tcase_add_test(tc, who_showed_nothing_is_asked_again_when_told_to_compare);
+    tcase_add_loop_test(tc, several_defaults_are_judged_by_what_would_be_written, 0, 2);
+    tcase_add_test(tc, where_none_can_be_begun_nothing_is_written_but_told);
+    tcase_add_loop_test(tc, after_a_lost_answer_the_file_is_looked_at_where_there_is_room, 0, 3);
+    tcase_add_loop_test(tc, what_stands_in_the_way_of_a_look_passes, 0, 8);
+    tcase_add_test(tc, a_look_that_is_stopped_ends_with_its_transaction);
+    tcase_add_test(tc, a_file_that_somebody_writes_during_a_look_is_read_again);
+    tcase_add_test(tc, after_a_failed_reload_there_is_nothing_to_compare);
+    tcase_add_test(tc, what_was_written_after_a_failed_reload_is_looked_at);
+    tcase_add_checked_fixture(dry, setup_dry_run, teardown);
+    tcase_add_test(dry, a_dry_run_begins_nothing);
+    suite_add_tcase(s, dry);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,614 @@
+/* src/servers/target_history: what the journal says of each situation, and that it says it once; in the world of
+ * target_world.h. */
+#include "../target_world.h"
+
+#define MINUTE_MS 60000ull
+#define HOUR_MS 3600000ull
+
+static uint64_t heard; /* entries that a test has looked at */
+
+/* The kinds since the last call, oldest first: "committed in_step". */
+static inline void assert_journal(const char *expected)
+{
+    cleanup(buf_fini) struct buf kinds;
+    buf_init(&kinds, 0);
+    for (size_t i = journal_count(w.journal); i-- > 0;) {
+        const struct journal_entry *e = journal_at(w.journal, i);
+        if (e->number <= heard)
+            continue;
+        buf_printf(&kinds, "%s%s", kinds.len > 0 ? " " : "", journal_kind_name(e->kind));
+        heard = e->number;
+    }
+    ck_assert_str_eq(buf_str(&kinds), expected);
+}
+
+/* The newest entry of that kind. */
+static const struct journal_entry *entry(enum journal_kind kind)
+{
+    for (size_t i = 0; i < journal_count(w.journal); i++)
+        if (journal_at(w.journal, i)->kind == kind)
+            return journal_at(w.journal, i);
+    ck_abort_msg("no entry of the kind %s", journal_kind_name(kind));
+    return NULL;
+}
+
+static void assert_says(const char *text, const char *part)
+{
+    ck_assert_msg(text != NULL && strstr(text, part) != NULL, "no \"%s\" in \"%s\"", part, text != NULL ? text : "");
+}
+
+static void setup(void)
+{
+    heard = 0;
+    world_make();
+}
+
+static void setup_lanes(void)
+{
+    heard = 0;
+    world_make_lanes();
+    set_copy(w.have.of[0], "n1 n2 n3");
+    w.file = w.running = w.have;
+    target_start(w.target);
+    wish("n1 n2 n3", "the first list");
+    pass(0);
+    ck_assert(in_sync());
+}
+
+static void setup_braked(void)
+{
+    heard = 0;
+    world_make_with(1, (struct plan_rules){.max_loss_percent = 50, .brake_ms = RESYNC_MS});
+    set_copy(w.have.of[0], "n1 n2 n3 n4");
+    w.file = w.running = w.have;
+    target_start(w.target);
+    wish("n1 n2 n3 n4", "the first list");
+    pass(0);
+    ck_assert(in_sync());
+}
+
+static void setup_two(void)
+{
+    heard = 0;
+    world_make_with(2, (struct plan_rules){.max_loss_percent = 100});
+    target_start(w.target);
+    wish_both("n1", "n1", "the first list");
+    pass(0);
+    ck_assert(in_sync());
+}
+
+static void teardown(void)
+{
+    world_end();
+}
+
+/* ---- nothing to tell ---- */
+
+START_TEST(nothing_is_said_of_what_stays)
+{
+    world_in_step();
+    for (int i = 0; i < 20; i++) {
+        wish("n1", "MODIFIED node n1: a heartbeat");
+        pass(RESYNC_MS);
+    }
+    assert_journal("");
+}
+END_TEST
+
+START_TEST(nobody_reads_it)
+{
+    w.options.journal = NULL;
+    start_again();
+    wish("n2", "event");
+    pass(MINUTE_MS);
+    assert_settled("n2");
+    assert_journal("");
+}
+END_TEST
+
+/* ---- what is written ---- */
+
+START_TEST(a_change_is_told_and_its_end)
+{
+    world_in_step();
+    wish("n2", "MODIFIED slice");
+    settle();
+    assert_journal("committed");
+    const struct journal_entry *e = entry(JOURNAL_COMMITTED);
+    ck_assert_str_eq(e->target, API_URL);
+    ck_assert_str_eq(e->backend, "be");
+    ck_assert_str_eq(e->text, "added n2 (10.0.0.2:80); removed n1");
+    ck_assert_str_eq(e->cause, "MODIFIED slice");
+    ck_assert_uint_gt(e->took_us, 0);
+    ck_assert_uint_gt(e->reaction_us, 0);
+    pass(RELOAD_DELAY_MS + 1000);
+    assert_settled("n2");
+    assert_journal("in_step");
+    e = entry(JOURNAL_IN_STEP);
+    ck_assert_str_eq(e->text, "in step with 1 server: added n2 (10.0.0.2:80); removed n1");
+    ck_assert_str_eq(e->cause, "MODIFIED slice");
+    ck_assert_uint_ge(e->reaction_us, RELOAD_DELAY_MS * 1000);
+    pass(HOUR_MS);
+    assert_journal("");
+}
+END_TEST
+
+START_TEST(each_end_tells_of_its_own_writes)
+{
+    world_in_step();
+    wish("n1 n2", "ADDED slice");
+    pass(MINUTE_MS);
+    wish("n1", "DELETED slice");
+    pass(MINUTE_MS);
+    assert_journal("committed in_step committed in_step");
+    ck_assert_str_eq(entry(JOURNAL_IN_STEP)->text, "in step with 1 server: removed n2");
+    ck_assert_str_eq(entry(JOURNAL_IN_STEP)->cause, "DELETED slice");
+}
+END_TEST
+
+START_TEST(a_drain_that_is_told)
+{
+    wish("n1* n2 n3", "MODIFIED slice");
+    settle();
+    assert_journal("told");
+    const struct journal_entry *e = entry(JOURNAL_TOLD);
+    ck_assert_str_eq(e->server, "n1");
+    ck_assert_str_eq(e->state, "drain");
+    ck_assert_str_eq(e->text, "n1 drains: it gets no new connections");
+    ck_assert_str_eq(e->why, "a reason");
+    ck_assert_str_eq(e->cause, "MODIFIED slice");
+    ck_assert_uint_gt(e->reaction_us, 0);
+    wish("n1 n2 n3", "MODIFIED slice");
+    settle();
+    assert_journal("told");
+    ck_assert_str_eq(entry(JOURNAL_TOLD)->state, "ready");
+    wish("n1* n2 n3", "MODIFIED slice");
+    settle();
+    wish("n2 n3", "DELETED slice");
+    settle();
+    assert_journal("told told fast_write in_step");
+    ck_assert_str_eq(entry(JOURNAL_TOLD)->state, "maint");
+    ck_assert_str_eq(entry(JOURNAL_FAST_WRITE)->text, "parked n1");
+    ck_assert_ptr_null(entry(JOURNAL_FAST_WRITE)->state);
+    ck_assert_str_eq(entry(JOURNAL_IN_STEP)->text, "in step with 2 servers: parked n1");
+}
+END_TEST
+
+/* It was told already; the write is no second drain. */
+START_TEST(a_drain_that_goes_into_the_file)
+{
+    wish("n1* n2 n3", "MODIFIED slice");
+    settle();
+    wish("n1* n2 n3 n4", "ADDED slice");
+    pass(MINUTE_MS);
+    assert_settled("n1* n2 n3 n4");
+    assert_journal("told committed in_step");
+    ck_assert_ptr_null(entry(JOURNAL_COMMITTED)->state);
+}
+END_TEST
+
+START_TEST(a_drain_by_a_transaction)
+{
+    world_in_step();
+    wish("n1 n2", "ADDED slice");
+    pass(MINUTE_MS);
+    wish("n1* n2", "MODIFIED slice");
+    pass(MINUTE_MS);
+    assert_journal("committed in_step committed in_step");
+    ck_assert_str_eq(entry(JOURNAL_COMMITTED)->state, "drain");
+    ck_assert_str_eq(entry(JOURNAL_COMMITTED)->server, "n1");
+}
+END_TEST
+
+START_TEST(many_writes_are_one_sentence_with_an_end)
+{
+    for (int i = 0; i < 40; i++) {
+        wish(i % 2 == 0 ? "n2 n3" : "n1 n3", "MODIFIED slice");
+        pass(1);
+    }
+    const struct journal_entry *e = entry(JOURNAL_IN_STEP);
+    ck_assert_uint_le(strlen(e->text), 900);
+    w.held = true;
+    for (int i = 0; i < 60; i++) {
+        wish(i % 2 == 0 ? "n1 n2 n4" : "n1 n2 n5", "MODIFIED slice");
+        pass(2500);
+    }
+    w.held = false;
+    pass(HOUR_MS);
+    e = entry(JOURNAL_IN_STEP);
+    ck_assert_uint_le(strlen(e->text), 900);
+    assert_says(e->text, " more writes");
+}
+END_TEST
+
+/* ---- what goes wrong ---- */
+
+START_TEST(a_trouble_that_goes_on_is_one_entry)
+{
+    world_in_step();
+    fault((struct fault){.step = 'R', .status = 0});
+    pass(29 * MINUTE_MS);
+    assert_journal("apply_failed");
+    const struct journal_entry *e = entry(JOURNAL_APPLY_FAILED);
+    ck_assert_str_eq(e->text, "cannot read HAProxy's configuration");
+    assert_says(e->why, "no answer");
+    ck_assert_str_eq(e->backend, "be");
+    pass(2 * HOUR_MS);
+    assert_journal("apply_failed apply_failed apply_failed apply_failed");
+    mend();
+    pass(MINUTE_MS);
+    assert_settled("n1");
+    assert_journal("in_step");
+    ck_assert_str_eq(entry(JOURNAL_IN_STEP)->text, "in step with 1 server");
+    fault((struct fault){.step = 'R', .status = 0});
+    pass(MINUTE_MS);
+    assert_journal("apply_failed");
+}
+END_TEST
+
+START_TEST(a_refusal)
+{
+    world_in_step();
+    w.forbidden = "n2";
+    wish("n1 n2", "ADDED slice");
+    pass(20 * MINUTE_MS);
+    assert_journal("apply_failed");
+    const struct journal_entry *e = entry(JOURNAL_APPLY_FAILED);
+    assert_says(e->text, "refuses the change");
+    ck_assert_str_eq(e->backend, "be");
+    ck_assert_str_eq(e->cause, "ADDED slice");
+    wish("n1", "DELETED slice");
+    pass(MINUTE_MS);
+    assert_journal("in_step");
+}
+END_TEST
+
+START_TEST(a_reload_that_fails)
+{
+    world_in_step();
+    w.fail_reloads = 1;
+    wish("n2", "event");
+    pass(MINUTE_MS);
+    assert_settled("n2");
+    assert_journal("committed reload_failed reload_again in_step");
+    assert_says(entry(JOURNAL_RELOAD_FAILED)->text, "HAProxy was not reloaded");
+    assert_says(entry(JOURNAL_RELOAD_FAILED)->why, "words of HAProxy");
+}
+END_TEST
+
+START_TEST(a_reload_that_failed_before_our_start)
+{
+    w.history = "[{\"id\":\"r-1\",\"status\":\"failed\",\"response\":\"bad\",\"reload_timestamp\":1}]";
+    target_start(w.target);
+    wish("n1", "list");
+    pass(MINUTE_MS);
+    assert_journal("reload_failed reload_again in_step");
+    ck_assert_str_eq(entry(JOURNAL_RELOAD_FAILED)->why, "bad");
+}
+END_TEST
+
+START_TEST(a_write_that_does_not_reach_it)
+{
+    w.deaf = true;
+    wish("n2 n3", "DELETED slice");
+    settle();
+    w.deaf = false;
+    pass(MINUTE_MS);
+    ck_assert(in_sync());
+    assert_says(entry(JOURNAL_APPLY_FAILED)->why, "n1");
+    ck_assert_int_eq(journal_at(w.journal, 0)->kind, JOURNAL_IN_STEP);
+    assert_says(entry(JOURNAL_IN_STEP)->text, "n1");
+}
+END_TEST
+
+/* ---- held back ---- */
+
+START_TEST(the_brake_is_told_when_it_begins)
+{
+    wish("n1", "DELETED slice");
+    pass(RESYNC_MS / 2);
+    wish("n1", "DELETED another slice");
+    pass(RESYNC_MS / 4);
+    assert_journal("held_back");
+    const struct journal_entry *e = entry(JOURNAL_HELD_BACK);
+    ck_assert_str_eq(e->text, "holding back the loss of 3 of 4 servers: n2, n3, n4");
+    assert_says(e->why, "MAX_LOSS_PERCENT=50");
+    ck_assert_str_eq(e->cause, "DELETED slice");
+    pass(RESYNC_MS);
+    assert_settled("n1");
+    assert_journal("committed in_step");
+}
+END_TEST
+
+START_TEST(a_brake_beside_a_write)
+{
+    wish("n1 n5", "DELETED slice");
+    pass(RESYNC_MS / 2);
+    assert_journal("held_back committed");
+    wish("n1 n2 n3 n4 n5", "ADDED slice");
+    pass(MINUTE_MS);
+    assert_journal("in_step");
+    wish("n1", "DELETED slice");
+    pass(0);
+    assert_journal("held_back");
+}
+END_TEST
+
+/* Nothing is written: that is said, and why; the brake is part of it. */
+START_TEST(a_pause_is_no_brake)
+{
+    w.paused = true;
+    wish("n1 n5", "DELETED slice");
+    pass(RESYNC_MS / 2);
+    assert_journal("withheld");
+}
+END_TEST
+
+START_TEST(no_endpoint_is_told_once)
+{
+    world_in_step();
+    for (int i = 0; i < 5; i++) {
+        wish("", "DELETED slice");
+        pass(RESYNC_MS);
+    }
+    assert_journal("held_back");
+    ck_assert_str_eq(entry(JOURNAL_HELD_BACK)->text, "holding the last good servers, 1 of them");
+    assert_says(entry(JOURNAL_HELD_BACK)->why, "no usable endpoint");
+    wish("n1", "ADDED slice");
+    pass(0);
+    assert_journal("in_step");
+    wish("", "DELETED slice");
+    pass(0);
+    assert_journal("held_back");
+}
+END_TEST
+
+START_TEST(no_server_yet)
+{
+    set_copy(w.have.of[0], "");
+    w.file = w.running = w.have;
+    target_start(w.target);
+    wish("", "list");
+    pass(0);
+    assert_journal("held_back");
+    ck_assert_str_eq(entry(JOURNAL_HELD_BACK)->text, "no server in rotation");
+}
+END_TEST
+
+START_TEST(a_pause_is_told_when_what_it_withholds_changes)
+{
+    world_in_step();
+    w.paused = true;
+    wish("n1 n2", "ADDED slice");
+    for (int i = 0; i < 10; i++)
+        pass(RESYNC_MS);
+    assert_journal("withheld");
+    ck_assert_str_eq(entry(JOURNAL_WITHHELD)->text, "not written: added n2 (10.0.0.2:80)");
+    assert_says(entry(JOURNAL_WITHHELD)->why, "haproxy-k8s-sync/paused");
+    wish("n1 n2 n3", "ADDED slice");
+    pass(0);
+    assert_journal("withheld");
+    w.paused = false;
+    wish("n1 n2 n3", "MODIFIED service");
+    pass(MINUTE_MS);
+    assert_journal("committed in_step");
+}
+END_TEST
+
+/* ---- drift ---- */
+
+static void edit(const char *set)
+{
+    set_copy(w.have.of[0], set);
+    w.file = w.running = w.have;
+    w.version++;
+    w.file_version = w.version;
+}
+
+START_TEST(a_hand_edit_is_repaired)
+{
+    world_in_step();
+    edit("n1 n7");
+    pass(2 * RESYNC_MS);
+    assert_settled("n1");
+    assert_journal("committed drift_repaired in_step");
+    ck_assert_str_eq(entry(JOURNAL_DRIFT_REPAIRED)->text,
+                     "put right what somebody else had changed in version 6: removed n7");
+    edit("n1");
+    pass(2 * RESYNC_MS);
+    assert_journal("");
+}
+END_TEST
+
+/* Between the two nobody can tell whose doing it is. */
+START_TEST(another_wish_is_no_drift)
+{
+    world_in_step();
+    edit("n1");
+    wish("n1 n2", "ADDED slice");
+    pass(MINUTE_MS);
+    assert_journal("committed in_step");
+}
+END_TEST
+
+static void assert_no_drift(void)
+{
+    for (size_t i = 0; i < journal_count(w.journal); i++)
+        ck_assert_msg(journal_at(w.journal, i)->kind != JOURNAL_DRIFT_REPAIRED, "%s", journal_at(w.journal, i)->text);
+}
+
+/* A drain that was only told has to be written, since what runs cannot be read any more; and our own commit does not stick. */
+START_TEST(our_own_version_is_no_drift)
+{
+    wish("n1* n2 n3", "MODIFIED slice");
+    settle();
+    w.unreadable = w.stubborn = true;
+    pass(3 * RESYNC_MS);
+    ck_assert_uint_gt(w.commits, 0);
+    w.stubborn = false;
+    pass(60 * MINUTE_MS);
+    ck_assert(in_sync());
+    ck_assert_str_eq(w.have.of[0], "n2 n3 n1*");
+    assert_no_drift();
+}
+END_TEST
+
+static void setup_two_lanes(void)
+{
+    heard = 0;
+    world_make_as(2, (struct plan_rules){.max_loss_percent = 100}, 3600000, true);
+    for (size_t i = 0; i < w.backends; i++)
+        set_copy(w.have.of[i], "n1 n2");
+    w.file = w.running = w.have;
+    target_start(w.target);
+    wish_both("n1 n2", "n1 n2", "the first list");
+    pass(0);
+    ck_assert(in_sync());
+}
+
+/* The same, and the version is another backend's, whose write made the API reload. */
+START_TEST(the_version_of_another_backend_is_no_drift)
+{
+    wish_both("n1* n2", "n1 n2", "MODIFIED slice");
+    pass(RESYNC_MS);
+    assert_journal("told");
+    w.reloads_fast = true;
+    wish_both("n1* n2", "n1", "DELETED slice");
+    pass(60 * MINUTE_MS);
+    ck_assert(in_sync());
+    ck_assert_str_eq(w.have.of[1], "n1 n2*");
+    assert_no_drift();
+}
+END_TEST
+
+/* Another wish, a change of ours, a reload that failed: none of them is a stranger's doing. */
+START_TEST(our_own_doing_is_no_drift)
+{
+    world_in_step();
+    w.fail_reloads = 2;
+    for (int i = 0; i < 6; i++) {
+        wish(i % 2 == 0 ? "n1 n2" : "n1", "event");
+        pass(MINUTE_MS);
+    }
+    fault((struct fault){.step = 'C', .applied = true, .times = 1});
+    wish("n1 n3", "event");
+    pass(5 * MINUTE_MS);
+    assert_settled("n1 n3");
+    assert_no_drift();
+}
+END_TEST
+
+START_TEST(haproxy_that_runs_something_else_is_repaired)
+{
+    set_copy(w.running.of[0], "n1 n2");
+    pass(3 * RESYNC_MS);
+    ck_assert(in_sync());
+    assert_journal("reload_again drift_repaired in_step");
+    assert_says(entry(JOURNAL_DRIFT_REPAIRED)->text, "n3");
+    ck_assert_str_eq(entry(JOURNAL_DRIFT_REPAIRED)->target, API_URL);
+    pass(HOUR_MS);
+    assert_journal("");
+}
+END_TEST
+
+/* Who mends it himself has repaired it himself: we may not write, and see it mended. */
+START_TEST(what_somebody_else_mends_is_not_our_repair)
+{
+    w.paused = true;
+    wish("n1 n2 n3", "MODIFIED service");
+    set_copy(w.running.of[0], "n1 n2");
+    pass(2 * RESYNC_MS);
+    ck_assert(logged("HAProxy runs something else than its file says"));
+    set_copy(w.running.of[0], "n1 n2 n3");
+    w.history = "[{\"id\":\"r-2\",\"status\":\"succeeded\",\"response\":\"\",\"reload_timestamp\":2}]";
+    pass(3 * RESYNC_MS);
+    ck_assert(in_sync());
+    assert_journal("withheld");
+    ck_assert_str_eq(entry(JOURNAL_WITHHELD)->text, "not done: an empty commit, to reload HAProxy");
+    w.paused = false;
+    w.history = NULL;
+    wish("n1 n2 n3", "MODIFIED service");
+    pass(2 * RESYNC_MS);
+    assert_journal("");
+}
+END_TEST
+
+/* ---- two backends ---- */
+
+START_TEST(what_is_written_to_one_is_said_of_that_one)
+{
+    wish_both("n1", "n2", "event");
+    pass(MINUTE_MS);
+    assert_journal("committed in_step");
+    ck_assert_str_eq(entry(JOURNAL_COMMITTED)->backend, "two");
+    ck_assert_str_eq(entry(JOURNAL_IN_STEP)->backend, "two");
+    wish_both("n1 n2", "n2", "event");
+    pass(MINUTE_MS);
+    assert_journal("committed in_step");
+    ck_assert_str_eq(entry(JOURNAL_IN_STEP)->backend, "be");
+}
+END_TEST
+
+START_TEST(what_is_wrong_with_all_is_said_once)
+{
+    fault((struct fault){.step = 'R', .status = 0});
+    pass(RESYNC_MS + 1000);
+    assert_journal("apply_failed");
+    ck_assert_ptr_null(entry(JOURNAL_APPLY_FAILED)->backend);
+    mend();
+    pass(MINUTE_MS);
+    assert_journal("in_step in_step");
+}
+END_TEST
+
+static TCase *with(Suite *s, const char *name, void (*before)(void))
+{
+    TCase *t = tcase_create(name);
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, before, teardown);
+    suite_add_tcase(s, t);
+    return t;
+}
+
+int main(void)
+{
+    Suite *s = suite_create("target_journal");
+    TCase *t = with(s, "one backend", setup);
+    tcase_add_test(t, nothing_is_said_of_what_stays);
+    tcase_add_test(t, nobody_reads_it);
+    tcase_add_test(t, a_change_is_told_and_its_end);
+    tcase_add_test(t, a_drain_by_a_transaction);
+    tcase_add_test(t, each_end_tells_of_its_own_writes);
+    tcase_add_test(t, a_trouble_that_goes_on_is_one_entry);
+    tcase_add_test(t, a_refusal);
+    tcase_add_test(t, a_reload_that_fails);
+    tcase_add_test(t, a_reload_that_failed_before_our_start);
+    tcase_add_test(t, no_endpoint_is_told_once);
+    tcase_add_test(t, no_server_yet);
+    tcase_add_test(t, a_pause_is_told_when_what_it_withholds_changes);
+    tcase_add_test(t, a_hand_edit_is_repaired);
+    tcase_add_test(t, another_wish_is_no_drift);
+    tcase_add_test(t, our_own_doing_is_no_drift);
+    t = with(s, "lanes", setup_lanes);
+    tcase_add_test(t, a_drain_that_is_told);
+    tcase_add_test(t, a_drain_that_goes_into_the_file);
+    tcase_add_test(t, many_writes_are_one_sentence_with_an_end);
+    tcase_add_test(t, a_write_that_does_not_reach_it);
+    tcase_add_test(t, our_own_version_is_no_drift);
+    tcase_add_test(t, haproxy_that_runs_something_else_is_repaired);
+    tcase_add_test(t, what_somebody_else_mends_is_not_our_repair);
+    t = with(s, "brake", setup_braked);
+    tcase_add_test(t, the_brake_is_told_when_it_begins);
+    tcase_add_test(t, a_brake_beside_a_write);
+    tcase_add_test(t, a_pause_is_no_brake);
+    t = with(s, "two backends", setup_two);
+    tcase_add_test(t, what_is_written_to_one_is_said_of_that_one);
+    tcase_add_test(t, what_is_wrong_with_all_is_said_once);
+    t = with(s, "two backends, lanes", setup_two_lanes);
+    tcase_add_test(t, the_version_of_another_backend_is_no_drift);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,365 @@
+/* src/servers/target_*: what turns while something else is under way, and what must not be left behind by it: calls that nobody
+ * wants any more, waits without an end, reloads for nothing. The world is target_world.h's. */
+#include "../target_world.h"
+
+#define HOUR_MS 3600000ull
+
+static void in_step_with(const char *set)
+{
+    set_copy(w.have.of[0], set);
+    w.file = w.running = w.have;
+    target_start(w.target);
+    wish(set, "the first list");
+    pass(0);
+    ck_assert(in_sync());
+    buf_clear(&w.trace);
+}
+
+static void setup(void)
+{
+    world_make_lanes();
+    in_step_with("n1 n2 n3");
+}
+
+static void teardown(void)
+{
+    world_end();
+}
+
+/* ---- calls that nobody wants any more ---- */
+
+START_TEST(what_waits_behind_a_call_is_forgotten_where_the_wish_turns)
+{
+    w.call.held = true;
+    wish("n1* n2* n3", "MODIFIED slice");
+    wish("n1* n2 n3", "MODIFIED slice");
+    w.call.held = false;
+    settle();
+    assert_trace("d");
+    assert_running("n1! n2 n3");
+    ck_assert(in_sync());
+}
+END_TEST
+
+START_TEST(what_waits_behind_a_call_is_not_told_in_a_pause)
+{
+    w.call.held = true;
+    wish("n1* n2* n3", "MODIFIED slice");
+    w.paused = true;
+    wish("n1* n2* n3", "MODIFIED service");
+    w.call.held = false;
+    settle();
+    assert_trace("d");
+    assert_running("n1! n2 n3");
+}
+END_TEST
+
+/* The transaction may take its time: thirty seconds for each of its requests. */
+START_TEST(a_wish_that_turns_during_a_call_and_a_transaction)
+{
+    wish("n1 n2 n3 n4", "ADDED slice");
+    until('C');
+    wish("n1* n2 n3 n4", "MODIFIED slice");
+    ck_assert(w.call.busy);
+    wish("n1 n2 n3 n4", "MODIFIED slice");
+    answer_call();
+    ck_assert_str_eq(w.running.of[0], "n1! n2 n3");
+    ck_assert(w.call.busy);
+    answer_call();
+    ck_assert_str_eq(w.running.of[0], "n1 n2 n3");
+    ck_assert(w.busy && step_of() == 'C');
+    pass(RELOAD_DELAY_MS + 1000);
+    assert_settled("n1 n2 n3 n4");
+}
+END_TEST
+
+/* No call can take it back, and the file says nothing of it. */
+START_TEST(a_drain_of_ours_while_haproxy_cannot_be_read_any_more)
+{
+    wish("n1* n2 n3", "MODIFIED slice");
+    settle();
+    w.unreadable = true;
+    wish("n1 n2 n3", "MODIFIED slice");
+    pass(RELOAD_DELAY_MS + 2 * RESYNC_MS);
+    assert_running("n1 n2 n3");
+    ck_assert_uint_le(w.commits, 1);
+    pass(10 * RESYNC_MS);
+    ck_assert_uint_le(w.commits, 1);
+    assert_ready(true, "in step");
+}
+END_TEST
+
+START_TEST(a_drain_that_goes_on_while_haproxy_cannot_be_read_any_more)
+{
+    wish("n1* n2 n3", "MODIFIED slice");
+    settle();
+    w.unreadable = true;
+    pass(3 * RESYNC_MS);
+    assert_settled("n1* n2 n3");
+    ck_assert_uint_eq(w.commits, 1);
+    wish("n1 n2 n3", "MODIFIED slice");
+    pass(10 * RESYNC_MS);
+    assert_settled("n1 n2 n3");
+    ck_assert_uint_eq(w.commits, 2);
+}
+END_TEST
+
+/* ---- calls without an answer ---- */
+
+/* That it was to be set again is not forgotten with the first attempt. */
+START_TEST(an_operators_state_that_cannot_be_set_again_at_once)
+{
+    set_copy(w.running.of[0], "n1! n2 n3");
+    pass(RESYNC_MS);
+    assert_ready(true, "n1 is in drain");
+    fault((struct fault){.step = 'd', .status = 500, .times = 2});
+    restart_haproxy();
+    pass(RESYNC_MS + 10000);
+    assert_running("n1! n2 n3");
+    ck_assert(in_sync());
+}
+END_TEST
+
+START_TEST(a_call_that_never_gets_an_answer_becomes_a_commit)
+{
+    fault((struct fault){.step = 'd'});
+    wish("n1* n2 n3", "MODIFIED slice");
+    pass(60000);
+    assert_settled("n1* n2 n3");
+    ck_assert_uint_eq(w.commits, 1);
+    ck_assert_uint_le(count('d'), 3);
+}
+END_TEST
+
+/* An API that is away says nothing about calls; and however long it was, its return finds us soon. */
+START_TEST(calls_after_a_long_time_without_an_api)
+{
+    fault((struct fault){.step = 'd'});
+    fault((struct fault){.step = 'R'});
+    for (int i = 0; i < 2000; i++) {
+        wish(i % 2 == 0 ? "n1* n2 n3" : "n1 n2 n3", "MODIFIED slice");
+        pass(1000);
+    }
+    wish("n1* n2 n3", "MODIFIED slice");
+    mend();
+    pass(20000);
+    assert_running("n1! n2 n3");
+    ck_assert(in_sync());
+    ck_assert_uint_eq(w.commits, 0);
+}
+END_TEST
+
+/* ---- nobody would be left ---- */
+
+START_TEST(the_last_one_stays_until_the_reload_that_brings_another)
+{
+    world_end();
+    world_make_lanes();
+    in_step_with("n1");
+    wish("n1 n4", "ADDED slice");
+    settle();
+    wish("n4", "DELETED slice");
+    settle();
+    pass(RELOAD_DELAY_MS - 100);
+    assert_running("n1");
+    pass(4000);
+    assert_settled("n1* n4");
+    ck_assert_uint_eq(w.commits, 1);
+}
+END_TEST
+
+/* ---- the lane closes ---- */
+
+/* Who drains is not in the file while it is open, and is to be then: nobody's doing. */
+START_TEST(a_lane_that_closes_at_the_look_after_a_write)
+{
+    wish("n1* n3", "MODIFIED slice");
+    until('b');
+    answer();
+    w.unreadable = true;
+    pass(RELOAD_DELAY_MS + 4000);
+    ck_assert(!logged("does not stick"));
+    assert_settled("n1* n2* n3");
+    ck_assert_uint_eq(w.commits, 1);
+}
+END_TEST
+
+START_TEST(a_lane_that_closes_after_a_stranger_wrote_something_else)
+{
+    wish("n1 n2 n3 n4", "ADDED slice");
+    pass(RELOAD_DELAY_MS + 1000);
+    wish("n1* n2 n3 n4", "MODIFIED slice");
+    settle();
+    stranger("n1 n2 n3 n4");
+    pass(RESYNC_MS);
+    assert_running("n1! n2 n3 n4");
+    w.unreadable = true;
+    pass(2 * RESYNC_MS);
+    assert_settled("n1* n2 n3 n4");
+    ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", API_URL, NULL), 0);
+}
+END_TEST
+
+/* ---- drift ---- */
+
+/* Two looks at the same version, but in one moment: a stranger's reload may still be on its way. */
+START_TEST(a_drift_that_is_looked_at_twice_at_once)
+{
+    set_copy(w.running.of[0], "n1 n2");
+    pass(RESYNC_MS);
+    target_compare(w.target);
+    pass(5000);
+    ck_assert_uint_eq(w.commits, 0);
+    pass(5000);
+    ck_assert_uint_eq(w.commits, 1);
+    assert_settled("n1 n2 n3");
+}
+END_TEST
+
+START_TEST(a_drift_that_may_not_be_mended)
+{
+    wish("n1 n2 n3 n4", "ADDED slice");
+    pass(RELOAD_DELAY_MS + 1000);
+    w.paused = true;
+    wish("n1 n2 n3 n4", "MODIFIED service");
+    set_copy(w.running.of[0], "n1 n2");
+    pass(10 * RESYNC_MS);
+    ck_assert(!logged("it runs what its file says"));
+    ck_assert(!in_sync());
+    ck_assert_uint_eq(metric_value(w.telemetry.drifts, API_URL, NULL), 1);
+    ck_assert_uint_eq(w.commits, 1);
+    restart_haproxy();
+    pass(2 * RESYNC_MS);
+    ck_assert(logged("it runs what its file says"));
+    ck_assert(in_sync());
+}
+END_TEST
+
+static void unreadable_around_reloads(void)
+{
+    w.unreadable = w.reloads > 0 && clock_mono_ms() < w.reload_due_ms + 3000;
+}
+
+START_TEST(a_drift_that_no_reload_mends_and_that_is_not_seen_at_once)
+{
+    w.lies = true;
+    w.look = unreadable_around_reloads;
+    set_copy(w.running.of[0], "n1 n2");
+    pass(HOUR_MS);
+    ck_assert_uint_ge(w.commits, 3);
+    ck_assert_uint_le(w.commits, 40); /* the pauses are by chance */
+}
+END_TEST
+
+/* ---- the process ---- */
+
+static void same_process(void)
+{
+    w.pid = 100;
+}
+
+/* In a container of its own it may be number 1 each time. */
+START_TEST(a_process_that_always_has_the_same_number)
+{
+    w.look = same_process;
+    wish("n1 n2 n3 n4", "ADDED slice");
+    pass(20000);
+    unsigned commits = w.commits;
+    forget_log();
+    for (int i = 5; i < 8; i++) {
+        wish(i == 5 ? "n1 n2 n3 n4 n5" : i == 6 ? "n1 n2 n3 n4 n5 n6" : "n1 n2 n3 n4 n5 n6 n7", "ADDED slice");
+        pass(20000);
+    }
+    assert_settled("n1 n2 n3 n4 n5 n6 n7");
+    ck_assert_uint_eq(w.commits, commits + 3);
+    ck_assert(!logged("two reloads in a row"));
+}
+END_TEST
+
+START_TEST(a_process_that_cannot_be_asked_for)
+{
+    wish("n1 n2 n3 n4", "ADDED slice");
+    settle();
+    fault((struct fault){.step = 'i', .status = 500});
+    pass(20000);
+    assert_settled("n1 n2 n3 n4");
+    ck_assert_uint_eq(w.commits, 1);
+}
+END_TEST
+
+/* ---- several backends ---- */
+
+/* One that has a lot to write leaves the others their turn. */
+START_TEST(each_backend_has_its_turn)
+{
+    world_end();
+    world_make_as(2, (struct plan_rules){.max_loss_percent = 100}, HOUR_MS, true);
+    set_copy(w.have.of[0], "n1* n2* n3* n4* n5");
+    set_copy(w.have.of[1], "n1* n2");
+    w.file = w.running = w.have;
+    target_start(w.target);
+    wish_both("n5", "n2", "the first list");
+    pass(0);
+    wish_both("n1 n2 n3 n4 n5", "n1 n2", "MODIFIED slice");
+    until('F');
+    ck_assert_uint_eq(backend_of(), 0);
+    answer();
+    until('F');
+    ck_assert_uint_eq(backend_of(), 1);
+    settle();
+    ck_assert_uint_eq(w.fast, 5);
+    assert_settled("n1 n2 n3 n4 n5");
+    assert_settled_two("n1 n2");
+}
+END_TEST
+
+/* An HAProxy that hangs costs one wait, not one for each backend. */
+START_TEST(what_runs_is_asked_for_once_where_nobody_answers)
+{
+    world_end();
+    world_make_as(2, (struct plan_rules){.max_loss_percent = 100}, HOUR_MS, true);
+    fault((struct fault){.step = 'v', .times = 100});
+    target_start(w.target);
+    wish_both("n1", "n1", "the first list");
+    settle();
+    ck_assert_int_eq(w.faults[0].times, 99);
+    mend();
+    fault((struct fault){.step = 'i', .times = 1});
+    fault((struct fault){.step = 'v', .times = 100});
+    target_compare(w.target);
+    settle();
+    ck_assert_int_eq(w.faults[1].times, 100);
+    ck_assert(logged("no answer"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("target_turns");
+    TCase *tc = tcase_create("target_turns");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, what_waits_behind_a_call_is_forgotten_where_the_wish_turns);
+    tcase_add_test(tc, what_waits_behind_a_call_is_not_told_in_a_pause);
+    tcase_add_test(tc, a_wish_that_turns_during_a_call_and_a_transaction);
+    tcase_add_test(tc, a_drain_of_ours_while_haproxy_cannot_be_read_any_more);
+    tcase_add_test(tc, a_drain_that_goes_on_while_haproxy_cannot_be_read_any_more);
+    tcase_add_test(tc, an_operators_state_that_cannot_be_set_again_at_once);
+    tcase_add_test(tc, a_call_that_never_gets_an_answer_becomes_a_commit);
+    tcase_add_test(tc, calls_after_a_long_time_without_an_api);
+    tcase_add_test(tc, the_last_one_stays_until_the_reload_that_brings_another);
+    tcase_add_test(tc, a_lane_that_closes_at_the_look_after_a_write);
+    tcase_add_test(tc, a_lane_that_closes_after_a_stranger_wrote_something_else);
+    tcase_add_test(tc, a_drift_that_is_looked_at_twice_at_once);
+    tcase_add_test(tc, a_drift_that_may_not_be_mended);
+    tcase_add_test(tc, a_drift_that_no_reload_mends_and_that_is_not_seen_at_once);
+    tcase_add_test(tc, a_process_that_always_has_the_same_number);
+    tcase_add_test(tc, a_process_that_cannot_be_asked_for);
+    tcase_add_test(tc, each_backend_has_its_turn);
+    tcase_add_test(tc, what_runs_is_asked_for_once_where_nobody_answers);
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

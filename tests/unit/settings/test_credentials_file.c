@@ -1,0 +1,243 @@
+#include "settings/secrets/credentials_file.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+struct parsed {
+    char *text;
+    struct credentials_file file;
+};
+
+static void parsed_fini(struct parsed *p)
+{
+    credentials_file_fini(&p->file);
+    free(p->text);
+}
+
+static struct parsed parse_bytes(const char *bytes, size_t len)
+{
+    struct parsed p = {.text = mem_alloc(len + 1)};
+    memcpy(p.text, bytes, len);
+    p.text[len] = 'x'; /* it is the parser that ends it */
+    credentials_file_parse(p.text, len, &p.file);
+    return p;
+}
+
+static struct parsed parse(const char *text)
+{
+    return parse_bytes(text, strlen(text));
+}
+
+/* The line and what is in it; user and password, or the token. */
+static const struct {
+    const char *line, *url, *user, *password, *token;
+    bool blank_around;
+} good[] = {
+    {"http://a:1 u:p", "http://a:1", "u", "p", NULL, false},
+    {"HTTP://a:01/ u:p", "http://a:1", "u", "p", NULL, false},
+    {"https://[2001:db8::1]:5/dp// u:p", "https://[2001:db8::1]:5/dp", "u", "p", NULL, false},
+    {"unix:///run/x u:p", "unix:/run/x", "u", "p", NULL, false},
+    {"/run/x u:p", "unix:/run/x", "u", "p", NULL, false},
+    {" \t http://a:1 \t  u:p", "http://a:1", "u", "p", NULL, false},
+    {"http://a:1 u:p:q:", "http://a:1", "u", "p:q:", NULL, false},
+    {"http://a:1 u:p q # r", "http://a:1", "u", "p q # r", NULL, false},
+    {"http://a:1 u: p", "http://a:1", "u", " p", NULL, true},
+    {"http://a:1 u:p ", "http://a:1", "u", "p ", NULL, true},
+    {"http://a:1 u: ", "http://a:1", "u", " ", NULL, true},
+    {"http://a:1 u x:p", "http://a:1", "u x", "p", NULL, false},
+    {"http://a:1 \xc3\xa4:\xc3\xb6", "http://a:1", "\xc3\xa4", "\xc3\xb6", NULL, false},
+    {"http://a:1 \"u\":'p'", "http://a:1", "\"u\"", "'p'", NULL, false},
+    {"http://a:1 unix:/p", "http://a:1", "unix", "/p", NULL, false},
+    {"http://a:1 http://p", "http://a:1", "http", "//p", NULL, false},
+    {"http://a:1 Bearer:p", "http://a:1", "Bearer", "p", NULL, false},
+    {"http://a:1 Bearers x:p", "http://a:1", "Bearers x", "p", NULL, false},
+    {"http://a:1 Bearer t", "http://a:1", NULL, NULL, "t", false},
+    {"http://a:1 bearer\t t.t-t=: \t", "http://a:1", NULL, NULL, "t.t-t=:", false},
+    {"http://a:1 BEARER u:p", "http://a:1", NULL, NULL, "u:p", false},
+};
+
+START_TEST(a_good_line_is_taken)
+{
+    static const char *const ends[] = {"", "\n", "\r\n", "\n\n# x\n"};
+    for (size_t i = 0; i < array_len(ends); i++) {
+        cleanup(mem_free_ptr) char *text = mem_printf("%s%s", good[_i].line, ends[i]);
+        cleanup(parsed_fini) struct parsed p = parse(text);
+        ck_assert_uint_eq(p.file.count, 1);
+        const struct credentials_line *l = &p.file.lines[0];
+        ck_assert_msg(l->why == NULL, "%s: %s", good[_i].line, l->why);
+        ck_assert_uint_eq(l->number, 1);
+        ck_assert_str_eq(l->url, good[_i].url);
+        ck_assert_pstr_eq(l->user, good[_i].user);
+        ck_assert_pstr_eq(l->password, good[_i].password);
+        ck_assert_pstr_eq(l->token, good[_i].token);
+        ck_assert_int_eq(l->blank_around, good[_i].blank_around);
+        ck_assert_ptr_null(credentials_file_first_bad(&p.file));
+        ck_assert_ptr_eq(credentials_file_find(&p.file, good[_i].url), l);
+    }
+}
+END_TEST
+
+static const struct {
+    const char *line, *why;
+} bad[] = {
+    {"hunter2", "its first word is not the URL of a Data Plane API: it does not begin with a scheme such as http://"},
+    {"admin:hunter2",
+     "its first word is not the URL of a Data Plane API: it does not begin with a scheme such as http://"},
+    {"admin hunter2",
+     "its first word is not the URL of a Data Plane API: it does not begin with a scheme such as http://"},
+    {"Bearer hunter2",
+     "its first word is not the URL of a Data Plane API: it does not begin with a scheme such as http://"},
+    {"http://hunter2 u:p", "its first word is not the URL of a Data Plane API: its port is missing"},
+    {"http://admin:hunter2@a:1",
+     "its first word is not the URL of a Data Plane API: a user name or password does not belong into it"},
+    {"http://a:1/v3 u:hunter2",
+     "its first word is not the URL of a Data Plane API: leave out /v3 and what follows: it is added"},
+    {"unix:hunter2 u:p",
+     "its first word is not the URL of a Data Plane API: the path of a unix socket begins with '/'"},
+    {"http://a:1", "there is nothing behind the URL"},
+    {"http://a:1 \t", "there is nothing behind the URL"},
+    {"http://a:1 hunter2", "there is no ':' between user name and password"},
+    {"http://a:1 admin hunter2", "there is no ':' between user name and password"},
+    {"http://a:1 Basic aHVudGVyMg==", "user name and password are written as they are, not as Basic and base64"},
+    {"http://a:1 :hunter2", "its user name is empty"},
+    {"http://a:1 hunter2:", "its password is empty"},
+    {"http://a:1 u :hunter2", "there is white space in front of the ':'"},
+    {"http://a:1 http://b:1 u:hunter2", "there are two URLs: write a line for each"},
+    {"http://a:1 unix:/b u:hunter2", "there are two URLs: write a line for each"},
+    {"http://a:1, http://b:1 u:hunter2",
+     "its first word is not the URL of a Data Plane API: its port is not a number from 1 to 65535"},
+    {"http://a:1 Bearer", "there is no token behind the word Bearer"},
+    {"http://a:1 Bearer \t ", "there is no token behind the word Bearer"},
+    {"http://a:1 Bearer hunter2 x", "its token: it holds a space or is not ASCII"},
+    {"http://a:1 Bearer Bearer hunter2", "its token: leave out the word Bearer"},
+    {"http://a:1 Bearer hunter2\xc3\xa4", "its token: it holds a space or is not ASCII"},
+    {"http://a:1 Bearer hunter2\x01", "its token: it holds a control character, such as a line break"},
+    {"http://a:1 u:hunter2\tx", "its password: it holds a control character, such as a line break"},
+    {"http://a:1 u:hunter2\r\r", "its password: it holds a control character, such as a line break"},
+    {"http://a:1 u\x7f:hunter2", "its user name: it holds a control character, such as a line break"},
+    {"\xef\xbb\xbfhttp://a:1 u:hunter2", "its first word is not the URL of a Data Plane API: it holds a space, a "
+                                         "control character or one that is not ASCII"},
+};
+
+START_TEST(a_bad_line_is_told_without_showing_it)
+{
+    cleanup(mem_free_ptr) char *text = mem_printf("# first\n\n%s\nhttp://b:1 u:p", bad[_i].line);
+    cleanup(parsed_fini) struct parsed p = parse(text);
+    ck_assert_uint_eq(p.file.count, 2);
+    const struct credentials_line *l = &p.file.lines[0];
+    ck_assert_pstr_eq(l->why, bad[_i].why);
+    ck_assert_uint_eq(l->number, 3);
+    ck_assert(l->url == NULL && l->user == NULL && l->password == NULL && l->token == NULL && !l->blank_around);
+    ck_assert_ptr_eq(credentials_file_first_bad(&p.file), l);
+    ck_assert_ptr_null(credentials_file_find(&p.file, "http://a:1"));
+    ck_assert_ptr_nonnull(credentials_file_find(&p.file, "http://b:1"));
+}
+END_TEST
+
+START_TEST(lines_are_counted_as_an_editor_does)
+{
+    cleanup(parsed_fini) struct parsed p =
+        parse("\n  # a\r\n\t\n#\nhttp://a:1 u:p\n\r\n http://b:1 Bearer t\r\nhttp://c:1 x:y\n\n");
+    static const size_t numbers[] = {5, 7, 8};
+    ck_assert_uint_eq(p.file.count, array_len(numbers));
+    for (size_t i = 0; i < array_len(numbers); i++)
+        ck_assert_uint_eq(p.file.lines[i].number, numbers[i]);
+    ck_assert_str_eq(p.file.lines[0].password, "p");
+    ck_assert_str_eq(p.file.lines[1].token, "t");
+    ck_assert_str_eq(p.file.lines[2].password, "y");
+    ck_assert_ptr_null(credentials_file_first_bad(&p.file));
+}
+END_TEST
+
+START_TEST(files_without_lines)
+{
+    static const char *const texts[] = {"", "\n", "\r\n", "#", "  \n\t\n", "# http://a:1 u:p\n"};
+    for (size_t i = 0; i < array_len(texts); i++) {
+        cleanup(parsed_fini) struct parsed p = parse(texts[i]);
+        ck_assert_uint_eq(p.file.count, 0);
+        ck_assert_ptr_null(credentials_file_first_bad(&p.file));
+    }
+}
+END_TEST
+
+START_TEST(a_nul_does_not_end_a_line)
+{
+    static const char bytes[] = "http://a:1 u:p\0hunter2\n\0\nhttp://b:1 u:p\n";
+    cleanup(parsed_fini) struct parsed p = parse_bytes(bytes, sizeof(bytes) - 1);
+    ck_assert_uint_eq(p.file.count, 3);
+    ck_assert_str_eq(p.file.lines[0].why, "it holds a control character");
+    ck_assert_str_eq(p.file.lines[1].why, "it holds a control character");
+    ck_assert_ptr_null(p.file.lines[2].why);
+    ck_assert_uint_eq(p.file.lines[2].number, 3);
+}
+END_TEST
+
+START_TEST(a_url_has_one_line)
+{
+    cleanup(parsed_fini) struct parsed p =
+        parse("http://a:1 u:p\n#\nHTTP://A:1/ u:hunter2\nunix:/x u:p\n/x Bearer hunter2\nhttp://a:1/x u:p");
+    ck_assert_uint_eq(p.file.count, 5);
+    ck_assert_str_eq(p.file.lines[1].why, "its URL is that of line 1");
+    ck_assert_str_eq(p.file.lines[3].why, "its URL is that of line 4");
+    ck_assert_ptr_null(p.file.lines[4].why);
+    ck_assert_str_eq(credentials_file_find(&p.file, "http://a:1")->password, "p");
+}
+END_TEST
+
+/* A URL counts as there only where its line is good. */
+START_TEST(a_line_behind_a_bad_one_of_the_same_url)
+{
+    cleanup(parsed_fini) struct parsed p = parse("http://a:1 hunter2\nhttp://a:1 u:p\n");
+    ck_assert_uint_eq(p.file.count, 2);
+    ck_assert_ptr_nonnull(p.file.lines[0].why);
+    ck_assert_ptr_null(p.file.lines[1].why);
+}
+END_TEST
+
+START_TEST(too_many_lines)
+{
+    struct buf text;
+    buf_init(&text, 0);
+    for (int i = 1; i <= CREDENTIALS_LINES_MAX; i++)
+        buf_printf(&text, "http://a:%d u:p\n", i);
+    cleanup(parsed_fini) struct parsed p = parse(buf_str(&text));
+    ck_assert_uint_eq(p.file.count, CREDENTIALS_LINES_MAX);
+    ck_assert_ptr_null(credentials_file_first_bad(&p.file));
+    buf_add(&text, "# one more\nhttp://b:1 u:p\nhttp://b:2 u:p\n");
+    cleanup(parsed_fini) struct parsed q = parse(buf_str(&text));
+    ck_assert_uint_eq(q.file.count, CREDENTIALS_LINES_MAX + 1);
+    ck_assert_str_eq(credentials_file_first_bad(&q.file)->why, "there are more than 256 lines");
+    ck_assert_uint_eq(credentials_file_first_bad(&q.file)->number, CREDENTIALS_LINES_MAX + 2);
+    buf_fini(&text);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("credentials_file");
+    TCase *t = tcase_create("credentials_file");
+    tcase_add_loop_test(t, a_good_line_is_taken, 0, array_len(good));
+    tcase_add_loop_test(t, a_bad_line_is_told_without_showing_it, 0, array_len(bad));
+    tcase_add_test(t, lines_are_counted_as_an_editor_does);
+    tcase_add_test(t, files_without_lines);
+    tcase_add_test(t, a_nul_does_not_end_a_line);
+    tcase_add_test(t, a_url_has_one_line);
+    tcase_add_test(t, a_line_behind_a_bad_one_of_the_same_url);
+    tcase_add_test(t, too_many_lines);
+    suite_add_tcase(s, t);
+    return s;
+}
+
+int main(void)
+{
+    SRunner *sr = srunner_create(suite());
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,136 @@
+#include "settings/dataplanes.h"
+
+#include <check.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "../config_text.h"
+
+START_TEST(urls_are_taken_apart)
+{
+    cleanup(parsed_fini) struct parsed p =
+        parse(LOGIN, "HAPROXY_DATAPLANE_URL=unix:///run/dp.sock,http://h:1/,unix@/run/b,/run/c");
+    assert_silent(&p);
+    static const char *const expected[][2] = {{"unix:/run/dp.sock", "/run/dp.sock"},
+                                              {"http://h:1", NULL},
+                                              {"unix:/run/b", "/run/b"},
+                                              {"unix:/run/c", "/run/c"}};
+    ck_assert_uint_eq(p.config.dataplane_count, array_len(expected));
+    for (size_t i = 0; i < array_len(expected); i++) {
+        ck_assert_str_eq(p.config.dataplanes[i].url, expected[i][0]);
+        ck_assert_pstr_eq(p.config.dataplanes[i].socket, expected[i][1]);
+    }
+}
+END_TEST
+
+/* The variables' credentials are each one's own, so that each reads their files again by itself. */
+START_TEST(each_has_the_credentials_of_the_variables)
+{
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, "HAPROXY_DATAPLANE_URL=http://a:1,http://b:1");
+    assert_silent(&p);
+    const struct config_dataplane *a = &p.config.dataplanes[0], *b = &p.config.dataplanes[1];
+    ck_assert_str_eq(a->username.value, "u");
+    ck_assert_str_eq(b->password.value, "p");
+    ck_assert_ptr_ne(a->password.value, b->password.value);
+    ck_assert(!secret_is_set(&b->token));
+    cleanup(mem_free_ptr) char *text = printed(&p.config);
+    ck_assert_ptr_nonnull(strstr(text,
+                                 "# HAProxy http://a:1: user name u, password *** by HAPROXY_DATAPLANE_USERNAME and "
+                                 "_PASSWORD\n# HAProxy http://b:1: user name u, password *** by "));
+}
+END_TEST
+
+START_TEST(sixteen_at_most)
+{
+    struct buf entry;
+    buf_init(&entry, 0);
+    buf_add(&entry, "HAPROXY_DATAPLANE_URL=");
+    for (int i = 1; i <= 16; i++)
+        buf_printf(&entry, "http://h:%d,", i);
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, entry.data);
+    assert_silent(&p);
+    ck_assert_uint_eq(p.config.dataplane_count, 16);
+    ck_assert_str_eq(p.config.dataplanes[15].url, "http://h:16");
+    buf_add(&entry, "http://h:17");
+    cleanup(parsed_fini) struct parsed q = parse(LOGIN, entry.data);
+    assert_says(&q, "; it has 17");
+    buf_fini(&entry);
+}
+END_TEST
+
+START_TEST(all_wrong_entries_are_told_and_the_text_stays_short)
+{
+    struct buf entry;
+    buf_init(&entry, 0);
+    buf_add(&entry, "HAPROXY_DATAPLANE_URL=");
+    for (int i = 0; i < 16; i++)
+        buf_printf(&entry, "%0300d,", i);
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, entry.data);
+    ck_assert_uint_eq(p.report.error_count, 1);
+    assert_says(&p, "; entry 1, \"000");
+    assert_says(&p, "; entry 16, \"000");
+    ck_assert_uint_lt(strlen(p.report.findings[0].text), 5000);
+    buf_fini(&entry);
+}
+END_TEST
+
+/* Where anything looks as if it were secret, entries are told by number only: a ',' may have cut a password in two. */
+START_TEST(entries_are_not_shown_beside_a_password)
+{
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, "HAPROXY_DATAPLANE_URL=http://admin:x,hunter2,http://@b:1");
+    assert_says(&p, "; entry 1: its port is not a number from 1 to 65535; entry 2: it does not begin with a scheme");
+    assert_says(&p, "or into the file of HAPROXY_DATAPLANE_CREDENTIALS_FILE");
+    assert_does_not_say(&p, "hunter2");
+    /* That a path holds one is no reason to speak of user names. */
+    cleanup(parsed_fini) struct parsed q = parse(LOGIN, "HAPROXY_DATAPLANE_URL=unix:/run/a@b,http://b");
+    assert_says(&q, "; entry 2: its port is missing");
+    assert_does_not_say(&q, "HAPROXY_DATAPLANE_USERNAME");
+    cleanup(parsed_fini) struct parsed r = parse(LOGIN, "HAPROXY_DATAPLANE_URL=unix:run/a@b,http://b:1");
+    assert_says(&r, "; entry 1: the path of a unix socket begins with '/'");
+    assert_does_not_say(&r, "HAPROXY_DATAPLANE_USERNAME");
+}
+END_TEST
+
+START_TEST(which_are_the_same)
+{
+    static const struct {
+        const char *a, *b;
+        bool same;
+    } rows[] = {
+        {"http://a:1", "http://a:1", true},     {"http://a:1", "http://A:1", true},
+        {"http://a:1/x", "http://A:1/x", true}, {"http://a:1/x", "http://a:1/X", false},
+        {"http://a:1", "http://a:1/x", false},  {"http://a:1/x", "http://a:1", false},
+        {"http://a:1", "https://a:1", false},   {"http://a:1", "http://a:11", false},
+        {"http://a:11", "http://a:1", false},   {"unix:/a", "unix:/a", true},
+        {"unix:/a", "unix:/A", false},          {"unix:/a", "http://a:1", false},
+        {"unix:/h://a", "unix:/H://a", false},
+    };
+    for (size_t i = 0; i < array_len(rows); i++) {
+        ck_assert_msg(dataplane_url_same(rows[i].a, rows[i].b) == rows[i].same, "%s %s", rows[i].a, rows[i].b);
+        ck_assert_msg(dataplane_url_same(rows[i].b, rows[i].a) == rows[i].same, "%s %s", rows[i].b, rows[i].a);
+    }
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("dataplanes");
+    TCase *t = tcase_create("dataplanes");
+    tcase_add_test(t, urls_are_taken_apart);
+    tcase_add_test(t, each_has_the_credentials_of_the_variables);
+    tcase_add_test(t, sixteen_at_most);
+    tcase_add_test(t, all_wrong_entries_are_told_and_the_text_stays_short);
+    tcase_add_test(t, entries_are_not_shown_beside_a_password);
+    tcase_add_test(t, which_are_the_same);
+    suite_add_tcase(s, t);
+    return s;
+}
+
+int main(void)
+{
+    SRunner *sr = srunner_create(suite());
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? 0 : 1;
+}

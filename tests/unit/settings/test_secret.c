@@ -1,0 +1,503 @@
+#include "settings/secrets/secret.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+/* Check's fork mode gives each test its own process, so these are fresh for each. */
+static char dir[] = "/tmp/test_secret.XXXXXX";
+static char path[64];
+
+static void set_up(void)
+{
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/secret", dir);
+}
+
+static void tear_down(void)
+{
+    static const char *const names[] = {"secret", "new", "..data", "a/secret", "b/secret"};
+    char name[128];
+    for (size_t i = 0; i < array_len(names); i++) {
+        snprintf(name, sizeof(name), "%s/%s", dir, names[i]);
+        unlink(name);
+    }
+    snprintf(name, sizeof(name), "%s/a", dir);
+    rmdir(name);
+    snprintf(name, sizeof(name), "%s/b", dir);
+    rmdir(name);
+    ck_assert_int_eq(rmdir(dir), 0);
+}
+
+static void write_bytes(const char *name, const void *bytes, size_t len)
+{
+    int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, bytes, len), (ssize_t)len);
+    close(fd);
+}
+
+static void write_text(const char *name, const char *text)
+{
+    write_bytes(name, text, strlen(text));
+}
+
+static void set_mtime(const char *name, time_t when)
+{
+    struct timespec times[2] = {{.tv_sec = when}, {.tv_sec = when}};
+    ck_assert_int_eq(utimensat(AT_FDCWD, name, times, 0), 0);
+}
+
+/* Refreshes, expecting success; whether it changed. */
+static bool refresh(struct secret *s, bool force)
+{
+    bool changed = false;
+    struct error err;
+    int rc = secret_refresh(s, force, &changed, &err);
+    ck_assert_msg(rc == 0, "%s", rc == 0 ? "" : err.message);
+    return changed;
+}
+
+START_TEST(a_value_stays)
+{
+    cleanup(secret_fini) struct secret s = {0};
+    ck_assert(!secret_is_set(&s));
+    ck_assert(!refresh(&s, true));
+    secret_set_value(&s, "x\n ");
+    ck_assert(secret_is_set(&s));
+    ck_assert(!refresh(&s, true));
+    ck_assert_str_eq(s.value, "x\n ");
+    secret_set_value(&s, "y");
+    ck_assert_str_eq(s.value, "y");
+}
+END_TEST
+
+START_TEST(one_line_break_at_the_end_is_dropped)
+{
+    static const char *const pairs[][2] = {
+        {"abc", "abc"}, {"abc\n", "abc"}, {"abc\r\n", "abc"}, {" a b ", " a b "}, {"\xc3\xa4\n", "\xc3\xa4"},
+    };
+    for (size_t i = 0; i < array_len(pairs); i++) {
+        cleanup(secret_fini) struct secret s = {0};
+        write_text(path, pairs[i][0]);
+        secret_set_path(&s, path);
+        ck_assert(secret_is_set(&s));
+        ck_assert_ptr_null(s.value);
+        ck_assert(refresh(&s, false));
+        ck_assert_str_eq(s.value, pairs[i][1]);
+        ck_assert(!refresh(&s, true));
+    }
+}
+END_TEST
+
+/* Written twice within one tick of a coarse clock: the same size, the same time, the same inode. */
+START_TEST(a_rewritten_file_is_read_again)
+{
+    cleanup(secret_fini) struct secret s = {0};
+    struct stat st;
+    write_text(path, "one");
+    ck_assert_int_eq(stat(path, &st), 0);
+    secret_set_path(&s, path);
+    ck_assert(refresh(&s, false));
+    write_text(path, "two");
+    ck_assert_int_eq(utimensat(AT_FDCWD, path, (struct timespec[]){st.st_atim, st.st_mtim}, 0), 0);
+    ck_assert(refresh(&s, false));
+    ck_assert_str_eq(s.value, "two");
+}
+END_TEST
+
+START_TEST(an_old_file_is_trusted_until_it_looks_different)
+{
+    cleanup(secret_fini) struct secret s = {0};
+    write_text(path, "one");
+    set_mtime(path, 1000000000);
+    secret_set_path(&s, path);
+    ck_assert(refresh(&s, false));
+    write_text(path, "two");
+    set_mtime(path, 1000000000);
+    ck_assert(!refresh(&s, false));
+    ck_assert_str_eq(s.value, "one");
+    ck_assert(refresh(&s, true));
+    ck_assert_str_eq(s.value, "two");
+    set_mtime(path, 1000000001);
+    ck_assert(!refresh(&s, false));
+    write_text(path, "three");
+    set_mtime(path, 1000000001);
+    ck_assert(refresh(&s, false));
+    ck_assert_str_eq(s.value, "three");
+}
+END_TEST
+
+/* An atomic replacement with the same size and time: only the inode tells. */
+START_TEST(a_renamed_file_is_noticed)
+{
+    char other[128];
+    snprintf(other, sizeof(other), "%s/new", dir);
+    cleanup(secret_fini) struct secret s = {0};
+    write_text(path, "one");
+    set_mtime(path, 1000000000);
+    secret_set_path(&s, path);
+    ck_assert(refresh(&s, false));
+    write_text(other, "two");
+    set_mtime(other, 1000000000);
+    ck_assert_int_eq(rename(other, path), 0);
+    ck_assert(refresh(&s, false));
+    ck_assert_str_eq(s.value, "two");
+}
+END_TEST
+
+static void make_version(const char *name, const char *text)
+{
+    char at[128];
+    snprintf(at, sizeof(at), "%s/%s", dir, name);
+    ck_assert_int_eq(mkdir(at, 0700), 0);
+    snprintf(at, sizeof(at), "%s/%s/secret", dir, name);
+    write_text(at, text);
+    set_mtime(at, 1000000000);
+}
+
+/* What kubelet does: secret -> ..data/secret, ..data -> a, and then ..data is replaced. */
+START_TEST(a_mounted_secret_swaps_its_folder)
+{
+    char data[128], fresh[128];
+    snprintf(data, sizeof(data), "%s/..data", dir);
+    snprintf(fresh, sizeof(fresh), "%s/new", dir);
+    make_version("a", "one");
+    make_version("b", "two");
+    ck_assert_int_eq(symlink("a", data), 0);
+    ck_assert_int_eq(symlink("..data/secret", path), 0);
+    cleanup(secret_fini) struct secret s = {0};
+    secret_set_path(&s, path);
+    ck_assert(refresh(&s, false));
+    ck_assert_str_eq(s.value, "one");
+    ck_assert(!refresh(&s, false));
+    ck_assert_int_eq(symlink("b", fresh), 0);
+    ck_assert_int_eq(rename(fresh, data), 0);
+    ck_assert(refresh(&s, false));
+    ck_assert_str_eq(s.value, "two");
+}
+END_TEST
+
+static void assert_refused(struct secret *s, const char *why)
+{
+    struct error err;
+    bool changed = true;
+    ck_assert_int_eq(secret_refresh(s, false, &changed, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_INVALID);
+    ck_assert(changed); /* untouched */
+    ck_assert_msg(strstr(err.message, why) != NULL && strstr(err.message, s->path) != NULL, "%s", err.message);
+    ck_assert_msg(strstr(err.message, "hunter2") == NULL, "%s", err.message);
+}
+
+START_TEST(what_cannot_be_used_keeps_the_old_value)
+{
+    static const struct {
+        const char *bytes;
+        size_t len;
+        const char *why;
+    } rows[] = {
+        {"", 0, "is empty"},
+        {"\n", 1, "is empty"},
+        {"\r\n", 2, "is empty"},
+        {"hunter2\n\n", 9, "control character"},
+        {"hunter2\nx", 9, "control character"},
+        {"hunter2\0x", 9, "control character"},
+        {"\x7fhunter2", 8, "control character"},
+        {"hunter2\t", 8, "control character"},
+    };
+    cleanup(secret_fini) struct secret s = {0};
+    write_text(path, "good");
+    secret_set_path(&s, path);
+    ck_assert(refresh(&s, false));
+    for (size_t i = 0; i < array_len(rows); i++) {
+        write_bytes(path, rows[i].bytes, rows[i].len);
+        assert_refused(&s, rows[i].why);
+        ck_assert_str_eq(s.value, "good");
+    }
+    /* One that was broken long ago is no better the second time. */
+    set_mtime(path, 1000000000);
+    assert_refused(&s, "control character");
+    assert_refused(&s, "control character");
+    ck_assert_int_eq(unlink(path), 0);
+    assert_refused(&s, "No such file");
+    ck_assert_str_eq(s.value, "good");
+    write_text(path, "better");
+    ck_assert(refresh(&s, false));
+    ck_assert_str_eq(s.value, "better");
+}
+END_TEST
+
+START_TEST(sizes_at_the_cap)
+{
+    enum { CAP = 64 * 1024 };
+    char *big = mem_alloc(CAP + 2);
+    memset(big, 'x', CAP + 1);
+    cleanup(secret_fini) struct secret s = {0};
+    secret_set_path(&s, path);
+    write_bytes(path, big, CAP + 1);
+    assert_refused(&s, "64 KiB");
+    ck_assert_ptr_null(s.value);
+    write_bytes(path, big, CAP);
+    ck_assert(refresh(&s, false));
+    ck_assert_uint_eq(strlen(s.value), CAP);
+    free(big);
+}
+END_TEST
+
+/* A pipe without a writer would block for ever, a device may do anything. */
+START_TEST(only_regular_files_are_read)
+{
+    cleanup(secret_fini) struct secret s = {0};
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    secret_set_path(&s, path);
+    assert_refused(&s, "is not a regular file");
+    secret_set_path(&s, dir);
+    assert_refused(&s, "is not a regular file");
+    secret_set_path(&s, "/dev/zero");
+    assert_refused(&s, "is not a regular file");
+}
+END_TEST
+
+/* A regular file by its looks, whose first byte cannot be read. */
+START_TEST(a_read_that_fails_is_told)
+{
+    cleanup(secret_fini) struct secret s = {0};
+    secret_set_path(&s, "/proc/self/mem");
+    assert_refused(&s, "Input/output error");
+}
+END_TEST
+
+/* ---- a part of a line ---- */
+
+/* What a client holds of one URL. */
+static struct secret user, password, token;
+
+static void set_lines(const char *url)
+{
+    secret_set_line(&user, path, url, SECRET_USER);
+    secret_set_line(&password, path, url, SECRET_PASSWORD);
+    secret_set_line(&token, path, url, SECRET_TOKEN);
+}
+
+static void lines_fini(void)
+{
+    secret_fini(&user);
+    secret_fini(&password);
+    secret_fini(&token);
+}
+
+/* Refreshes all, expecting success; how many changed. */
+static int refresh_lines(void)
+{
+    return refresh(&user, false) + refresh(&password, false) + refresh(&token, false);
+}
+
+static void assert_lines(const char *u, const char *p, const char *t)
+{
+    ck_assert_pstr_eq(user.value, u);
+    ck_assert_pstr_eq(password.value, p);
+    ck_assert_pstr_eq(token.value, t);
+    ck_assert(secret_is_set(&user) == (u != NULL) && secret_is_set(&token) == (t != NULL));
+}
+
+START_TEST(a_line_gives_its_parts)
+{
+    write_text(path, "# x\nhttp://a:1 admin:a:b c\nhttp://b:1/ Bearer t0ken\n");
+    set_lines("http://a:1");
+    assert_lines(NULL, NULL, NULL);
+    ck_assert_int_eq(refresh_lines(), 2);
+    assert_lines("admin", "a:b c", NULL);
+    ck_assert_int_eq(refresh_lines(), 0);
+    set_lines("http://b:1");
+    ck_assert_int_eq(refresh_lines(), 1);
+    assert_lines(NULL, NULL, "t0ken");
+    lines_fini();
+}
+END_TEST
+
+START_TEST(a_line_turns_into_the_other_kind_and_back)
+{
+    write_text(path, "http://a:1 u:p");
+    set_lines("http://a:1");
+    refresh_lines();
+    write_text(path, "http://a:1 Bearer t");
+    ck_assert_int_eq(refresh_lines(), 3);
+    assert_lines(NULL, NULL, "t");
+    write_text(path, "http://a:1 Bearer t2");
+    ck_assert_int_eq(refresh_lines(), 1);
+    write_text(path, "http://a:1 u2:p");
+    ck_assert_int_eq(refresh_lines(), 3);
+    assert_lines("u2", "p", NULL);
+    lines_fini();
+}
+END_TEST
+
+START_TEST(a_line_of_an_old_file_is_read_when_the_file_changes)
+{
+    write_text(path, "http://a:1 u:one");
+    set_mtime(path, 1000000000);
+    set_lines("http://a:1");
+    ck_assert_int_eq(refresh_lines(), 2);
+    write_text(path, "http://a:1 u:two");
+    set_mtime(path, 1000000000);
+    ck_assert_int_eq(refresh_lines(), 0);
+    ck_assert(refresh(&password, true));
+    ck_assert_str_eq(password.value, "two");
+    write_text(path, "http://a:1 v:six");
+    set_mtime(path, 1000000001);
+    ck_assert_int_eq(refresh_lines(), 2);
+    assert_lines("v", "six", NULL);
+    lines_fini();
+}
+END_TEST
+
+/* Each part tells the same, so that one trouble is one line of the log. */
+static void assert_lines_refused(const char *message)
+{
+    struct secret *const all[] = {&user, &password, &token};
+    for (size_t i = 0; i < array_len(all); i++) {
+        struct error err;
+        bool changed = true;
+        ck_assert_int_eq(secret_refresh(all[i], false, &changed, &err), -1);
+        ck_assert_int_eq(err.kind, ERROR_INVALID);
+        ck_assert(changed); /* untouched */
+        ck_assert_str_eq(err.message, message);
+    }
+}
+
+START_TEST(a_broken_file_or_a_lost_line_keeps_the_old_parts)
+{
+    static const struct {
+        const char *text, *says;
+    } rows[] = {
+        {"http://a:1 hunter2", ", line 1: expected URL user:password or URL Bearer TOKEN; there is no ':' between user "
+                               "name and password"},
+        {"http://a:1 u:good\nhttp://b:1 hunter2",
+         ", line 2: expected URL user:password or URL Bearer TOKEN; there is no "
+         "':' between user name and password"},
+        {"http://a:1 u:good\nhttp://a:1 u:hunter2",
+         ", line 2: expected URL user:password or URL Bearer TOKEN; its URL is that of line 1"},
+        {"http://b:1 u:hunter2",
+         ": has no line for http://a:1 any more; put it back, or restart to go by the variables"},
+        {"", ": has no line for http://a:1 any more; put it back, or restart to go by the variables"},
+        {"# http://a:1 u:hunter2\n",
+         ": has no line for http://a:1 any more; put it back, or restart to go by the variables"},
+    };
+    write_text(path, "http://a:1 u:good");
+    set_lines("http://a:1");
+    refresh_lines();
+    for (size_t i = 0; i < array_len(rows); i++) {
+        cleanup(mem_free_ptr) char *message = mem_printf("%s%s", path, rows[i].says);
+        write_text(path, rows[i].text);
+        assert_lines_refused(message);
+        assert_lines("u", "good", NULL);
+    }
+    cleanup(mem_free_ptr) char *gone = mem_printf("%s: No such file or directory", path);
+    ck_assert_int_eq(unlink(path), 0);
+    assert_lines_refused(gone);
+    assert_lines("u", "good", NULL);
+    write_text(path, "http://b:1 u:p\n\nhttp://A:1/ u:better");
+    ck_assert_int_eq(refresh_lines(), 1);
+    assert_lines("u", "better", NULL);
+    lines_fini();
+}
+END_TEST
+
+START_TEST(a_mounted_file_of_lines_swaps_its_folder)
+{
+    char data[128], fresh[128];
+    snprintf(data, sizeof(data), "%s/..data", dir);
+    snprintf(fresh, sizeof(fresh), "%s/new", dir);
+    make_version("a", "http://a:1 u:one");
+    make_version("b", "http://a:1 u:two");
+    ck_assert_int_eq(symlink("a", data), 0);
+    ck_assert_int_eq(symlink("..data/secret", path), 0);
+    set_lines("http://a:1");
+    ck_assert_int_eq(refresh_lines(), 2);
+    ck_assert_int_eq(symlink("b", fresh), 0);
+    ck_assert_int_eq(rename(fresh, data), 0);
+    ck_assert_int_eq(refresh_lines(), 1);
+    ck_assert_str_eq(password.value, "two");
+    lines_fini();
+}
+END_TEST
+
+START_TEST(a_copy_is_its_own)
+{
+    cleanup(secret_fini) struct secret value = {0}, file = {0}, copy = {0};
+    secret_copy(&copy, &value);
+    ck_assert(!secret_is_set(&copy));
+    secret_set_value(&value, "x");
+    secret_copy(&copy, &value);
+    ck_assert_str_eq(copy.value, "x");
+    write_text(path, "one");
+    secret_set_path(&file, path);
+    ck_assert(refresh(&file, false));
+    secret_copy(&copy, &file);
+    ck_assert_str_eq(copy.value, "one");
+    write_text(path, "two");
+    ck_assert(refresh(&file, true));
+    ck_assert_str_eq(copy.value, "one");
+    ck_assert(refresh(&copy, true));
+    ck_assert_str_eq(copy.value, "two");
+    write_text(path, "http://a:1 u:p");
+    set_lines("http://a:1");
+    secret_copy(&copy, &password);
+    ck_assert(refresh(&copy, false));
+    ck_assert_str_eq(copy.value, "p");
+    lines_fini();
+}
+END_TEST
+
+START_TEST(null_results_are_allowed)
+{
+    cleanup(secret_fini) struct secret s = {0};
+    secret_set_path(&s, path);
+    ck_assert_int_eq(secret_refresh(&s, false, NULL, NULL), -1);
+    write_text(path, "x");
+    ck_assert_int_eq(secret_refresh(&s, false, NULL, NULL), 0);
+    ck_assert_str_eq(s.value, "x");
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("secret");
+    TCase *t = tcase_create("secret");
+    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_add_test(t, a_value_stays);
+    tcase_add_test(t, one_line_break_at_the_end_is_dropped);
+    tcase_add_test(t, a_rewritten_file_is_read_again);
+    tcase_add_test(t, an_old_file_is_trusted_until_it_looks_different);
+    tcase_add_test(t, a_renamed_file_is_noticed);
+    tcase_add_test(t, a_mounted_secret_swaps_its_folder);
+    tcase_add_test(t, what_cannot_be_used_keeps_the_old_value);
+    tcase_add_test(t, sizes_at_the_cap);
+    tcase_add_test(t, only_regular_files_are_read);
+    tcase_add_test(t, a_read_that_fails_is_told);
+    tcase_add_test(t, a_line_gives_its_parts);
+    tcase_add_test(t, a_line_turns_into_the_other_kind_and_back);
+    tcase_add_test(t, a_line_of_an_old_file_is_read_when_the_file_changes);
+    tcase_add_test(t, a_broken_file_or_a_lost_line_keeps_the_old_parts);
+    tcase_add_test(t, a_mounted_file_of_lines_swaps_its_folder);
+    tcase_add_test(t, a_copy_is_its_own);
+    tcase_add_test(t, null_results_are_allowed);
+    suite_add_tcase(s, t);
+    return s;
+}
+
+int main(void)
+{
+    SRunner *sr = srunner_create(suite());
+    srunner_set_fork_status(sr, CK_FORK); /* each test has a directory of its own, or ends its process */
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? 0 : 1;
+}

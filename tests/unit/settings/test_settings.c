@@ -1,0 +1,520 @@
+#include "settings/settings.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "settings/fields.h"
+#include "../config_text.h"
+
+START_TEST(defaults)
+{
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN);
+    assert_silent(&p);
+    const struct config *c = &p.config;
+    ck_assert_str_eq(c->ingress_namespace, "ingress-nginx");
+    ck_assert_str_eq(c->ingress_service, "ingress-nginx");
+    ck_assert_uint_eq(c->dataplane_count, 1);
+    ck_assert_str_eq(c->dataplanes[0].url, "http://haproxy:5555");
+    ck_assert_ptr_null(c->dataplanes[0].socket);
+    ck_assert_str_eq(c->dataplanes[0].username.value, "u");
+    ck_assert_str_eq(c->dataplanes[0].password.value, "p");
+    ck_assert(!secret_is_set(&c->dataplanes[0].token));
+    ck_assert_ptr_null(c->dataplane_credentials_file);
+    ck_assert_str_eq(c->backend_name, "ingress-nginx");
+    ck_assert_uint_eq(c->backend_port, 0);
+    ck_assert_int_eq(c->proxy_v2, false);
+    ck_assert_str_eq(c->balance, "roundrobin");
+    ck_assert_str_eq(c->adv_check, "tcp-check");
+    ck_assert_uint_eq(c->keep_server_count, 0);
+    ck_assert(!c->create_backend);
+    ck_assert(!c->allow_empty);
+    ck_assert_uint_eq(c->resync_period_ms, 30000);
+    ck_assert_ptr_null(c->kubeconfig);
+    ck_assert_str_eq(c->listen_host, "");
+    ck_assert_uint_eq(c->listen_port, 8080);
+    ck_assert_int_eq(c->log_format, LOG_FORMAT_LOGFMT);
+    ck_assert_int_eq(c->log_level, LOG_LEVEL_INFO);
+    ck_assert(!secret_is_set(&c->dataplane_token));
+    ck_assert_uint_eq(c->mapping_count, 1);
+    ck_assert_str_eq(c->mappings[0].namespace, "ingress-nginx");
+    ck_assert_str_eq(c->mappings[0].service, "ingress-nginx");
+    ck_assert_ptr_null(c->mappings[0].port);
+    ck_assert_str_eq(c->mappings[0].backend, "ingress-nginx");
+    ck_assert_ptr_null(c->ingress_port);
+    ck_assert_ptr_null(c->ingress_services);
+    ck_assert_ptr_null(c->node_selector);
+    ck_assert_uint_eq(c->address_type_count, 1);
+    ck_assert_int_eq(c->address_types[0], CONFIG_INTERNAL_IP);
+    ck_assert_int_eq(c->ip_family, CONFIG_IP_DUAL);
+    ck_assert_int_eq(c->node_mode, CONFIG_NODE_MODE_ENDPOINTS);
+    ck_assert_int_eq(c->weights, CONFIG_WEIGHTS_KEEP);
+    ck_assert_int_eq(c->health_check, CONFIG_HEALTH_CHECK_BACKEND);
+    ck_assert_uint_eq(c->drain_timeout_ms, 30000);
+    ck_assert_uint_eq(c->park_ttl_ms, 3600000);
+    ck_assert(!c->park_nodes);
+    ck_assert_uint_eq(c->max_loss_percent, 50);
+    ck_assert(!c->dry_run);
+}
+END_TEST
+
+START_TEST(empty_is_unset)
+{
+    cleanup(parsed_fini) struct parsed p = parse(
+        LOGIN, "INGRESS_NAMESPACE=", "HAPROXY_DATAPLANE_URL=", "HAPROXY_BACKEND_NAME=", "HAPROXY_BACKEND_PORT=",
+        "HAPROXY_BALANCE=", "HAPROXY_KEEP_SERVERS=", "RESYNC_PERIOD=", "KUBECONFIG=", "LISTEN_ADDRESS=", "LOG_LEVEL=",
+        "HAPROXY_DATAPLANE_TOKEN=", "HAPROXY_DATAPLANE_TOKEN_FILE=", "HAPROXY_DATAPLANE_CREDENTIALS_FILE=", "PARK_TTL=",
+        "PARK_NODES=", "HAPROXY_DATAPLANE_USERNAME_FILE=", "HAPROXY_DATAPLANE_PASSWORD_FILE=");
+    assert_silent(&p);
+    ck_assert_str_eq(p.config.ingress_namespace, "ingress-nginx");
+    ck_assert_ptr_null(p.config.kubeconfig);
+    ck_assert(!config_is_given(&p.config, CONFIG_INGRESS_NAMESPACE));
+}
+END_TEST
+
+START_TEST(backend_name_follows_the_service)
+{
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, "INGRESS_SERVICE_NAME=web");
+    assert_silent(&p);
+    ck_assert_str_eq(p.config.backend_name, "web");
+    cleanup(parsed_fini) struct parsed q = parse(LOGIN, "INGRESS_SERVICE_NAME=web", "HAPROXY_BACKEND_NAME=be_1.x:y");
+    assert_silent(&q);
+    ck_assert_str_eq(q.config.backend_name, "be_1.x:y");
+}
+END_TEST
+
+/* NAME=value and what check-config prints for it ("NAME=...", the variable's own syntax). */
+static const struct {
+    const char *entry, *shown;
+} accepted[] = {
+    {"INGRESS_NAMESPACE=a", "INGRESS_NAMESPACE=a"},
+    {"INGRESS_NAMESPACE=0-9", "INGRESS_NAMESPACE=0-9"},
+    {"INGRESS_SERVICE_NAME=ingress-nginx-controller", "INGRESS_SERVICE_NAME=ingress-nginx-controller"},
+    {"INGRESS_SERVICE_NAME=a23456789012345678901234567890123456789012345678901234567890123", NULL},
+    {"HAPROXY_DATAPLANE_URL=http://haproxy:5555/", "HAPROXY_DATAPLANE_URL=http://haproxy:5555"},
+    {"HAPROXY_DATAPLANE_URL=HTTPS://10.0.0.1:1", "HAPROXY_DATAPLANE_URL=https://10.0.0.1:1"},
+    {"HAPROXY_DATAPLANE_URL=https://[2001:db8::1]:65535/dp//", "HAPROXY_DATAPLANE_URL=https://[2001:db8::1]:65535/dp"},
+    {"HAPROXY_DATAPLANE_URL=unix:/run/dp.sock", "HAPROXY_DATAPLANE_URL=unix:/run/dp.sock"},
+    {"HAPROXY_DATAPLANE_URL=unix:///run/dp.sock", "HAPROXY_DATAPLANE_URL=unix:/run/dp.sock"},
+    {"HAPROXY_DATAPLANE_URL=/run/dp.sock", "HAPROXY_DATAPLANE_URL=unix:/run/dp.sock"},
+    {"HAPROXY_DATAPLANE_URL=unix:"
+     "/01234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123.x",
+     NULL},
+    {"HAPROXY_DATAPLANE_URL=//run/dp.sock", "HAPROXY_DATAPLANE_URL=unix:/run/dp.sock"},
+    {"HAPROXY_DATAPLANE_URL=unix:////run/dp@ #.sock", "HAPROXY_DATAPLANE_URL=unix:/run/dp@ #.sock"},
+    {"HAPROXY_DATAPLANE_URL=\n http://a:1 ,\n\thttps://b:2/x/ ,, unix:/run/d p.sock,\n",
+     "HAPROXY_DATAPLANE_URL=http://a:1,https://b:2/x,unix:/run/d p.sock"},
+    {"HAPROXY_DATAPLANE_URL=http://a:1,http://a:2,https://a:1,http://a:1/a,http://a:1/A",
+     "HAPROXY_DATAPLANE_URL=http://a:1,http://a:2,https://a:1,http://a:1/a,http://a:1/A"},
+    {"HAPROXY_DATAPLANE_URL=/run/a,/run/A", "HAPROXY_DATAPLANE_URL=unix:/run/a,unix:/run/A"},
+    {"PARK_TTL=0", "PARK_TTL=0s"},
+    {"PARK_TTL=0s", "PARK_TTL=0s"},
+    {"PARK_TTL=12h", "PARK_TTL=720m"},
+    {"PARK_TTL=720h", "PARK_TTL=43200m"},
+    {"PARK_TTL=1ms", "PARK_TTL=1ms"},
+    {"PARK_NODES=true", "PARK_NODES=true"},
+    {"PARK_NODES=0", "PARK_NODES=false"},
+    {"HAPROXY_BACKEND_PORT=1", "HAPROXY_BACKEND_PORT=1"},
+    {"HAPROXY_BACKEND_PORT=65535", "HAPROXY_BACKEND_PORT=65535"},
+    {"HAPROXY_SEND_PROXY_V2=true", "HAPROXY_SEND_PROXY_V2=true"},
+    {"HAPROXY_SEND_PROXY_V2=false", "HAPROXY_SEND_PROXY_V2=false"},
+    {"HAPROXY_BALANCE=leastconn", "HAPROXY_BALANCE=leastconn"},
+    {"HAPROXY_BALANCE=static-rr", "HAPROXY_BALANCE=static-rr"},
+    {"HAPROXY_BALANCE=first", "HAPROXY_BALANCE=first"},
+    {"HAPROXY_BALANCE=source", "HAPROXY_BALANCE=source"},
+    {"HAPROXY_BALANCE=random", "HAPROXY_BALANCE=random"},
+    {"HAPROXY_BALANCE=keep", "HAPROXY_BALANCE=keep"},
+    {"HAPROXY_ADV_CHECK=keep", "HAPROXY_ADV_CHECK=keep"},
+    {"HAPROXY_ADV_CHECK=httpchk", "HAPROXY_ADV_CHECK=httpchk"},
+    {"HAPROXY_ADV_CHECK=ssl-hello-chk", "HAPROXY_ADV_CHECK=ssl-hello-chk"},
+    {"HAPROXY_KEEP_SERVERS=a,b c\td\n", "HAPROXY_KEEP_SERVERS=a,b,c,d"},
+    {"HAPROXY_KEEP_SERVERS=, ,", "HAPROXY_KEEP_SERVERS="},
+    {"HAPROXY_KEEP_SERVERS=st*-?[!a-c][]x]", "HAPROXY_KEEP_SERVERS=st*-?[!a-c][]x]"},
+    {"HAPROXY_KEEP_SERVERS=[!]x] [^]x]", "HAPROXY_KEEP_SERVERS=[!]x],[^]x]"},
+    {"HAPROXY_CREATE_BACKEND=yes", "HAPROXY_CREATE_BACKEND=true"},
+    {"ALLOW_EMPTY=on", "ALLOW_EMPTY=true"},
+    {"RESYNC_PERIOD=1s", "RESYNC_PERIOD=1s"},
+    {"RESYNC_PERIOD=24h", "RESYNC_PERIOD=1440m"},
+    {"RESYNC_PERIOD=1m30s", "RESYNC_PERIOD=90s"},
+    {"RESYNC_PERIOD=1500ms", "RESYNC_PERIOD=1500ms"},
+    {"KUBECONFIG=/a:/b c", "KUBECONFIG=/a:/b c"},
+    {"LISTEN_ADDRESS=:1", "LISTEN_ADDRESS=:1"},
+    {"LISTEN_ADDRESS=127.0.0.1:8080", "LISTEN_ADDRESS=127.0.0.1:8080"},
+    {"LISTEN_ADDRESS=[::1]:8080", "LISTEN_ADDRESS=[::1]:8080"},
+    {"LOG_FORMAT=json", "LOG_FORMAT=json"},
+    {"LOG_LEVEL=debug", "LOG_LEVEL=debug"},
+    {"LOG_LEVEL=warn", "LOG_LEVEL=warn"},
+    {"LOG_LEVEL=error", "LOG_LEVEL=error"},
+};
+
+START_TEST(a_good_value_is_taken)
+{
+    const char *entry = accepted[_i].entry, *shown = accepted[_i].shown != NULL ? accepted[_i].shown : entry;
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, entry);
+    assert_silent(&p);
+    cleanup(mem_free_ptr) char *text = printed(&p.config);
+    cleanup(mem_free_ptr) char *line = mem_printf("%s  # from the environment\n", shown);
+    /* A list of nothing but separators is given, all the same. */
+    ck_assert_msg(strstr(text, line) != NULL, "%s: expected %s in:\n%s", entry, line, text);
+}
+END_TEST
+
+/* NAME=value and a part of what is said about it. */
+static const struct {
+    const char *entry, *says;
+} refused[] = {
+    {"INGRESS_NAMESPACE=Web", "upper-case"},
+    {"INGRESS_NAMESPACE=-a", "expected a namespace's name"},
+    {"INGRESS_NAMESPACE=a-", "expected a namespace's name"},
+    {"INGRESS_NAMESPACE=a.b", "expected a namespace's name"},
+    {"INGRESS_NAMESPACE=a b", "INGRESS_NAMESPACE=\"a b\": expected"},
+    {"INGRESS_NAMESPACE= a", "there is white space around the value"},
+    {"INGRESS_NAMESPACE=a\n", "INGRESS_NAMESPACE=\"a\\n\": expected"},
+    {"INGRESS_NAMESPACE=\"a\"", "the quotes are part of the value"},
+    {"INGRESS_NAMESPACE=\xc3\xa4", "\\xc3\\xa4"},
+    {"INGRESS_SERVICE_NAME=ns/web", "the namespace goes into INGRESS_NAMESPACE"},
+    {"INGRESS_SERVICE_NAME=a234567890123456789012345678901234567890123456789012345678901234", "64 characters"},
+    {"HAPROXY_DATAPLANE_URL=haproxy:5555", "does not begin with a scheme"},
+    {"HAPROXY_DATAPLANE_URL=ftp://haproxy:5555", "neither http nor https"},
+    {"HAPROXY_DATAPLANE_URL=tcp://haproxy:5555", "neither http nor https"},
+    {"HAPROXY_DATAPLANE_URL=http://haproxy", "its port is missing"},
+    {"HAPROXY_DATAPLANE_URL=http://haproxy:", "its port is missing"},
+    {"HAPROXY_DATAPLANE_URL=http://haproxy:0", "its port is not a number from 1 to 65535"},
+    {"HAPROXY_DATAPLANE_URL=http://haproxy:70000", "its port is not a number from 1 to 65535"},
+    {"HAPROXY_DATAPLANE_URL=http://:5555", "its host is missing"},
+    {"HAPROXY_DATAPLANE_URL=http:///haproxy:5555", "its host is missing"},
+    {"HAPROXY_DATAPLANE_URL=http:/haproxy:5555", "expected http://host:port"},
+    {"HAPROXY_DATAPLANE_URL=http://::1:5555", "expected http://host:port"},
+    {"HAPROXY_DATAPLANE_URL=http://[::1:5555", "no IPv6 address"},
+    {"HAPROXY_DATAPLANE_URL=http://ha proxy:5555", "a space"},
+    {"HAPROXY_DATAPLANE_URL=http://haproxy:5555/?x=1", "a query"},
+    {"HAPROXY_DATAPLANE_URL=http://haproxy:5555/#x", "a query (?) or fragment"},
+    {"HAPROXY_DATAPLANE_URL=http://haproxy:5555/v3", "leave out /v3"},
+    {"HAPROXY_DATAPLANE_URL=http://haproxy:5555/v3/services/haproxy/", "leave out /v3"},
+    {"HAPROXY_DATAPLANE_URL=http://haproxy:5555/v2", "version 2 of the API is not supported"},
+    {"HAPROXY_DATAPLANE_URL=unix:run/dp.sock", "begins with '/'"},
+    {"HAPROXY_DATAPLANE_URL=unix://host/dp.sock", "a unix socket has no host"},
+    {"HAPROXY_DATAPLANE_URL=unix:", "begins with '/'"},
+    {"HAPROXY_DATAPLANE_URL=/run/", "a directory"},
+    {"HAPROXY_DATAPLANE_URL=/", "a directory"},
+    {"HAPROXY_DATAPLANE_URL=/run/a\nb", "control character"},
+    {"HAPROXY_DATAPLANE_URL=/"
+     "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890"
+     "1234567890123456",
+     "at most 107 bytes"},
+    {"HAPROXY_DATAPLANE_URL=,", "it has 0"},
+    {"HAPROXY_DATAPLANE_URL= http://a ", "none twice; its port is missing"},
+    {"HAPROXY_DATAPLANE_URL=http://a:1,http://b",
+     "separated by commas, none twice; entry 2, \"http://b\": its port is missing"},
+    {"HAPROXY_DATAPLANE_URL=a:1, http://b:1, c:1",
+     "; entry 1, \"a:1\": it does not begin with a scheme such as http://; entry 3, \"c:1\": it does not"},
+    {"HAPROXY_DATAPLANE_URL=http://a:1,http://b:1,http://a:1/", "entry 3, \"http://a:1/\": it is the same as entry 1"},
+    {"HAPROXY_DATAPLANE_URL=http://A:1,http://a:01", "it is the same as entry 1"},
+    {"HAPROXY_DATAPLANE_URL=https://a:1/x,https://A:1/x/", "it is the same as entry 1"},
+    {"HAPROXY_DATAPLANE_URL=/run/a,unix:///run/a", "it is the same as entry 1"},
+    {"HAPROXY_DATAPLANE_URL=http://b,/run/a,http://b", "entry 3, \"http://b\": its port is missing"},
+    {"HAPROXY_DATAPLANE_URL=http://a:1 http://b:2", "; separate URLs by commas"},
+    {"HAPROXY_DATAPLANE_URL=/run/a\n/run/b", "; separate URLs by commas"},
+    {"HAPROXY_DATAPLANE_URL=/run/a https://b:1", "; separate URLs by commas"},
+    {"HAPROXY_DATAPLANE_URL=/run/a unix:/run/b,http://c:1", "entry 1, \"/run/a unix:/run/b\": separate URLs by commas"},
+    {"HAPROXY_DATAPLANE_URL=http://a:1;http://b:2", "expected http://host:port"},
+    {"HAPROXY_DATAPLANE_URL=\"http://a:1,http://b:2\"", "the quotes are part of the value"},
+    {"HAPROXY_DATAPLANE_URL=/1,/2,/3,/4,/5,/6,/7,/8,/9,/10,/11,/12,/13,/14,/15,/16,/17",
+     "up to 16 of them, separated by "
+     "commas, none twice; it has 17"},
+    {"PARK_TTL=30",
+     "PARK_TTL=\"30\": expected a duration from 0 to 720h, such as 30m or 12h; the unit is missing: 30s?"},
+    {"PARK_TTL=720h1ms", "expected a duration from 0 to 720h"},
+    {"PARK_TTL=-1h", "expected a duration from 0 to 720h"},
+    {"PARK_TTL=7d", "expected a duration from 0 to 720h"},
+    {"PARK_TTL=forever", "expected a duration from 0 to 720h"},
+    {"PARK_NODES=all", "PARK_NODES=\"all\": expected true or false"},
+    {"HAPROXY_BACKEND_NAME=a/b", "expected a backend's name"},
+    {"HAPROXY_BACKEND_NAME=a\"b", "HAPROXY_BACKEND_NAME=\"a\\\"b\": expected"},
+    {"HAPROXY_BACKEND_NAME=a b", "expected a backend's name"},
+    {"HAPROXY_BACKEND_NAME=a\nb", "\"a\\nb\""},
+    {"HAPROXY_BACKEND_PORT=0", "expected a port number, 1 to 65535"},
+    {"HAPROXY_BACKEND_PORT=70000", "HAPROXY_BACKEND_PORT=\"70000\": expected a port number, 1 to 65535"},
+    {"HAPROXY_BACKEND_PORT=-1", "expected a port number"},
+    {"HAPROXY_BACKEND_PORT=+1", "expected a port number"},
+    {"HAPROXY_BACKEND_PORT=0x50", "expected a port number"},
+    {"HAPROXY_BACKEND_PORT=https", "expected a port number"},
+    {"HAPROXY_BACKEND_PORT=18446744073709551617", "expected a port number"},
+    {"HAPROXY_BACKEND_PORT=tcp://", "expected a port number"},
+    {"HAPROXY_BACKEND_PORT=http://10.0.0.1:443", "expected a port number"},
+    {"HAPROXY_SEND_PROXY_V2=server", "HAPROXY_SEND_PROXY_V2=\"server\": expected true or false"},
+    {"HAPROXY_SEND_PROXY_V2=v2", "expected true or false"},
+    {"HAPROXY_SEND_PROXY_V2=1", "expected true or false"},
+    {"HAPROXY_SEND_PROXY_V2=yes", "expected true or false"},
+    {"HAPROXY_SEND_PROXY_V2=TRUE", "expected true or false"},
+    {"HAPROXY_BALANCE=round-robin", "expected roundrobin"},
+    {"HAPROXY_BALANCE=hash", "it needs an expression"},
+    {"HAPROXY_BALANCE=hdr", "it needs the name of a header"},
+    {"HAPROXY_BALANCE=url_param", "set keep here"},
+    {"HAPROXY_ADV_CHECK=tcp", "expected tcp-check"},
+    {"HAPROXY_ADV_CHECK=pgsql-check", "it needs a user"},
+    {"HAPROXY_KEEP_SERVERS=a,b/c", "character"},
+    {"HAPROXY_KEEP_SERVERS=a,b[c", "'[' without ']'"},
+    {"HAPROXY_KEEP_SERVERS=[", "'[' without ']'"},
+    {"HAPROXY_KEEP_SERVERS=[!", "'[' without ']'"},
+    {"HAPROXY_KEEP_SERVERS=[]", "'[' without ']'"},
+    {"HAPROXY_KEEP_SERVERS=a]", "']' without '['"},
+    {"HAPROXY_KEEP_SERVERS=a{b}", "character"},
+    {"HAPROXY_CREATE_BACKEND=maybe", "expected true or false"},
+    {"ALLOW_EMPTY=2", "expected true or false"},
+    {"RESYNC_PERIOD=30", "the unit is missing: 30s?"},
+    {"RESYNC_PERIOD=999ms", "expected a duration from 1s to 24h"},
+    {"RESYNC_PERIOD=0", "expected a duration from 1s to 24h"},
+    {"RESYNC_PERIOD=24h1ms", "expected a duration from 1s to 24h"},
+    {"RESYNC_PERIOD=-5s", "expected a duration"},
+    {"RESYNC_PERIOD=1 m", "expected a duration"},
+    {"KUBECONFIG=::", "expected paths"},
+    {"KUBECONFIG=/a\n/b", "control character"},
+    {"LISTEN_ADDRESS=8080", "did you mean :8080?"},
+    {"LISTEN_ADDRESS=:0", "its port is not a number from 1 to 65535"},
+    {"LISTEN_ADDRESS=:70000", "its port is not a number from 1 to 65535"},
+    {"LISTEN_ADDRESS=:", "its port is not a number"},
+    {"LISTEN_ADDRESS=::1:8080", "an IPv6 address goes in brackets"},
+    {"LISTEN_ADDRESS=[::1]", "an IPv6 address goes in brackets"},
+    {"LISTEN_ADDRESS=[127.0.0.1]:80", "no IPv6 address"},
+    {"LISTEN_ADDRESS=[]:80", "no IPv6 address"},
+    {"LISTEN_ADDRESS=*:80", "leave out the '*'"},
+    {"LISTEN_ADDRESS=localhost:80", "names are not looked up"},
+    {"LISTEN_ADDRESS=localhost", "expected :port"},
+    {"LOG_FORMAT=text", "expected logfmt or json"},
+    {"LOG_LEVEL=trace", "LOG_LEVEL=\"trace\": expected debug, info, warn or error"},
+};
+
+START_TEST(a_bad_value_is_refused_by_name)
+{
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, refused[_i].entry);
+    ck_assert_uint_eq(p.report.error_count, 1);
+    assert_says(&p, refused[_i].says);
+    assert_says(&p, ": expected ");
+    cleanup(mem_free_ptr) char *name = mem_strndup(refused[_i].entry, strcspn(refused[_i].entry, "="));
+    cleanup(mem_free_ptr) char *start = mem_printf("error: %s", name);
+    assert_says(&p, start);
+}
+END_TEST
+
+START_TEST(every_problem_at_once)
+{
+    cleanup(parsed_fini) struct parsed p =
+        parse("INGRESS_NAMESPACE=X", "HAPROXY_BACKEND_PORT=0", "HAPROXY_DATAPLANE_USERNAME=u", "LOG_LEVEL=x",
+              "HAPROXY_BAKEND_NAME=y", "RESYNC_PERIOD=x");
+    ck_assert_uint_eq(p.report.error_count, 5);
+    ck_assert_uint_eq(p.report.count, 6);
+}
+END_TEST
+
+START_TEST(a_huge_value_is_shown_cut)
+{
+    char entry[70000] = "LOG_LEVEL=";
+    memset(entry + strlen(entry), 'x', sizeof(entry) - 20);
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, entry);
+    assert_says(&p, "x\"... (69980 bytes): expected debug");
+    ck_assert_uint_lt(strlen(p.report.findings[0].text), 300);
+}
+END_TEST
+
+START_TEST(warnings_do_not_refuse)
+{
+    static const struct {
+        const char *entry, *says;
+    } rows[] = {
+        {"HAPROXY_BALANCE=uri", "mode http only"},
+        {"HAPROXY_BALANCE=rdp-cookie", "Remote Desktop"},
+        {"HAPROXY_KEEP_SERVERS=a,*", "keeps every server"},
+    };
+    for (size_t i = 0; i < array_len(rows); i++) {
+        cleanup(parsed_fini) struct parsed p = parse(LOGIN, rows[i].entry);
+        ck_assert_int_eq(p.rc, 0);
+        ck_assert_uint_eq(p.report.count, 1);
+        assert_says(&p, rows[i].says);
+    }
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, "PARK_NODES=true", "PARK_TTL=0");
+    ck_assert_int_eq(p.rc, 0);
+    ck_assert_uint_eq(p.report.count, 1);
+    assert_says(&p, "PARK_NODES=true is of no effect with PARK_TTL=0");
+    cleanup(parsed_fini) struct parsed r = parse(LOGIN, "LEADER_ELECT=true", "DRY_RUN=true");
+    ck_assert_int_eq(r.rc, 0);
+    ck_assert_uint_eq(r.report.count, 1);
+    assert_says(&r, "LEADER_ELECT=true is of no effect with DRY_RUN=true");
+    cleanup(parsed_fini) struct parsed q = parse(LOGIN, "PARK_NODES=true", "PARK_TTL=x");
+    ck_assert_uint_eq(q.report.count, 1); /* nothing beside the error */
+}
+END_TEST
+
+START_TEST(too_many_globs)
+{
+    struct buf entry;
+    buf_init(&entry, 0);
+    buf_add(&entry, "HAPROXY_KEEP_SERVERS=");
+    for (int i = 0; i < 257; i++)
+        buf_printf(&entry, "s%d,", i);
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, entry.data);
+    assert_says(&p, "more than 256");
+    *strrchr(entry.data, 's') = '\0';
+    cleanup(parsed_fini) struct parsed q = parse(LOGIN, entry.data);
+    assert_silent(&q);
+    ck_assert_uint_eq(q.config.keep_server_count, 256);
+    ck_assert_str_eq(q.config.keep_servers[255], "s255");
+    buf_fini(&entry);
+}
+END_TEST
+
+START_TEST(a_url_with_a_password_is_refused_without_showing_it)
+{
+    static const char *const urls[] = {
+        "HAPROXY_DATAPLANE_URL=http://admin:hunter2@haproxy:5555",
+        "HAPROXY_DATAPLANE_URL=http://admin:hunter2/x@haproxy:5555",
+        "HAPROXY_DATAPLANE_URL=http://admin:hun@hunter2?x@haproxy:5555",
+        "HAPROXY_DATAPLANE_URL=admin:hunter2@haproxy:5555",
+        "HAPROXY_DATAPLANE_URL=http://hunter2@haproxy:5555",
+        "HAPROXY_DATAPLANE_URL=http://:hunter2@:x",
+        "HAPROXY_DATAPLANE_URL=http://admin:5/hunter2@haproxy:5555",
+        "HAPROXY_DATAPLANE_URL=http://admin:5,hunter2@haproxy:5555",
+        "HAPROXY_DATAPLANE_URL=http://admin:5,hunter2,@haproxy:5555",
+        "HAPROXY_DATAPLANE_URL=http://admin:hunter,2@haproxy:5555",
+        "HAPROXY_DATAPLANE_URL=http://admin:hunter2@haproxy:5555,http://b:1",
+        "HAPROXY_DATAPLANE_URL=http://b:1,http://admin:hunter2@haproxy:5555,http://b:1",
+        "HAPROXY_DATAPLANE_URL=http://b:1 , admin:hunter2@haproxy:5555",
+    };
+    for (size_t i = 0; i < array_len(urls); i++) {
+        cleanup(parsed_fini) struct parsed p = parse(LOGIN, urls[i]);
+        ck_assert_uint_eq(p.report.error_count, 1);
+        assert_says(&p, "HAPROXY_DATAPLANE_USERNAME and HAPROXY_DATAPLANE_PASSWORD");
+        assert_does_not_say(&p, "hunter");
+        assert_does_not_say(&p, "admin");
+    }
+    cleanup(parsed_fini) struct parsed q = parse(LOGIN, "HAPROXY_DATAPLANE_URL=http://h:1/?token=hunter2");
+    assert_does_not_say(&q, "hunter2");
+    cleanup(parsed_fini) struct parsed cut = parse(LOGIN, "HAPROXY_DATAPLANE_URL=http://h:1/?token=a,hunter2");
+    assert_does_not_say(&cut, "hunter2");
+    /* Into the wrong variable altogether. */
+    cleanup(parsed_fini) struct parsed r = parse(LOGIN, "LISTEN_ADDRESS=http://admin:hunter2@haproxy:5555");
+    assert_does_not_say(&r, "hunter2");
+}
+END_TEST
+
+START_TEST(service_links_are_ignored_with_a_warning)
+{
+    static const char *const links[] = {
+        "HAPROXY_BACKEND_PORT=tcp://10.96.0.5:443",
+        "HAPROXY_BACKEND_PORT=udp://10.96.0.5:53",
+        "HAPROXY_BACKEND_PORT=sctp://10.96.0.5:53",
+        "HAPROXY_BACKEND_PORT=tcp://[fd00::5]:443",
+    };
+    for (size_t i = 0; i < array_len(links); i++) {
+        cleanup(parsed_fini) struct parsed p = parse(LOGIN, links[i]);
+        ck_assert_int_eq(p.rc, 0);
+        ck_assert_uint_eq(p.report.count, 1);
+        assert_says(&p, "enableServiceLinks: false");
+        assert_says(&p, "HAPROXY_BACKEND_PORT=\"");
+        ck_assert_uint_eq(p.config.backend_port, 0);
+        ck_assert(!config_is_given(&p.config, CONFIG_BACKEND_PORT));
+    }
+}
+END_TEST
+
+START_TEST(the_first_of_two_entries_counts)
+{
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, "LOG_LEVEL=debug", "LOG_LEVEL=error", "no equals sign", "=x");
+    assert_silent(&p);
+    ck_assert_int_eq(p.config.log_level, LOG_LEVEL_DEBUG);
+}
+END_TEST
+
+START_TEST(it_is_printed_where_a_setting_comes_from)
+{
+    static const char *const lines[] = {
+        "INGRESS_NAMESPACE=ingress-nginx  # default\n",
+        "HAPROXY_DATAPLANE_USERNAME=  # default: no basic authentication\n",
+        "HAPROXY_DATAPLANE_TOKEN=***  # from the environment\n",
+        "HAPROXY_BACKEND_NAME=web  # default: the name of the Service\n",
+        "HAPROXY_BACKEND_PORT=  # default: the Service's nodePort, or else the endpoint's own port\n",
+        "KUBECONFIG=  # default: the service account of the pod\n",
+        "LOG_LEVEL=info  # from the environment\n",
+        "HAPROXY_DATAPLANE_URL=http://haproxy:5555  # default\n",
+        "HAPROXY_DATAPLANE_CREDENTIALS_FILE=  # default: the variables above, for each URL\n",
+        "PARK_TTL=60m  # default\n",
+        "# HAProxy http://haproxy:5555: token *** by HAPROXY_DATAPLANE_TOKEN\n",
+    };
+    cleanup(parsed_fini) struct parsed p =
+        parse("HAPROXY_DATAPLANE_TOKEN=hunter2", "INGRESS_SERVICE_NAME=web", "LOG_LEVEL=info");
+    assert_silent(&p);
+    cleanup(mem_free_ptr) char *text = printed(&p.config);
+    ck_assert_ptr_null(strstr(text, "hunter2"));
+    for (size_t i = 0; i < array_len(lines); i++)
+        ck_assert_msg(strstr(text, lines[i]) != NULL, "expected %s in:\n%s", lines[i], text);
+}
+END_TEST
+
+/* What check-config prints, without the remarks, is an environment that gives the same settings. */
+START_TEST(the_printed_settings_parse_to_the_same)
+{
+    cleanup(parsed_fini) struct parsed p = parse(
+        "HAPROXY_DATAPLANE_USERNAME=admin", "HAPROXY_DATAPLANE_PASSWORD=hunter2", "HAPROXY_BACKEND_PORT=30443",
+        "HAPROXY_SEND_PROXY_V2=true", "HAPROXY_BALANCE=keep", "HAPROXY_ADV_CHECK=keep", "HAPROXY_KEEP_SERVERS=a b",
+        "RESYNC_PERIOD=1h", "KUBECONFIG=/k", "LISTEN_ADDRESS=[::1]:9", "LOG_FORMAT=json",
+        "HAPROXY_DATAPLANE_URL=/run/x, http://a:1/,,HTTP://b:1", "INGRESS_SERVICE_PORT=https", "NODE_MODE=all",
+        "NODE_SELECTOR= a in (b,c),\t!d", "NODE_ADDRESS_TYPES=Hostname ExternalIP", "IP_FAMILY=IPv6, IPv4",
+        "SERVER_WEIGHTS=endpoints", "HAPROXY_HEALTH_CHECK=node-port", "DRAIN_TIMEOUT=90m", "ADOPT_SERVERS=no",
+        "SERVER_NAME_FORMAT={node}-{port}", "PARK_TTL=36h", "PARK_NODES=on", "MAX_LOSS_PERCENT=7", "DRY_RUN=yes");
+    assert_silent(&p);
+    cleanup(mem_free_ptr) char *text = printed(&p.config);
+    ck_assert_ptr_null(strstr(text, "hunter2"));
+    const char *env[CONFIG_FIELD_COUNT + 1] = {0};
+    size_t count = 0;
+    char *rest = text;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL && *line != '\0' && *line != '#';) {
+        *strstr(line, "  # ") = '\0';
+        ck_assert_uint_lt(count, CONFIG_FIELD_COUNT);
+        env[count++] = line;
+    }
+    ck_assert_uint_eq(count, CONFIG_FIELD_COUNT);
+    cleanup(parsed_fini) struct parsed q = parse_env(env);
+    assert_silent(&q);
+    cleanup(mem_free_ptr) char *again = printed(&q.config), *first = printed(&p.config);
+    /* The second time all is given; compare up to the remarks. */
+    for (char *a = again, *b = first; *a != '#'; a = strchr(a, '\n') + 1, b = strchr(b, '\n') + 1) {
+        size_t len = (size_t)(strstr(a, "  # ") - a);
+        ck_assert_uint_eq(len, (size_t)(strstr(b, "  # ") - b));
+        ck_assert_mem_eq(a, b, len);
+    }
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("config");
+    TCase *t = tcase_create("config");
+    tcase_add_test(t, defaults);
+    tcase_add_test(t, empty_is_unset);
+    tcase_add_test(t, backend_name_follows_the_service);
+    tcase_add_loop_test(t, a_good_value_is_taken, 0, array_len(accepted));
+    tcase_add_loop_test(t, a_bad_value_is_refused_by_name, 0, array_len(refused));
+    tcase_add_test(t, every_problem_at_once);
+    tcase_add_test(t, a_huge_value_is_shown_cut);
+    tcase_add_test(t, warnings_do_not_refuse);
+    tcase_add_test(t, too_many_globs);
+    tcase_add_test(t, a_url_with_a_password_is_refused_without_showing_it);
+    tcase_add_test(t, service_links_are_ignored_with_a_warning);
+    tcase_add_test(t, the_first_of_two_entries_counts);
+    tcase_add_test(t, it_is_printed_where_a_setting_comes_from);
+    tcase_add_test(t, the_printed_settings_parse_to_the_same);
+    suite_add_tcase(s, t);
+    return s;
+}
+
+int main(void)
+{
+    SRunner *sr = srunner_create(suite());
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,280 @@
+/*
+ * --help, config.example.env, docs/settings.md and the manual page come from one table (src/settings/fields.c); this holds the
+ * three files to it. To renew them after a change of the table: RENEW_SETTINGS_PAGES=1 build/unit/test_settings_pages
+ */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "settings/settings.h"
+#include "settings/fields.h"
+
+#define LOGIN_USER "HAPROXY_DATAPLANE_USERNAME=u"
+#define LOGIN_PASSWORD "HAPROXY_DATAPLANE_PASSWORD=p"
+/* So that the settings of TLS have an effect; of two lines the first counts. */
+#define HTTPS_URL "HAPROXY_DATAPLANE_URL=https://a:1"
+#define PAGE "docs/settings.md"
+#define MANUAL "deploy/man/haproxy-k8s-sync.8"
+#define RENEW "; renew it by RENEW_SETTINGS_PAGES=1 build/unit/test_settings_pages"
+
+/* A file that has the table between two lines of its own. */
+static const struct page {
+    const char *name, *start, *end;
+    void (*print)(struct buf *);
+} pages[] = {
+    {PAGE, "<!-- settings -->\n", "<!-- /settings -->\n", config_print_markdown},
+    {MANUAL, ".\\\" settings\n", ".\\\" /settings\n", config_print_man},
+};
+
+static bool renewing(void)
+{
+    return getenv("RENEW_SETTINGS_PAGES") != NULL;
+}
+
+static char *printed(void (*print)(struct buf *))
+{
+    struct buf out;
+    buf_init(&out, 0);
+    print(&out);
+    return buf_take(&out);
+}
+
+/* The text without what laying it out on the page did: line breaks with the margin or "# " behind them, '\\', and "\\&". */
+static char *flowed(const char *text)
+{
+    struct buf out;
+    buf_init(&out, 0);
+    for (; *text != '\0'; text++) {
+        if (*text == '\n') {
+            buf_add(&out, " ");
+            text += strspn(text + 1, "# ");
+        } else if (*text != '\\') {
+            buf_addn(&out, text, 1);
+        } else if (text[1] == '&') {
+            text++;
+        }
+    }
+    return buf_take(&out);
+}
+
+static char *read_whole(const char *name)
+{
+    struct buf out;
+    buf_init(&out, 1 << 20);
+    ck_assert_msg(buf_read_file(&out, name) == 0, "%s: %m (tests run from the root of the repository)", name);
+    return buf_take(&out);
+}
+
+static void write_whole(const char *name, const char *text)
+{
+    FILE *f = fopen(name, "w");
+    ck_assert_msg(f != NULL, "%s: %m", name);
+    fputs(text, f);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+/* Says the first line that differs. */
+static void assert_same(const char *name, const char *is, const char *should)
+{
+    size_t line = 1;
+    for (const char *a = is, *b = should; *a == *b && *a != '\0'; a++, b++)
+        line += *a == '\n' ? 1 : 0;
+    ck_assert_msg(str_eq(is, should), "%s differs from the table in line %zu" RENEW, name, line);
+}
+
+START_TEST(the_example_is_the_table)
+{
+    cleanup(mem_free_ptr) char *should = printed(config_print_example);
+    if (renewing())
+        write_whole("config.example.env", should);
+    cleanup(mem_free_ptr) char *is = read_whole("config.example.env");
+    assert_same("config.example.env", is, should);
+}
+END_TEST
+
+START_TEST(pages_hold_the_table)
+{
+    const struct page *p = &pages[_i];
+    cleanup(mem_free_ptr) char *table = printed(p->print);
+    cleanup(mem_free_ptr) char *whole = read_whole(p->name);
+    char *start = strstr(whole, p->start), *end = strstr(whole, p->end);
+    ck_assert_msg(start != NULL && end != NULL && start < end, "%s has no lines %s and %s", p->name, p->start, p->end);
+    start += strlen(p->start);
+    if (renewing()) {
+        cleanup(mem_free_ptr) char *fresh = mem_printf("%.*s%s%s", (int)(start - whole), whole, table, end);
+        write_whole(p->name, fresh);
+        return;
+    }
+    *end = '\0';
+    assert_same(p->name, start, table);
+}
+END_TEST
+
+START_TEST(each_page_tells_all_of_each_variable)
+{
+    void (*const prints[])(struct buf *) = {config_print_help, config_print_example, config_print_markdown,
+                                            config_print_man};
+    for (size_t i = 0; i < array_len(prints); i++) {
+        cleanup(mem_free_ptr) char *laid_out = printed(prints[i]), *text = flowed(laid_out);
+        for (int id = 0; id < CONFIG_FIELD_COUNT; id++) {
+            const struct config_field *f = config_field((enum config_field_id)id);
+            ck_assert_msg(strstr(text, f->name) != NULL, "page %zu: no %s", i, f->name);
+            cleanup(mem_free_ptr) char *file = mem_printf("%s_FILE", f->name);
+            ck_assert_msg((strstr(text, file) != NULL) == f->or_file, "page %zu: %s", i, file);
+            ck_assert_msg(strstr(text, f->help) != NULL, "page %zu: not the help of %s", i, f->name);
+            ck_assert_msg(strstr(text, f->expected) != NULL, "page %zu: not what %s expects", i, f->name);
+            ck_assert_msg(f->unset == NULL || strstr(text, f->unset) != NULL, "page %zu: %s unset", i, f->name);
+            ck_assert_msg(f->fallback == NULL || strstr(text, f->fallback) != NULL, "page %zu: %s", i, f->name);
+        }
+    }
+}
+END_TEST
+
+START_TEST(help_tells_how_to_start)
+{
+    static const char *const words[] = {"usage: haproxy-k8s-sync",
+                                        "check-config",
+                                        "plan [-o json]",
+                                        "0 in step, 2 changes, 1 could not tell",
+                                        "explain NODE",
+                                        "doctor [-o json]",
+                                        "--version",
+                                        "SIGTERM",
+                                        "SIGHUP",
+                                        "78"};
+    cleanup(mem_free_ptr) char *text = printed(config_print_help);
+    for (size_t i = 0; i < array_len(words); i++)
+        ck_assert_msg(strstr(text, words[i]) != NULL, "no %s", words[i]);
+}
+END_TEST
+
+START_TEST(no_line_is_too_wide)
+{
+    void (*const prints[])(struct buf *) = {config_print_help, config_print_example};
+    for (size_t i = 0; i < array_len(prints); i++) {
+        cleanup(mem_free_ptr) char *text = printed(prints[i]);
+        for (const char *p = text; *p != '\0'; p += strcspn(p, "\n") + 1) {
+            size_t len = strcspn(p, "\n");
+            ck_assert_msg(len <= 116, "%zu columns: %.*s", len, (int)len, p);
+            ck_assert_msg(len == 0 || p[len - 1] != ' ', "space at the end: %.*s", (int)len, p);
+        }
+    }
+}
+END_TEST
+
+/* A client certificate and its key are given together, a Lease is for an election; NULL: id stands alone. */
+static const char *other_half(int id)
+{
+    return id == CONFIG_DATAPLANE_CERT_FILE                          ? "HAPROXY_DATAPLANE_KEY_FILE=/k"
+           : id == CONFIG_DATAPLANE_KEY_FILE                         ? "HAPROXY_DATAPLANE_CERT_FILE=/c"
+           : id == CONFIG_LEASE_NAME || id == CONFIG_LEASE_NAMESPACE ? "LEADER_ELECT=true"
+                                                                     : NULL;
+}
+
+/* The table is whole, and what it says is a default or an example is one. */
+START_TEST(defaults_and_examples_are_accepted)
+{
+    const struct config_field *f = config_field((enum config_field_id)_i);
+    ck_assert_msg(f->name != NULL && f->expected != NULL && f->help != NULL && f->example != NULL, "row %d", _i);
+    ck_assert_msg((f->fallback == NULL) != (f->unset == NULL), "%s: either a default or what it means to have none",
+                  f->name);
+    ck_assert_msg((f->parse == NULL) == f->or_file, "%s", f->name);
+    /* Files that are read at once and are not there. */
+    if (f->or_file || _i == CONFIG_DATAPLANE_CREDENTIALS_FILE)
+        return;
+    const char *const values[] = {f->fallback, f->example};
+    for (size_t i = 0; i < array_len(values); i++) {
+        cleanup(mem_free_ptr) char *entry = mem_printf("%s=%s", f->name, values[i] != NULL ? values[i] : "");
+        const char *const env[] = {
+            LOGIN_USER, LOGIN_PASSWORD, entry, HTTPS_URL, values[i] != NULL ? other_half(_i) : NULL, NULL};
+        struct config c;
+        struct config_report r;
+        int rc = config_parse((char *const *)env, &c, &r);
+        ck_assert_msg(rc == 0 && r.count == 0, "%s: %s", entry, r.count > 0 ? r.findings[0].text : "");
+        config_fini(&c);
+        config_report_fini(&r);
+    }
+}
+END_TEST
+
+/* Uncommenting any line of the example is fine (those of files apart, which are not there). */
+START_TEST(each_line_of_the_example_works)
+{
+    cleanup(mem_free_ptr) char *text = printed(config_print_example);
+    size_t count = 0;
+    char *rest = text;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
+        if (line[0] != '#' || line[1] == ' ' || strstr(line, "_FILE=") != NULL || strstr(line, "_TOKEN=") != NULL)
+            continue;
+        bool of_lease = strncmp(line, "#LEASE_", strlen("#LEASE_")) == 0;
+        const char *const env[] = {
+            LOGIN_USER, LOGIN_PASSWORD, line + 1, HTTPS_URL, of_lease ? "LEADER_ELECT=true" : NULL, NULL};
+        struct config c;
+        struct config_report r;
+        int rc = config_parse((char *const *)env, &c, &r);
+        ck_assert_msg(rc == 0 && r.count == 0, "%s: %s", line, r.count > 0 ? r.findings[0].text : "");
+        config_fini(&c);
+        config_report_fini(&r);
+        count++;
+    }
+    ck_assert_uint_eq(count, CONFIG_FIELD_COUNT - 5); /* without the token and the four files */
+}
+END_TEST
+
+/* Settings of the ConfigMap, those included that are commented out, are in the table, and one by one their values are taken. */
+START_TEST(the_config_map_names_settings)
+{
+    cleanup(mem_free_ptr) char *text = read_whole("deploy/configmap.yaml");
+    char *rest = strstr(text, "\ndata:\n");
+    ck_assert_ptr_nonnull(rest);
+    size_t count = 0;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
+        char *name = line + strspn(line, " #"), *colon = strstr(name, ": ");
+        if (colon == NULL || strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") != (size_t)(colon - name))
+            continue;
+        const char *value = str_eq(colon, ": >-") ? "ns/web" : colon + 2;
+        cleanup(mem_free_ptr) char *bare = mem_strndup(value + (*value == '"' || *value == '\''),
+                                                       strcspn(value + 1, "\"'") + (*value != '"' && *value != '\''));
+        cleanup(mem_free_ptr) char *entry = mem_printf("%.*s=%s", (int)(colon - name), name, bare);
+        bool of_lease = strncmp(entry, "LEASE_", strlen("LEASE_")) == 0;
+        const char *const env[] = {LOGIN_USER, LOGIN_PASSWORD, entry, of_lease ? "LEADER_ELECT=true" : NULL, NULL};
+        struct config c;
+        struct config_report r;
+        int rc = config_parse((char *const *)env, &c, &r);
+        ck_assert_msg(rc == 0 && r.count == 0 && __builtin_popcountll(c.given) == 3 + of_lease, "%s: %s", entry,
+                      r.count > 0 ? r.findings[0].text : "");
+        config_fini(&c);
+        config_report_fini(&r);
+        count++;
+    }
+    ck_assert_uint_ge(count, 10);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("settings_pages");
+    TCase *t = tcase_create("settings_pages");
+    tcase_add_test(t, the_example_is_the_table);
+    tcase_add_loop_test(t, pages_hold_the_table, 0, array_len(pages));
+    tcase_add_test(t, each_page_tells_all_of_each_variable);
+    tcase_add_test(t, help_tells_how_to_start);
+    tcase_add_test(t, no_line_is_too_wide);
+    tcase_add_loop_test(t, defaults_and_examples_are_accepted, 0, CONFIG_FIELD_COUNT);
+    tcase_add_test(t, each_line_of_the_example_works);
+    tcase_add_test(t, the_config_map_names_settings);
+    suite_add_tcase(s, t);
+    return s;
+}
+
+int main(void)
+{
+    SRunner *sr = srunner_create(suite());
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? 0 : 1;
+}

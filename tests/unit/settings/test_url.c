@@ -1,0 +1,107 @@
+#include "settings/url.h"
+
+#include <check.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+/* url NULL: refused, and why holds a part of the reason. */
+static const struct {
+    const char *text;
+    unsigned rules;
+    const char *url, *why;
+} rows[] = {
+    {"https://h", URL_PLAIN, "https://h", NULL},
+    {"https://h/", URL_PLAIN, "https://h", NULL},
+    {"https://h:6443/k8s/clusters/c-1///", URL_PLAIN, "https://h:6443/k8s/clusters/c-1", NULL},
+    {"HTTP://h:80", URL_PLAIN, "http://h:80", NULL},
+    {"https://[fe80::1%25eth0]:6443", URL_PLAIN, "https://[fe80::1%25eth0]:6443", NULL},
+    {"https://h_1.local:1", URL_NEED_PORT, "https://h_1.local:1", NULL},
+    {"https://h", URL_NEED_PORT, NULL, "port is missing"},
+    {"https://h:", URL_NEED_PORT, NULL, "port is missing"},
+    {"https://h:0", URL_PLAIN, NULL, "from 1 to 65535"},
+    {"https://h:65536", URL_PLAIN, NULL, "from 1 to 65535"},
+    {"https://h:1x", URL_PLAIN, NULL, "from 1 to 65535"},
+    {"", URL_PLAIN, NULL, "scheme"},
+    {"h:1", URL_PLAIN, NULL, "scheme"},
+    {"https:h:1", URL_PLAIN, NULL, "scheme"},
+    {"https:/h:1", URL_PLAIN, NULL, "scheme"},
+    {"https://", URL_PLAIN, NULL, "host is missing"},
+    {"https:///h", URL_PLAIN, NULL, "host is missing"},
+    {"://h", URL_PLAIN, NULL, ""},
+    {"https://h\"x", URL_PLAIN, NULL, "no name"},
+    {"https://[::zz]:1", URL_PLAIN, NULL, "no IPv6"},
+    {"https://h\t", URL_PLAIN, NULL, "space"},
+    {"https://h\n.evil", URL_PLAIN, NULL, "control character"},
+    {"https://\xc3\xa4", URL_PLAIN, NULL, "ASCII"},
+    {"https://h?", URL_PLAIN, NULL, "query"},
+    {"https://h#", URL_PLAIN, NULL, "fragment"},
+    {"https://u@h", URL_PLAIN, NULL, "user name"},
+    {"https://@h", URL_PLAIN, NULL, "user name"},
+    {"https://h/@", URL_PLAIN, NULL, "user name"},
+    {"ftp://h", URL_PLAIN, NULL, "neither http nor https"},
+    {"file:///etc/passwd", URL_PLAIN, NULL, "host is missing"},
+    {"socks5://h:1", URL_PLAIN, NULL, "neither http nor https"},
+    {"socks5://h:1", URL_PROXY, "socks5://h:1", NULL},
+    {"socks5h://h:1/", URL_PROXY, "socks5h://h:1", NULL},
+    {"http://u:p@h:1/", URL_PROXY, "http://u:p@h:1", NULL},
+    {"http://h:1/x", URL_PROXY, NULL, "no path"},
+    {"ftp://h:1", URL_PROXY, NULL, "socks5h"},
+};
+
+START_TEST(urls_are_checked)
+{
+    char *url = NULL;
+    const char *why = NULL;
+    int rc = url_check(rows[_i].text, rows[_i].rules, &url, &why);
+    if (rows[_i].url == NULL) {
+        ck_assert_msg(rc == -1 && url == NULL, "%s was taken", rows[_i].text);
+        ck_assert_msg(strstr(why, rows[_i].why) != NULL, "%s: %s", rows[_i].text, why);
+    } else {
+        ck_assert_msg(rc == 0, "%s: %s", rows[_i].text, rc == 0 ? "" : why);
+        ck_assert_str_eq(url, rows[_i].url);
+    }
+    free(url);
+}
+END_TEST
+
+START_TEST(what_may_be_secret_is_masked)
+{
+    static const char *const pairs[][2] = {
+        {"http://h:1/x", "http://h:1/x"},
+        {"http://u:p@h:1/x", "http://***@h:1/x"},
+        {"http://u:p@q/r?s#t@h:1", "http://***@h:1"},
+        {"u:p@h", "***@h"},
+        {"u:p@http://h", "***@http://h"},
+        {"http://h/?token=x", "http://h/?***"},
+        {"http://h/#x", "http://h/#***"},
+        {"http://u@h?x", "http://***@h?***"},
+        {"", ""},
+        {"@", "***@"},
+    };
+    for (size_t i = 0; i < array_len(pairs); i++) {
+        cleanup(mem_free_ptr) char *masked = url_masked(pairs[i][0]);
+        ck_assert_str_eq(masked, pairs[i][1]);
+    }
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("url");
+    TCase *t = tcase_create("url");
+    tcase_add_loop_test(t, urls_are_checked, 0, array_len(rows));
+    tcase_add_test(t, what_may_be_secret_is_masked);
+    suite_add_tcase(s, t);
+    return s;
+}
+
+int main(void)
+{
+    SRunner *sr = srunner_create(suite());
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,163 @@
+/* How the APIs are reached, who acts, what the process may do: src/settings/values_access.c, and what goes together. */
+#include <check.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "settings/settings.h"
+#include "../config_text.h"
+
+#define HTTPS "HAPROXY_DATAPLANE_URL=https://a:1"
+#define A64 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+static const char *const taken[] = {
+    "HAPROXY_DATAPLANE_CA_FILE=/tls/ca.crt",
+    "HAPROXY_DATAPLANE_SERVER_NAME=lb-1.example.com",
+    "HAPROXY_DATAPLANE_INSECURE=true",
+    "LEADER_ELECT=true",
+    "PROXY_FROM_ENVIRONMENT=true",
+    "SECCOMP=true",
+    "EMIT_EVENTS=true",
+    "STATUS_PAGE=false",
+};
+
+/* Those that only an election needs. */
+static const char *const of_the_lease[] = {
+    "LEASE_NAME=a.b-c.0",
+    "LEASE_NAME=" A64,
+    "LEASE_NAMESPACE=kube-system",
+};
+
+static void assert_shown(const struct parsed *p, const char *setting)
+{
+    cleanup(buf_fini) struct buf out;
+    buf_init(&out, 0);
+    config_print(&p->config, &out);
+    cleanup(mem_free_ptr) char *line = mem_printf("%s  # from the environment", setting);
+    ck_assert_msg(strstr(buf_str(&out), line) != NULL, "%s", buf_str(&out));
+}
+
+START_TEST(is_taken)
+{
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, HTTPS, taken[_i]);
+    assert_silent(&p);
+    assert_shown(&p, taken[_i]);
+}
+END_TEST
+
+START_TEST(lease_is_taken)
+{
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, HTTPS, "LEADER_ELECT=true", of_the_lease[_i]);
+    assert_silent(&p);
+    assert_shown(&p, of_the_lease[_i]);
+}
+END_TEST
+
+/* What check-config prints can be taken as settings. */
+START_TEST(default_lease_without_election)
+{
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, HTTPS, "LEASE_NAME=haproxy-k8s-sync");
+    assert_silent(&p);
+}
+END_TEST
+
+START_TEST(lease_without_election)
+{
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, HTTPS, of_the_lease[_i]);
+    ck_assert_int_eq(p.rc, 0);
+    assert_says(&p, "of no effect without LEADER_ELECT=true");
+    assert_shown(&p, of_the_lease[_i]);
+}
+END_TEST
+
+/* What is said of one entry, where all else is right. */
+static const struct {
+    const char *entry, *says;
+} refused[] = {
+    {"HAPROXY_DATAPLANE_CA_FILE=-----BEGIN CERTIFICATE-----", "it takes the path of a file, not what is in it"},
+    {"HAPROXY_DATAPLANE_SERVER_NAME=https://a", "the name alone, without a port or a path"},
+    {"HAPROXY_DATAPLANE_SERVER_NAME=a:443", "the name alone, without a port or a path"},
+    {"HAPROXY_DATAPLANE_SERVER_NAME=a b", "expected a host name"},
+    {"HAPROXY_DATAPLANE_INSECURE=maybe", "expected true or false"},
+    {"LEADER_ELECT=2", "expected true or false"},
+    {"LEASE_NAME=a/b", "the namespace goes into LEASE_NAMESPACE"},
+    {"LEASE_NAME=A", "names in Kubernetes have no upper-case letters"},
+    {"LEASE_NAME=a..b", "expected a Lease's name"},
+    {"LEASE_NAME=a.-b", "expected a Lease's name"},
+    {"LEASE_NAME=.a", "expected a Lease's name"},
+    {"LEASE_NAME=a-", "expected a Lease's name"},
+    {"LEASE_NAME=" A64 A64 A64 A64, "it has 256 characters"},
+    {"LEASE_NAMESPACE=a.b", "expected a namespace's name"},
+    {"SECCOMP=kill", "expected true or false"},
+    {"EMIT_EVENTS=Synced", "expected true or false"},
+    {"STATUS_PAGE=/status", "expected true or false"},
+    {"HAPROXY_DATAPLANE_CERT_FILE=/c", "HAPROXY_DATAPLANE_CERT_FILE needs HAPROXY_DATAPLANE_KEY_FILE beside it"},
+    {"HAPROXY_DATAPLANE_KEY_FILE=/k", "HAPROXY_DATAPLANE_KEY_FILE needs HAPROXY_DATAPLANE_CERT_FILE beside it"},
+};
+
+START_TEST(is_refused)
+{
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, HTTPS, refused[_i].entry);
+    ck_assert_int_eq(p.rc, -1);
+    assert_says(&p, refused[_i].says);
+}
+END_TEST
+
+START_TEST(a_pair_is_taken)
+{
+    cleanup(parsed_fini) struct parsed p =
+        parse(LOGIN, HTTPS, "HAPROXY_DATAPLANE_CERT_FILE=/c", "HAPROXY_DATAPLANE_KEY_FILE=/k");
+    assert_silent(&p);
+    ck_assert_str_eq(p.config.dataplane_cert_file, "/c");
+    ck_assert_str_eq(p.config.dataplane_key_file, "/k");
+}
+END_TEST
+
+START_TEST(by_default)
+{
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, HTTPS);
+    assert_silent(&p);
+    ck_assert(!p.config.leader_elect && !p.config.seccomp && !p.config.proxy_from_environment);
+    ck_assert(!p.config.dataplane_insecure);
+    ck_assert_str_eq(p.config.lease_name, "haproxy-k8s-sync");
+    ck_assert_ptr_null(p.config.lease_namespace);
+    ck_assert_ptr_null(p.config.dataplane_ca_file);
+}
+END_TEST
+
+START_TEST(what_has_no_effect_is_a_warning)
+{
+    cleanup(parsed_fini) struct parsed p =
+        parse(LOGIN, HTTPS, "HAPROXY_DATAPLANE_INSECURE=true", "HAPROXY_DATAPLANE_CA_FILE=/ca");
+    ck_assert_int_eq(p.rc, 0);
+    assert_says(&p, "warning: HAPROXY_DATAPLANE_INSECURE=true: nothing is verified, so HAPROXY_DATAPLANE_CA_FILE is of "
+                    "no effect");
+    cleanup(parsed_fini) struct parsed q =
+        parse(LOGIN, "HAPROXY_DATAPLANE_URL=http://a:1,/run/b.sock", "HAPROXY_DATAPLANE_CA_FILE=/ca");
+    ck_assert_int_eq(q.rc, 0);
+    assert_says(&q, "there is no https URL in HAPROXY_DATAPLANE_URL");
+    cleanup(parsed_fini) struct parsed r =
+        parse(LOGIN, "HAPROXY_DATAPLANE_URL=http://a:1,https://b:1", "HAPROXY_DATAPLANE_CA_FILE=/ca");
+    assert_silent(&r);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("values_access");
+    TCase *t = tcase_create("all");
+    suite_add_tcase(s, t);
+    tcase_add_loop_test(t, is_taken, 0, array_len(taken));
+    tcase_add_loop_test(t, lease_is_taken, 0, array_len(of_the_lease));
+    tcase_add_test(t, default_lease_without_election);
+    tcase_add_loop_test(t, lease_without_election, 0, array_len(of_the_lease));
+    tcase_add_loop_test(t, is_refused, 0, array_len(refused));
+    tcase_add_test(t, a_pair_is_taken);
+    tcase_add_test(t, by_default);
+    tcase_add_test(t, what_has_no_effect_is_a_warning);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? 0 : 1;
+}
