@@ -1,4 +1,4 @@
-/* environment -> config -> run. No logic lives here. */
+/* environment -> settings -> run. No logic lives here. */
 #include <event2/event.h>
 #include <signal.h>
 #include <stdio.h>
@@ -31,13 +31,13 @@ static int print(void (*fill)(struct buf *out))
 }
 
 /* Every problem at once, on standard error for check-config and the terminal. */
-static void print_findings(const struct config_report *report)
+static void print_findings(const struct settings_report *report)
 {
     for (size_t i = 0; i < report->count; i++)
         fprintf(stderr, "%s: %s\n", report->findings[i].is_error ? "error" : "warning", report->findings[i].text);
 }
 
-static void log_findings(const struct config_report *report, const struct log *log)
+static void log_findings(const struct settings_report *report, const struct log *log)
 {
     for (size_t i = 0; i < report->count; i++) {
         if (report->findings[i].is_error)
@@ -47,13 +47,13 @@ static void log_findings(const struct config_report *report, const struct log *l
     }
 }
 
-static int find_kubernetes(const struct config *config, char **environ_, struct kube_access *ret, struct error *err)
+static int find_kubernetes(const struct settings *settings, char **environ_, struct kube_access *ret, struct error *err)
 {
-    if (config->kubeconfig == NULL)
+    if (settings->kubeconfig == NULL)
         return kube_access_in_cluster(environ_, NULL, ret, err);
-    if (kube_access_from_kubeconfig(config->kubeconfig, ret, err) != 0)
+    if (kube_access_from_kubeconfig(settings->kubeconfig, ret, err) != 0)
         return -1;
-    if (config->seccomp && kube_access_runs_plugin(ret))
+    if (settings->seccomp && kube_access_runs_plugin(ret))
         return error_set(
             err, ERROR_FATAL,
             "%s: the credentials come from a program (%s), and SECCOMP=true lets none be run: use SECCOMP=false, or "
@@ -62,24 +62,24 @@ static int find_kubernetes(const struct config *config, char **environ_, struct 
     return 0;
 }
 
-static int check_config(struct config *config, const struct config_report *report, bool ok)
+static int check_config(struct settings *settings, const struct settings_report *report, bool ok)
 {
     cleanup(buf_fini) struct buf out;
     buf_init(&out, 0);
     print_findings(report);
     if (!ok)
-        return CONFIG_EXIT_CODE;
+        return SETTINGS_EXIT_CODE;
     struct error err = {0};
     cleanup(kube_access_fini) struct kube_access access = {0};
-    if (config->kubeconfig != NULL && find_kubernetes(config, NULL, &access, &err) != 0) {
+    if (settings->kubeconfig != NULL && find_kubernetes(settings, NULL, &access, &err) != 0) {
         fprintf(stderr, "error: %s\n", err.message);
-        return CONFIG_EXIT_CODE;
+        return SETTINGS_EXIT_CODE;
     }
-    if (certificates_check(config, &err) != 0) {
+    if (certificates_check(settings, &err) != 0) {
         fprintf(stderr, "error: %s\n", err.message);
-        return CONFIG_EXIT_CODE;
+        return SETTINGS_EXIT_CODE;
     }
-    config_print(config, &out);
+    settings_print(settings, &out);
     return fputs(buf_str(&out), stdout) < 0 || fflush(stdout) != 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
@@ -122,42 +122,42 @@ static void loop(struct event_base *base, struct controller *controller)
 /* What the settings name cannot be used, such as a certificate; or the machine has not got what we need. */
 static int exit_code(const struct error *err)
 {
-    return err->kind == ERROR_INVALID ? CONFIG_EXIT_CODE : EXIT_FAILURE;
+    return err->kind == ERROR_INVALID ? SETTINGS_EXIT_CODE : EXIT_FAILURE;
 }
 
-static void log_started(const struct config *config, const struct kube_access *access, const struct log *log)
+static void log_started(const struct settings *settings, const struct kube_access *access, const struct log *log)
 {
     cleanup(buf_fini) struct buf services, dataplanes;
     buf_init(&services, 0);
     buf_init(&dataplanes, 0);
-    config_print_mappings(config, &services);
-    config_print_dataplanes(config, &dataplanes);
+    settings_print_mappings(settings, &services);
+    settings_print_dataplanes(settings, &dataplanes);
     log_info(log, "started", log_str("version", PROJECT_VERSION), log_str("kubernetes", access->server),
              log_str("access", access->source), log_str("dataplane", buf_str(&dataplanes)),
-             log_str("services", buf_str(&services)), log_if(config->dry_run, log_bool("dry_run", true)),
-             log_if(config->seccomp, log_bool("seccomp", true)));
+             log_str("services", buf_str(&services)), log_if(settings->dry_run, log_bool("dry_run", true)),
+             log_if(settings->seccomp, log_bool("seccomp", true)));
 }
 
-static int run(struct config *config, char **environ_, const struct log *log)
+static int run(struct settings *settings, char **environ_, const struct log *log)
 {
     cleanup(kube_access_fini) struct kube_access access = {0};
     struct error err = {0};
-    if (find_kubernetes(config, environ_, &access, &err) != 0) {
+    if (find_kubernetes(settings, environ_, &access, &err) != 0) {
         log_error(log, "cannot tell how to reach Kubernetes", log_str("error", err.message));
-        return CONFIG_EXIT_CODE;
+        return SETTINGS_EXIT_CODE;
     }
     struct event_base *base = event_base_new();
     if (base == NULL) {
         log_error(log, "no event loop can be made: out of file descriptors or memory");
         return EXIT_FAILURE;
     }
-    struct controller *controller = controller_new(base, config, &access, PROJECT_VERSION, log, &err);
+    struct controller *controller = controller_new(base, settings, &access, PROJECT_VERSION, log, &err);
     int status = controller != NULL ? EXIT_SUCCESS : exit_code(&err);
     /* The last thing before the loop: what is needed once only (sockets that listen) is there by now. */
-    if (controller != NULL && config->seccomp && sandbox_enter(&err) != 0)
-        status = CONFIG_EXIT_CODE;
+    if (controller != NULL && settings->seccomp && sandbox_enter(&err) != 0)
+        status = SETTINGS_EXIT_CODE;
     if (status == EXIT_SUCCESS) {
-        log_started(config, &access, log);
+        log_started(settings, &access, log);
         loop(base, controller);
         log_info(log, "stopped");
     } else {
@@ -183,29 +183,29 @@ static void on_report(void *arg, const struct inspect_report *report)
 }
 
 /* The answer is the output; what a daemon says on its way is of no interest. */
-static struct log log_of_command(const struct config *config, enum log_level least)
+static struct log log_of_command(const struct settings *settings, enum log_level least)
 {
-    return (struct log){.level = config->log_level > least ? config->log_level : least,
-                        .format = config->log_format,
+    return (struct log){.level = settings->log_level > least ? settings->log_level : least,
+                        .format = settings->log_format,
                         .fd = STDERR_FILENO};
 }
 
-static int inspect(struct config *config, char **environ_, const struct command *command)
+static int inspect(struct settings *settings, char **environ_, const struct command *command)
 {
     cleanup(kube_access_fini) struct kube_access access = {0};
     struct error err = {0};
-    const struct log log = log_of_command(config, LOG_LEVEL_WARN);
+    const struct log log = log_of_command(settings, LOG_LEVEL_WARN);
     struct inspection inspection = {.command = command, .environ = environ_, .status = EXIT_FAILURE};
     const struct inspect_options options = {
         .node = command->node, .timeout_ms = command->timeout_ms, .show = on_report, .arg = &inspection};
-    if (find_kubernetes(config, environ_, &access, &err) != 0) {
+    if (find_kubernetes(settings, environ_, &access, &err) != 0) {
         fprintf(stderr, "error: %s\n", err.message);
-        return CONFIG_EXIT_CODE;
+        return SETTINGS_EXIT_CODE;
     }
     struct event_base *base = event_base_new();
     if (base == NULL)
         error_set(&err, ERROR_FATAL, "no event loop can be made: out of file descriptors or memory");
-    if (base == NULL || inspect_run(base, config, &access, PROJECT_VERSION, &log, &options, &err) != 0) {
+    if (base == NULL || inspect_run(base, settings, &access, PROJECT_VERSION, &log, &options, &err) != 0) {
         fprintf(stderr, "error: %s\n", err.message);
         inspection.status = exit_code(&err);
     }
@@ -215,14 +215,14 @@ static int inspect(struct config *config, char **environ_, const struct command 
 }
 
 /* ok: the settings can be used. */
-static int doctor(struct config *config, const struct config_report *findings, bool ok, char **environ_,
+static int doctor(struct settings *settings, const struct settings_report *findings, bool ok, char **environ_,
                   const struct command *command)
 {
     cleanup(kube_access_fini) struct kube_access access = {0};
     cleanup(doctor_report_fini) struct doctor_report report = {0};
     struct error err = {0};
-    const struct log log = log_of_command(config, LOG_LEVEL_ERROR);
-    bool accessible = ok && find_kubernetes(config, environ_, &access, &err) == 0;
+    const struct log log = log_of_command(settings, LOG_LEVEL_ERROR);
+    bool accessible = ok && find_kubernetes(settings, environ_, &access, &err) == 0;
     const struct doctor_options options = {.findings = findings,
                                            .access = accessible ? &access : NULL,
                                            .no_access = &err,
@@ -234,7 +234,7 @@ static int doctor(struct config *config, const struct config_report *findings, b
         fprintf(stderr, "error: no event loop can be made: out of file descriptors or memory\n");
         return EXIT_FAILURE;
     }
-    doctor_run(base, ok ? config : NULL, &options, &report);
+    doctor_run(base, ok ? settings : NULL, &options, &report);
     event_base_free(base);
     return doctor_show(&report, command, environ_);
 }
@@ -251,8 +251,8 @@ static void on_libevent(int severity, const char *message)
 
 static int start(const struct command *command, char **environ_)
 {
-    cleanup(config_fini) struct config config = {0};
-    cleanup(config_report_fini) struct config_report report = {0};
+    cleanup(settings_fini) struct settings settings = {0};
+    cleanup(settings_report_fini) struct settings_report report = {0};
     struct error err = {0};
     signal(SIGPIPE, SIG_IGN);
     if (sandbox_harden(&err) != 0 || library_memory_wipe(&err) != 0) {
@@ -262,21 +262,21 @@ static int start(const struct command *command, char **environ_)
     if (command->kind == COMMAND_RUN)
         hold_signals(SIG_BLOCK);
     event_set_log_callback(on_libevent);
-    bool ok = config_parse(environ_, &config, &report) == 0;
-    config_wipe_environment(environ_);
+    bool ok = settings_parse(environ_, &settings, &report) == 0;
+    settings_wipe_environment(environ_);
     if (command->kind == COMMAND_CHECK_CONFIG)
-        return check_config(&config, &report, ok);
+        return check_config(&settings, &report, ok);
     if (command->kind == COMMAND_DOCTOR)
-        return doctor(&config, &report, ok, environ_, command);
+        return doctor(&settings, &report, ok, environ_, command);
     if (command->kind != COMMAND_RUN) {
         print_findings(&report);
-        return ok ? inspect(&config, environ_, command) : CONFIG_EXIT_CODE;
+        return ok ? inspect(&settings, environ_, command) : SETTINGS_EXIT_CODE;
     }
     struct log_losses losses = {0};
     const struct log log = {
-        .level = config.log_level, .format = config.log_format, .fd = STDERR_FILENO, .losses = &losses};
+        .level = settings.log_level, .format = settings.log_format, .fd = STDERR_FILENO, .losses = &losses};
     log_findings(&report, &log);
-    return ok ? run(&config, environ_, &log) : CONFIG_EXIT_CODE;
+    return ok ? run(&settings, environ_, &log) : SETTINGS_EXIT_CODE;
 }
 
 int main(int argc, char **argv, char **environ_)
@@ -288,7 +288,7 @@ int main(int argc, char **argv, char **environ_)
         return COMMAND_USAGE_EXIT_CODE;
     }
     if (command.kind == COMMAND_HELP)
-        return print(config_print_help);
+        return print(settings_print_help);
     if (command.kind == COMMAND_VERSION) {
         puts("haproxy-k8s-sync " PROJECT_VERSION);
         return EXIT_SUCCESS;

@@ -243,11 +243,11 @@ static void fill(struct inspect *i, struct inspect_report *r)
 
 /* ---- life ---- */
 
-static void begin_sources(struct inspect *i, const struct config *config, const struct log *log)
+static void begin_sources(struct inspect *i, const struct settings *settings, const struct log *log)
 {
     const struct sources_options options = {.services = i->mappings.services,
                                             .service_count = i->mappings.service_count,
-                                            .node_selector = config->node_selector,
+                                            .node_selector = settings->node_selector,
                                             .log = log};
     if (i->clients->kube == NULL) {
         timer_set(&i->deadline, 0);
@@ -259,7 +259,7 @@ static void begin_sources(struct inspect *i, const struct config *config, const 
     timer_set(&i->deadline, i->options->timeout_ms);
 }
 
-static void begin(struct inspect *i, struct config *config, const struct log *log)
+static void begin(struct inspect *i, struct settings *settings, const struct log *log)
 {
     timer_init(&i->synced, i->base, on_synced, i);
     timer_init(&i->refused, i->base, look_for_refusals, i);
@@ -268,7 +268,7 @@ static void begin(struct inspect *i, struct config *config, const struct log *lo
     for (size_t h = 0; h < i->clients->dataplane_count; h++)
         inspect_haproxy_init(&i->haproxies[h], i->base, i->clients->dataplanes[h].file, i->mappings.backends,
                              i->mappings.count, &i->rules.diff, on_haproxy, i);
-    begin_sources(i, config, log);
+    begin_sources(i, settings, log);
 }
 
 static void end(struct inspect *i)
@@ -284,17 +284,17 @@ static void end(struct inspect *i)
     free(i->missing);
 }
 
-void inspect_look(struct event_base *base, struct config *config, struct clients *clients, const struct log *log,
+void inspect_look(struct event_base *base, struct settings *settings, struct clients *clients, const struct log *log,
                   const struct inspect_options *options)
 {
     struct inspect i = {.base = base,
                         .options = options,
                         .clients = clients,
-                        .rules = rules_for_plan(config),
-                        .park_ttl_ms = config->park_ttl_ms};
+                        .rules = rules_for_plan(settings),
+                        .park_ttl_ms = settings->park_ttl_ms};
     struct inspect_report report;
-    mappings_init(&i.mappings, config);
-    begin(&i, config, log);
+    mappings_init(&i.mappings, settings);
+    begin(&i, settings, log);
     event_base_dispatch(base);
     if (i.sources != NULL)
         sources_stop(i.sources); /* what they have is shown from here on, and does not change meanwhile */
@@ -305,14 +305,14 @@ void inspect_look(struct event_base *base, struct config *config, struct clients
     mappings_fini(&i.mappings);
 }
 
-int inspect_run(struct event_base *base, struct config *config, const struct kube_access *access, const char *version,
-                const struct log *log, const struct inspect_options *options, struct error *err)
+int inspect_run(struct event_base *base, struct settings *settings, const struct kube_access *access,
+                const char *version, const struct log *log, const struct inspect_options *options, struct error *err)
 {
     struct clients clients;
     const struct clients_hooks hooks = {0};
-    int status = clients_make(base, config, access, version, &hooks, log, &clients, err);
+    int status = clients_make(base, settings, access, version, &hooks, log, &clients, err);
     if (status == 0)
-        inspect_look(base, config, &clients, log, options);
+        inspect_look(base, settings, &clients, log, options);
     clients_free(&clients);
     return status;
 }

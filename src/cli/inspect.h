@@ -12,7 +12,7 @@
 #include "base/log.h"
 
 struct clients;
-struct config;
+struct settings;
 struct event_base;
 struct inspect_report;
 struct kube_access;
@@ -29,12 +29,13 @@ struct inspect_options {
 };
 
 /* Runs the loop of base until all is known or the time is over. -1: not even begun (as clients_make), and nothing shown. */
-int inspect_run(struct event_base *base, struct config *config, const struct kube_access *access, const char *version,
-                const struct log *log, const struct inspect_options *options, struct error *err) must_check;
+int inspect_run(struct event_base *base, struct settings *settings, const struct kube_access *access,
+                const char *version, const struct log *log, const struct inspect_options *options,
+                struct error *err) must_check;
 
 /* The same with clients that are there already. Without a Kubernetes client nothing is known of the Services; there may be fewer
  * Data Plane clients than in the settings, or none. */
-void inspect_look(struct event_base *base, struct config *config, struct clients *clients, const struct log *log,
+void inspect_look(struct event_base *base, struct settings *settings, struct clients *clients, const struct log *log,
                   const struct inspect_options *options);
 
 #endif

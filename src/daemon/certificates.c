@@ -9,7 +9,8 @@
 #include "daemon/clients.h"
 #include "report/telemetry.h"
 
-int certificates_of_dataplanes(const struct config *c, const struct log *log, struct tls_files **ret, struct error *err)
+int certificates_of_dataplanes(const struct settings *c, const struct log *log, struct tls_files **ret,
+                               struct error *err)
 {
     const struct tls_files_options options = {
         .peer = "Data Plane API",
@@ -30,10 +31,10 @@ int certificates_of_dataplanes(const struct config *c, const struct log *log, st
     return 0;
 }
 
-int certificates_check(const struct config *config, struct error *err)
+int certificates_check(const struct settings *settings, struct error *err)
 {
     struct tls_files *files;
-    int status = certificates_of_dataplanes(config, NULL, &files, err);
+    int status = certificates_of_dataplanes(settings, NULL, &files, err);
     tls_files_free(files);
     return status;
 }

@@ -8,17 +8,17 @@
 #include "base/log.h"
 
 struct clients;
-struct config;
+struct settings;
 struct telemetry;
 struct tls_files;
 
 /* HAPROXY_DATAPLANE_CA_FILE and those beside it, read now. *ret is NULL where no URL is https. Says in the log that nothing is
  * verified. ERROR_INVALID naming the variable and its file. */
-int certificates_of_dataplanes(const struct config *config, const struct log *log, struct tls_files **ret,
+int certificates_of_dataplanes(const struct settings *settings, const struct log *log, struct tls_files **ret,
                                struct error *err) must_check;
 
 /* Whether that would work, for check-config. */
-int certificates_check(const struct config *config, struct error *err) must_check;
+int certificates_check(const struct settings *settings, struct error *err) must_check;
 
 /* Looks at the files, too: between two requests of a watch there may be minutes. */
 void certificates_measure(const struct clients *clients, struct telemetry *telemetry, const struct log *log);

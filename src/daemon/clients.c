@@ -9,7 +9,7 @@
 #include "net/tls_files.h"
 #include "daemon/certificates.h"
 
-static struct dataplane_client *make_one(struct event_base *base, const struct clients *c, struct config_dataplane *d,
+static struct dataplane_client *make_one(struct event_base *base, const struct clients *c, struct settings_dataplane *d,
                                          const struct clients_hooks *hooks, const struct log *log, struct error *err)
 {
     const struct dataplane_client_options options = {.url = d->url,
@@ -24,28 +24,29 @@ static struct dataplane_client *make_one(struct event_base *base, const struct c
     return dataplane_client_new(base, c->http, &options, err);
 }
 
-int clients_make(struct event_base *base, struct config *config, const struct kube_access *access, const char *version,
-                 const struct clients_hooks *hooks, const struct log *log, struct clients *ret, struct error *err)
+int clients_make(struct event_base *base, struct settings *settings, const struct kube_access *access,
+                 const char *version, const struct clients_hooks *hooks, const struct log *log, struct clients *ret,
+                 struct error *err)
 {
     cleanup(mem_free_ptr) char *agent = mem_printf("haproxy-k8s-sync/%s", version);
     *ret = (struct clients){0};
     ret->http = http_new(base, agent, err);
     if (ret->http == NULL)
         return -1;
-    if (config->proxy_from_environment)
+    if (settings->proxy_from_environment)
         http_use_proxy_variables(ret->http);
     ret->kube = kube_client_new(ret->http, access, log, err);
     if (ret->kube == NULL)
         return -1;
-    if (certificates_of_dataplanes(config, log, &ret->dataplane_tls, err) != 0)
+    if (certificates_of_dataplanes(settings, log, &ret->dataplane_tls, err) != 0)
         return -1;
-    ret->dataplanes = mem_array(config->dataplane_count, sizeof(ret->dataplanes[0]));
-    for (size_t i = 0; i < config->dataplane_count; i++) {
+    ret->dataplanes = mem_array(settings->dataplane_count, sizeof(ret->dataplanes[0]));
+    for (size_t i = 0; i < settings->dataplane_count; i++) {
         struct clients_dataplane *d = &ret->dataplanes[ret->dataplane_count++];
-        d->file = make_one(base, ret, &config->dataplanes[i], hooks, log, err);
+        d->file = make_one(base, ret, &settings->dataplanes[i], hooks, log, err);
         if (d->file == NULL)
             return -1;
-        d->runtime = make_one(base, ret, &config->dataplanes[i], hooks, log, err);
+        d->runtime = make_one(base, ret, &settings->dataplanes[i], hooks, log, err);
         if (d->runtime == NULL)
             return -1;
     }

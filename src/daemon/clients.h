@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "haproxy/dataplane/client.h"
 
-struct config;
+struct settings;
 struct event_base;
 struct http;
 struct kube_access;
@@ -32,15 +32,15 @@ struct clients_hooks {
 struct clients {
     struct http *http;
     struct kube_client *kube;
-    struct clients_dataplane *dataplanes; /* as in config, and in its order */
+    struct clients_dataplane *dataplanes; /* as in settings, and in its order */
     size_t dataplane_count;
     struct tls_files *dataplane_tls; /* NULL: no URL is https */
 };
 
-/* config and log outlive them. requested gets the client's URL as its target. ERROR_INVALID: certificates or a
+/* settings and log outlive them. requested gets the client's URL as its target. ERROR_INVALID: certificates or a
  * token that cannot be used; ERROR_FATAL: no memory for libcurl. -1: *ret is to be freed still. */
-int clients_make(struct event_base *base, struct config *config, const struct kube_access *access, const char *version,
-                 const struct clients_hooks *hooks, const struct log *log, struct clients *ret,
+int clients_make(struct event_base *base, struct settings *settings, const struct kube_access *access,
+                 const char *version, const struct clients_hooks *hooks, const struct log *log, struct clients *ret,
                  struct error *err) must_check;
 void clients_free(struct clients *c); /* a zeroed one is allowed */
 

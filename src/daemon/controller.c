@@ -34,7 +34,7 @@
 
 struct controller {
     struct event_base *base;
-    struct config *config;
+    struct settings *settings;
     const struct log *log;
     struct telemetry telemetry;
     struct journal *journal;
@@ -228,9 +228,9 @@ static void make_targets(struct controller *c)
     struct target_options options = {
         .backends = c->mappings.backends,
         .backend_count = c->mappings.count,
-        .rules = rules_for_plan(c->config),
-        .resync_period_ms = c->config->resync_period_ms,
-        .park_ttl_ms = c->config->park_ttl_ms,
+        .rules = rules_for_plan(c->settings),
+        .resync_period_ms = c->settings->resync_period_ms,
+        .park_ttl_ms = c->settings->park_ttl_ms,
         .node_exists = sources_node_exists,
         .node_arg = c->sources,
         .telemetry = &c->telemetry,
@@ -308,8 +308,11 @@ static void on_step_down(void *arg)
 
 static void make_leadership(struct controller *c, const struct kube_access *access)
 {
-    const struct leadership_options options = {
-        .config = c->config, .access = access, .client = c->clients.kube, .leader = c->telemetry.leader, .log = c->log};
+    const struct leadership_options options = {.settings = c->settings,
+                                               .access = access,
+                                               .client = c->clients.kube,
+                                               .leader = c->telemetry.leader,
+                                               .log = c->log};
     static const struct leadership_callbacks callbacks = {.lead = on_lead, .step_down = on_step_down};
     c->leadership = leadership_new(c->base, &options, &callbacks, c);
 }
@@ -331,7 +334,7 @@ static void make_sources(struct controller *c)
     struct sources_options options = {
         .services = c->mappings.services,
         .service_count = c->mappings.service_count,
-        .node_selector = c->config->node_selector,
+        .node_selector = c->settings->node_selector,
         .telemetry = &c->telemetry,
         .log = c->log,
     };
@@ -346,13 +349,13 @@ static void make_events(struct controller *c)
                                            .sources = c->sources,
                                            .written = c->telemetry.events,
                                            .log = c->log};
-    if (c->config->emit_events && !c->config->dry_run)
+    if (c->settings->emit_events && !c->settings->dry_run)
         c->events = events_new(c->base, &options);
 }
 
 static void make_wishers(struct controller *c)
 {
-    mappings_init(&c->mappings, c->config);
+    mappings_init(&c->mappings, c->settings);
     c->wishers = mem_array(c->mappings.count, sizeof(c->wishers[0]));
     for (size_t i = 0; i < c->mappings.count; i++)
         wisher_init(&c->wishers[i], &c->mappings.list[i]);
@@ -365,7 +368,7 @@ static void on_status_changed(void *arg)
 
 static void make_status(struct controller *c, const char *version)
 {
-    const struct status_options options = {.config = c->config,
+    const struct status_options options = {.settings = c->settings,
                                            .mappings = &c->mappings,
                                            .sources = c->sources,
                                            .leadership = c->leadership,
@@ -379,7 +382,7 @@ static int make_server(struct controller *c, struct error *err)
 {
     const struct server_callbacks callbacks = {
         .ready = ready, .alive = alive, .status = c->status != NULL ? print_status : NULL};
-    c->server = server_new(c->base, c->config->listen_host, c->config->listen_port, c->telemetry.registry, c->log,
+    c->server = server_new(c->base, c->settings->listen_host, c->settings->listen_port, c->telemetry.registry, c->log,
                            &callbacks, c, err);
     return c->server != NULL ? 0 : -1;
 }
@@ -391,7 +394,7 @@ static void on_deadline(void *arg)
     event_base_loopbreak(c->base);
 }
 
-struct controller *controller_new(struct event_base *base, struct config *config, const struct kube_access *access,
+struct controller *controller_new(struct event_base *base, struct settings *settings, const struct kube_access *access,
                                   const char *version, const struct log *log, struct error *err)
 {
     struct controller *c = mem_alloc(sizeof(*c));
@@ -400,7 +403,7 @@ struct controller *controller_new(struct event_base *base, struct config *config
         .gate = {.may_write = may_write, .may_take_back = may_take_back, .arg = c},
     };
     c->base = base;
-    c->config = config;
+    c->settings = settings;
     c->log = log;
     c->beat_ms = clock_mono_ms();
     c->notify = notify_new(log);
@@ -411,17 +414,17 @@ struct controller *controller_new(struct event_base *base, struct config *config
     timer_init(&c->stepped_down, base, on_stepped_down, c);
     telemetry_init(&c->telemetry, version);
     c->journal = journal_new();
-    metric_set(c->telemetry.dry_run, config->dry_run ? 1 : 0, NULL);
+    metric_set(c->telemetry.dry_run, settings->dry_run ? 1 : 0, NULL);
     metrics_on_scrape(c->telemetry.registry, on_scrape, c);
     make_wishers(c);
-    if (clients_make(base, config, access, version, &hooks, log, &c->clients, err) != 0) {
+    if (clients_make(base, settings, access, version, &hooks, log, &c->clients, err) != 0) {
         controller_free(c);
         return NULL;
     }
     make_sources(c);
     make_events(c);
     make_leadership(c, access);
-    if (config->status_page)
+    if (settings->status_page)
         make_status(c, version);
     if (make_server(c, err) != 0) {
         controller_free(c);
@@ -460,7 +463,7 @@ void controller_start(struct controller *c)
 {
     timer_set(&c->heartbeat, 0); /* ready is what turns */
     sources_start(c->sources);
-    if (!c->config->leader_elect)
+    if (!c->settings->leader_elect)
         leadership_start(c->leadership); /* HAProxy is read while the caches fill */
 }
 

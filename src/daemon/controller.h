@@ -8,13 +8,13 @@
 #include "base/error.h"
 #include "base/log.h"
 
-struct config;
+struct settings;
 struct controller;
 struct event_base;
 struct kube_access;
 
-/* config outlives the controller. ERROR_FATAL: address in use, certificates unreadable, no memory for libcurl. */
-struct controller *controller_new(struct event_base *base, struct config *config, const struct kube_access *access,
+/* settings outlives the controller. ERROR_FATAL: address in use, certificates unreadable, no memory for libcurl. */
+struct controller *controller_new(struct event_base *base, struct settings *settings, const struct kube_access *access,
                                   const char *version, const struct log *log, struct error *err) must_check;
 void controller_free(struct controller *c);
 

@@ -42,9 +42,9 @@ static char *make_identity(void)
 
 static const char *lease_namespace(const struct leadership_options *o)
 {
-    if (o->config->lease_namespace != NULL)
-        return o->config->lease_namespace;
-    return o->access->namespace != NULL ? o->access->namespace : o->config->mappings[0].namespace;
+    if (o->settings->lease_namespace != NULL)
+        return o->settings->lease_namespace;
+    return o->access->namespace != NULL ? o->access->namespace : o->settings->mappings[0].namespace;
 }
 
 static void set_leading(struct leadership *l, bool leading)
@@ -94,17 +94,17 @@ struct leadership *leadership_new(struct event_base *base, const struct leadersh
     l->arg = arg;
     set_leading(l, false);
     /* A dry run beside others must not keep the Lease from one that writes, and standing by it would have nothing to show. */
-    if (!options->config->leader_elect || options->config->dry_run)
+    if (!options->settings->leader_elect || options->settings->dry_run)
         return l;
     static const struct election_callbacks told = {.elected = on_elected, .deposed = on_deposed, .holder = on_holder};
     const char *namespace = lease_namespace(options);
     l->identity = make_identity();
-    l->lease = mem_printf("%s/%s", namespace, options->config->lease_name);
+    l->lease = mem_printf("%s/%s", namespace, options->settings->lease_name);
     l->election = election_new(base,
                                &(struct election_options){.client = options->client,
                                                           .log = options->log,
                                                           .namespace = namespace,
-                                                          .name = options->config->lease_name,
+                                                          .name = options->settings->lease_name,
                                                           .identity = l->identity},
                                &told, l);
     l->listener = (struct kube_client_listener){.on_credentials = on_credentials, .arg = l};

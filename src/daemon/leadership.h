@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 
-struct config;
+struct settings;
 struct event_base;
 struct kube_access;
 struct kube_client;
@@ -27,7 +27,7 @@ struct leadership_callbacks {
 };
 
 struct leadership_options {
-    const struct config *config; /* borrowed, as are those below */
+    const struct settings *settings; /* borrowed, as are those below */
     const struct kube_access *access;
     struct kube_client *client;
     struct metric *leader; /* gauge without labels: 1 for the one that acts */

@@ -8,7 +8,7 @@
 #include "servers/desired/explain.h"
 #include "daemon/rules.h"
 
-static size_t service_index(struct mappings *m, const struct config_mapping *of)
+static size_t service_index(struct mappings *m, const struct settings_mapping *of)
 {
     for (size_t i = 0; i < m->service_count; i++)
         if (str_eq(m->services[i].namespace, of->namespace) && str_eq(m->services[i].name, of->service))
@@ -17,18 +17,18 @@ static size_t service_index(struct mappings *m, const struct config_mapping *of)
     return m->service_count++;
 }
 
-void mappings_init(struct mappings *m, const struct config *config)
+void mappings_init(struct mappings *m, const struct settings *settings)
 {
-    size_t count = config->mapping_count;
+    size_t count = settings->mapping_count;
     *m = (struct mappings){.list = mem_array(count, sizeof(m->list[0])),
                            .count = count,
                            .backends = mem_array(count, sizeof(m->backends[0])),
                            .services = mem_array(count, sizeof(m->services[0]))};
     for (size_t i = 0; i < count; i++) {
-        const struct config_mapping *of = &config->mappings[i];
+        const struct settings_mapping *of = &settings->mappings[i];
         m->list[i] = (struct mapping){.backend = of->backend,
                                       .service = service_index(m, of),
-                                      .rules = rules_for_mapping(config, of),
+                                      .rules = rules_for_mapping(settings, of),
                                       .states = server_states_new()};
         m->backends[i] = of->backend;
     }

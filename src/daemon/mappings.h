@@ -11,7 +11,7 @@
 #include "servers/desired/desired.h"
 #include "daemon/sources.h"
 
-struct config;
+struct settings;
 struct explanation;
 
 struct mapping {
@@ -29,8 +29,8 @@ struct mappings {
     size_t service_count;
 };
 
-/* What it holds is borrowed from config. */
-void mappings_init(struct mappings *m, const struct config *config);
+/* What it holds is borrowed from settings. */
+void mappings_init(struct mappings *m, const struct settings *settings);
 void mappings_fini(struct mappings *m); /* a zeroed one is allowed */
 
 /* The wish of one backend as the caches are now; DESIRED_NOT_SYNCED before they may be believed. */

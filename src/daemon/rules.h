@@ -5,11 +5,11 @@
 #include "servers/desired/desired.h"
 #include "servers/change/plan.h"
 
-struct config;
-struct config_mapping;
+struct settings;
+struct settings_mapping;
 
-/* What they hold is borrowed from config. */
-struct mapping_rules rules_for_mapping(const struct config *config, const struct config_mapping *mapping);
-struct plan_rules rules_for_plan(const struct config *config);
+/* What they hold is borrowed from settings. */
+struct mapping_rules rules_for_mapping(const struct settings *settings, const struct settings_mapping *mapping);
+struct plan_rules rules_for_plan(const struct settings *settings);
 
 #endif

@@ -146,7 +146,7 @@ static void put_certificates(const struct status *s, yyjson_mut_doc *doc, yyjson
 
 static void put_brake(const struct status *s, yyjson_mut_doc *doc, yyjson_mut_val *root)
 {
-    const struct plan_rules rules = rules_for_plan(s->options.config);
+    const struct plan_rules rules = rules_for_plan(s->options.settings);
     yyjson_mut_val *obj = json_put_object(doc, root, "brake");
     json_put_count(doc, obj, "max_loss_percent", rules.max_loss_percent);
     json_put_count(doc, obj, "hold_seconds", rules.brake_ms / 1000);
@@ -177,8 +177,8 @@ static void add_haproxies(const struct status *s, const struct status_now *now, 
                                  .wall_minus_mono_ms = s->started_wall_ms - (int64_t)s->started_mono_ms,
                                  .left = STATUS_LISTS_MAX};
     if (now->targets == NULL)
-        for (size_t i = 0; i < s->options.config->dataplane_count; i++)
-            status_haproxy_add_standby(s->options.config->dataplanes[i].url, l->doc, l->list);
+        for (size_t i = 0; i < s->options.settings->dataplane_count; i++)
+            status_haproxy_add_standby(s->options.settings->dataplanes[i].url, l->doc, l->list);
     else
         for (size_t i = 0; i < targets_count(now->targets); i++)
             status_haproxy_add(targets_at(now->targets, i), &h, l->doc, l->list, &l->worst);
@@ -255,7 +255,7 @@ static void print_news(const struct status *s, const struct status_now *now, str
     cleanup(mem_free_ptr) char *summary = status_checks_summary(&checks, calm(&checks));
     json_put_text(doc, root, "version", s->options.version);
     json_put_time(doc, root, "started_at", s->started_wall_ms);
-    json_put_bool(doc, root, "dry_run", s->options.config->dry_run);
+    json_put_bool(doc, root, "dry_run", s->options.settings->dry_run);
     json_put_bool(doc, root, "stopping", now->stopping);
     json_put_text(doc, root, "state", overall(now, watches.worst > haproxies.worst ? watches.worst : haproxies.worst));
     json_put_text(doc, root, "summary", summary);

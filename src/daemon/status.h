@@ -52,7 +52,7 @@
 #include "base/compiler.h"
 
 struct clients;
-struct config;
+struct settings;
 struct desired;
 struct journal;
 struct leadership;
@@ -67,7 +67,7 @@ struct targets;
 
 /* All of it borrowed. */
 struct status_options {
-    const struct config *config;
+    const struct settings *settings;
     const struct mappings *mappings;
     const struct sources *sources;
     const struct leadership *leadership;

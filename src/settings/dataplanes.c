@@ -137,7 +137,7 @@ static bool holds_two(const char *entry)
     return false;
 }
 
-static int check_entry(const char *entry, const struct config *c, struct config_dataplane *d, struct buf *why)
+static int check_entry(const char *entry, const struct settings *c, struct settings_dataplane *d, struct buf *why)
 {
     if (holds_two(entry)) {
         buf_add(why, "separate URLs by commas");
@@ -166,14 +166,14 @@ static void add_why(const struct list *l, size_t number, const char *entry, cons
     buf_printf(note, "%s%s", l->count > 1 && !str_empty(why) ? ": " : "", why);
 }
 
-static int parse_entries(struct list *l, struct config *c, struct buf *note)
+static int parse_entries(struct list *l, struct settings *c, struct buf *note)
 {
     int rc = 0;
     const char *rest = l->value;
     for (char *entry; (entry = next_entry(&rest)) != NULL; free(entry)) {
         cleanup(buf_fini) struct buf why;
         buf_init(&why, 0);
-        struct config_dataplane *d = &c->dataplanes[c->dataplane_count++];
+        struct settings_dataplane *d = &c->dataplanes[c->dataplane_count++];
         if (check_entry(entry, c, d, &why) == 0)
             continue;
         rc = -1;
@@ -183,11 +183,11 @@ static int parse_entries(struct list *l, struct config *c, struct buf *note)
     return rc;
 }
 
-int value_dataplane_url(const char *value, struct config *c, struct buf *note)
+int value_dataplane_url(const char *value, struct settings *c, struct buf *note)
 {
     struct list l = {.value = value, .count = count_entries(value), .shown = strpbrk(value, "@?#") == NULL};
     dataplanes_fini(c);
-    if (l.count == 0 || l.count > CONFIG_DATAPLANES_MAX) {
+    if (l.count == 0 || l.count > SETTINGS_DATAPLANES_MAX) {
         buf_printf(note, "it has %zu", l.count);
         return -1;
     }
@@ -202,7 +202,7 @@ int value_dataplane_url(const char *value, struct config *c, struct buf *note)
     return -1;
 }
 
-bool dataplanes_any_https(const struct config *c)
+bool dataplanes_any_https(const struct settings *c)
 {
     for (size_t i = 0; i < c->dataplane_count; i++)
         if (str_has_prefix(c->dataplanes[i].url, "https://"))
@@ -210,7 +210,7 @@ bool dataplanes_any_https(const struct config *c)
     return false;
 }
 
-void dataplanes_check_tls(const struct config *c, struct config_report *report)
+void dataplanes_check_tls(const struct settings *c, struct settings_report *report)
 {
     bool any = c->dataplane_ca_file != NULL || c->dataplane_cert_file != NULL || c->dataplane_key_file != NULL ||
                c->dataplane_server_name != NULL || c->dataplane_insecure;
@@ -226,10 +226,10 @@ void dataplanes_check_tls(const struct config *c, struct config_report *report)
                                "https URL in HAPROXY_DATAPLANE_URL");
 }
 
-void dataplanes_fini(struct config *c)
+void dataplanes_fini(struct settings *c)
 {
     for (size_t i = 0; i < c->dataplane_count; i++) {
-        struct config_dataplane *d = &c->dataplanes[i];
+        struct settings_dataplane *d = &c->dataplanes[i];
         free(d->url);
         free(d->socket);
         secret_fini(&d->username);

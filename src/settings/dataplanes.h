@@ -7,22 +7,22 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 
-struct config;
-struct config_report;
+struct settings;
+struct settings_report;
 
-/* One URL, without white space around it. *ret_url is its checked form (struct config_dataplane of settings/settings.h), *ret_socket
- * (may be NULL) the path in it or NULL; both allocated. -1: note may say why, and holds no part of the text. */
+/* One URL, without white space around it. *ret_url is its checked form (struct settings_dataplane), *ret_socket (may be
+ * NULL) the path in it or NULL; both allocated. -1: note may say why, and holds no part of the text. */
 int dataplane_url_check(const char *text, char **ret_url, char **ret_socket, struct buf *note) must_check;
 
 /* Whether two checked forms are of the same place: names of hosts are the same in any case. */
 bool dataplane_url_same(const char *a, const char *b);
 
-bool dataplanes_any_https(const struct config *c);
+bool dataplanes_any_https(const struct settings *c);
 
 /* Reports which of the TLS settings do not go together, or have no effect. */
-void dataplanes_check_tls(const struct config *c, struct config_report *report);
+void dataplanes_check_tls(const struct settings *c, struct settings_report *report);
 
 /* Of c's dataplanes, and what they hold. */
-void dataplanes_fini(struct config *c);
+void dataplanes_fini(struct settings *c);
 
 #endif

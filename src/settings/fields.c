@@ -7,8 +7,8 @@
 #define NAME_OF "name (lower-case letters, digits and '-', at most 63 characters)"
 #define YES_NO "true or false"
 
-static const struct config_field fields[CONFIG_FIELD_COUNT] = {
-    [CONFIG_INGRESS_NAMESPACE] =
+static const struct setting fields[SETTINGS_FIELD_COUNT] = {
+    [SETTINGS_INGRESS_NAMESPACE] =
         {
             .name = "INGRESS_NAMESPACE",
             .fallback = "ingress-nginx",
@@ -17,7 +17,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "ingress-nginx",
             .parse = value_namespace,
         },
-    [CONFIG_INGRESS_SERVICE_NAME] =
+    [SETTINGS_INGRESS_SERVICE_NAME] =
         {
             .name = "INGRESS_SERVICE_NAME",
             .fallback = "ingress-nginx",
@@ -26,7 +26,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "ingress-nginx-controller",
             .parse = value_service,
         },
-    [CONFIG_INGRESS_SERVICE_PORT] =
+    [SETTINGS_INGRESS_SERVICE_PORT] =
         {
             .name = "INGRESS_SERVICE_PORT",
             .unset = "the Service's only port",
@@ -37,7 +37,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "https",
             .parse = value_service_port,
         },
-    [CONFIG_INGRESS_SERVICES] =
+    [SETTINGS_INGRESS_SERVICES] =
         {
             .name = "INGRESS_SERVICES",
             .unset = "one Service, by the variables above",
@@ -51,7 +51,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .is_list = true,
             .parse = value_services,
         },
-    [CONFIG_NODE_MODE] =
+    [SETTINGS_NODE_MODE] =
         {
             .name = "NODE_MODE",
             .fallback = "endpoints",
@@ -64,7 +64,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "all",
             .parse = value_node_mode,
         },
-    [CONFIG_NODE_SELECTOR] =
+    [SETTINGS_NODE_SELECTOR] =
         {
             .name = "NODE_SELECTOR",
             .unset = "all nodes",
@@ -75,7 +75,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .is_list = true,
             .parse = value_node_selector,
         },
-    [CONFIG_NODE_ADDRESS_TYPES] =
+    [SETTINGS_NODE_ADDRESS_TYPES] =
         {
             .name = "NODE_ADDRESS_TYPES",
             .fallback = "InternalIP",
@@ -88,7 +88,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .is_list = true,
             .parse = value_node_address_types,
         },
-    [CONFIG_IP_FAMILY] =
+    [SETTINGS_IP_FAMILY] =
         {
             .name = "IP_FAMILY",
             .fallback = "dual",
@@ -100,7 +100,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "IPv4,IPv6",
             .parse = value_ip_family,
         },
-    [CONFIG_DATAPLANE_URL] =
+    [SETTINGS_DATAPLANE_URL] =
         {
             .name = "HAPROXY_DATAPLANE_URL",
             .fallback = "http://haproxy:5555",
@@ -116,7 +116,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .is_list = true,
             .parse = value_dataplane_url,
         },
-    [CONFIG_DATAPLANE_USERNAME] =
+    [SETTINGS_DATAPLANE_USERNAME] =
         {
             .name = "HAPROXY_DATAPLANE_USERNAME",
             .unset = "no basic authentication",
@@ -127,7 +127,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "admin",
             .or_file = true,
         },
-    [CONFIG_DATAPLANE_PASSWORD] =
+    [SETTINGS_DATAPLANE_PASSWORD] =
         {
             .name = "HAPROXY_DATAPLANE_PASSWORD",
             .unset = "no basic authentication",
@@ -137,7 +137,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .or_file = true,
             .masked = true,
         },
-    [CONFIG_DATAPLANE_TOKEN] =
+    [SETTINGS_DATAPLANE_TOKEN] =
         {
             .name = "HAPROXY_DATAPLANE_TOKEN",
             .unset = "no bearer token",
@@ -149,7 +149,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .or_file = true,
             .masked = true,
         },
-    [CONFIG_DATAPLANE_CREDENTIALS_FILE] =
+    [SETTINGS_DATAPLANE_CREDENTIALS_FILE] =
         {
             .name = "HAPROXY_DATAPLANE_CREDENTIALS_FILE",
             .unset = "the variables above, for each URL",
@@ -161,7 +161,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "/etc/haproxy-k8s-sync/credentials",
             .parse = value_credentials_file,
         },
-    [CONFIG_DATAPLANE_CA_FILE] =
+    [SETTINGS_DATAPLANE_CA_FILE] =
         {
             .name = "HAPROXY_DATAPLANE_CA_FILE",
             .unset = "the system's trust store",
@@ -172,7 +172,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "/etc/haproxy-k8s-sync/tls/ca.crt",
             .parse = value_dataplane_ca_file,
         },
-    [CONFIG_DATAPLANE_CERT_FILE] =
+    [SETTINGS_DATAPLANE_CERT_FILE] =
         {
             .name = "HAPROXY_DATAPLANE_CERT_FILE",
             .unset = "no client certificate",
@@ -182,7 +182,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "/etc/haproxy-k8s-sync/tls/tls.crt",
             .parse = value_dataplane_cert_file,
         },
-    [CONFIG_DATAPLANE_KEY_FILE] =
+    [SETTINGS_DATAPLANE_KEY_FILE] =
         {
             .name = "HAPROXY_DATAPLANE_KEY_FILE",
             .unset = "no client certificate",
@@ -191,7 +191,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "/etc/haproxy-k8s-sync/tls/tls.key",
             .parse = value_dataplane_key_file,
         },
-    [CONFIG_DATAPLANE_SERVER_NAME] =
+    [SETTINGS_DATAPLANE_SERVER_NAME] =
         {
             .name = "HAPROXY_DATAPLANE_SERVER_NAME",
             .unset = "the host in the URL",
@@ -201,7 +201,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "haproxy.example.com",
             .parse = value_dataplane_server_name,
         },
-    [CONFIG_DATAPLANE_INSECURE] =
+    [SETTINGS_DATAPLANE_INSECURE] =
         {
             .name = "HAPROXY_DATAPLANE_INSECURE",
             .fallback = "false",
@@ -212,7 +212,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "true",
             .parse = value_dataplane_insecure,
         },
-    [CONFIG_BACKEND_NAME] =
+    [SETTINGS_BACKEND_NAME] =
         {
             .name = "HAPROXY_BACKEND_NAME",
             .unset = "the name of the Service",
@@ -221,7 +221,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "ingress",
             .parse = value_backend_name,
         },
-    [CONFIG_BACKEND_PORT] =
+    [SETTINGS_BACKEND_PORT] =
         {
             .name = "HAPROXY_BACKEND_PORT",
             .unset = "the Service's nodePort, or else the endpoint's own port",
@@ -234,7 +234,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "30443",
             .parse = value_backend_port,
         },
-    [CONFIG_SEND_PROXY_V2] =
+    [SETTINGS_SEND_PROXY_V2] =
         {
             .name = "HAPROXY_SEND_PROXY_V2",
             .fallback = "false",
@@ -245,7 +245,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "true",
             .parse = value_proxy_v2,
         },
-    [CONFIG_BALANCE] =
+    [SETTINGS_BALANCE] =
         {
             .name = "HAPROXY_BALANCE",
             .fallback = "roundrobin",
@@ -256,7 +256,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "leastconn",
             .parse = value_balance,
         },
-    [CONFIG_SERVER_WEIGHTS] =
+    [SETTINGS_SERVER_WEIGHTS] =
         {
             .name = "SERVER_WEIGHTS",
             .fallback = "keep",
@@ -270,7 +270,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "endpoints",
             .parse = value_server_weights,
         },
-    [CONFIG_ADOPT_SERVERS] =
+    [SETTINGS_ADOPT_SERVERS] =
         {
             .name = "ADOPT_SERVERS",
             .fallback = "keep",
@@ -284,7 +284,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .safety = true,
             .parse = value_adopt_servers,
         },
-    [CONFIG_SERVER_NAME_FORMAT] =
+    [SETTINGS_SERVER_NAME_FORMAT] =
         {
             .name = "SERVER_NAME_FORMAT",
             .fallback = "{node}",
@@ -298,7 +298,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "{node}-{port}",
             .parse = value_server_name_format,
         },
-    [CONFIG_ADV_CHECK] =
+    [SETTINGS_ADV_CHECK] =
         {
             .name = "HAPROXY_ADV_CHECK",
             .fallback = "tcp-check",
@@ -309,7 +309,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "httpchk",
             .parse = value_adv_check,
         },
-    [CONFIG_HEALTH_CHECK] =
+    [SETTINGS_HEALTH_CHECK] =
         {
             .name = "HAPROXY_HEALTH_CHECK",
             .fallback = "backend",
@@ -321,7 +321,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "node-port",
             .parse = value_health_check,
         },
-    [CONFIG_KEEP_SERVERS] =
+    [SETTINGS_KEEP_SERVERS] =
         {
             .name = "HAPROXY_KEEP_SERVERS",
             .unset = "none",
@@ -334,7 +334,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .safety = true,
             .parse = value_keep_servers,
         },
-    [CONFIG_CREATE_BACKEND] =
+    [SETTINGS_CREATE_BACKEND] =
         {
             .name = "HAPROXY_CREATE_BACKEND",
             .fallback = "false",
@@ -344,7 +344,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "true",
             .parse = value_create_backend,
         },
-    [CONFIG_DRAIN_TIMEOUT] =
+    [SETTINGS_DRAIN_TIMEOUT] =
         {
             .name = "DRAIN_TIMEOUT",
             .fallback = "30s",
@@ -357,7 +357,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "2m",
             .parse = value_drain_timeout,
         },
-    [CONFIG_PARK_TTL] =
+    [SETTINGS_PARK_TTL] =
         {
             .name = "PARK_TTL",
             .fallback = "1h",
@@ -369,7 +369,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "12h",
             .parse = value_park_ttl,
         },
-    [CONFIG_PARK_NODES] =
+    [SETTINGS_PARK_NODES] =
         {
             .name = "PARK_NODES",
             .fallback = "false",
@@ -379,7 +379,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "true",
             .parse = value_park_nodes,
         },
-    [CONFIG_ALLOW_EMPTY] =
+    [SETTINGS_ALLOW_EMPTY] =
         {
             .name = "ALLOW_EMPTY",
             .fallback = "false",
@@ -391,7 +391,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .safety = true,
             .parse = value_allow_empty,
         },
-    [CONFIG_MAX_LOSS_PERCENT] =
+    [SETTINGS_MAX_LOSS_PERCENT] =
         {
             .name = "MAX_LOSS_PERCENT",
             .fallback = "50",
@@ -409,7 +409,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .safety = true,
             .parse = value_max_loss_percent,
         },
-    [CONFIG_DRY_RUN] =
+    [SETTINGS_DRY_RUN] =
         {
             .name = "DRY_RUN",
             .fallback = "false",
@@ -420,7 +420,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .safety = true,
             .parse = value_dry_run,
         },
-    [CONFIG_RESYNC_PERIOD] =
+    [SETTINGS_RESYNC_PERIOD] =
         {
             .name = "RESYNC_PERIOD",
             .fallback = "30s",
@@ -431,7 +431,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "1m",
             .parse = value_resync_period,
         },
-    [CONFIG_LEADER_ELECT] =
+    [SETTINGS_LEADER_ELECT] =
         {
             .name = "LEADER_ELECT",
             .fallback = "false",
@@ -443,7 +443,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .safety = true,
             .parse = value_leader_elect,
         },
-    [CONFIG_LEASE_NAME] =
+    [SETTINGS_LEASE_NAME] =
         {
             .name = "LEASE_NAME",
             .fallback = "haproxy-k8s-sync",
@@ -453,7 +453,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "haproxy-k8s-sync-internal",
             .parse = value_lease_name,
         },
-    [CONFIG_LEASE_NAMESPACE] =
+    [SETTINGS_LEASE_NAMESPACE] =
         {
             .name = "LEASE_NAMESPACE",
             .unset = "the pod's own, or outside of a pod that of the first Service",
@@ -462,7 +462,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "ingress-nginx",
             .parse = value_lease_namespace,
         },
-    [CONFIG_KUBECONFIG] =
+    [SETTINGS_KUBECONFIG] =
         {
             .name = "KUBECONFIG",
             .unset = "the service account of the pod",
@@ -472,7 +472,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "/etc/haproxy-k8s-sync/kubeconfig",
             .parse = value_kubeconfig,
         },
-    [CONFIG_PROXY_FROM_ENVIRONMENT] =
+    [SETTINGS_PROXY_FROM_ENVIRONMENT] =
         {
             .name = "PROXY_FROM_ENVIRONMENT",
             .fallback = "false",
@@ -483,7 +483,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "true",
             .parse = value_proxy_from_environment,
         },
-    [CONFIG_SECCOMP] =
+    [SETTINGS_SECCOMP] =
         {
             .name = "SECCOMP",
             .fallback = "false",
@@ -497,7 +497,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .safety = true,
             .parse = value_seccomp,
         },
-    [CONFIG_EMIT_EVENTS] =
+    [SETTINGS_EMIT_EVENTS] =
         {
             .name = "EMIT_EVENTS",
             .fallback = "false",
@@ -509,7 +509,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "true",
             .parse = value_emit_events,
         },
-    [CONFIG_LISTEN_ADDRESS] =
+    [SETTINGS_LISTEN_ADDRESS] =
         {
             .name = "LISTEN_ADDRESS",
             .fallback = ":8080",
@@ -520,7 +520,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "127.0.0.1:8080",
             .parse = value_listen_address,
         },
-    [CONFIG_STATUS_PAGE] =
+    [SETTINGS_STATUS_PAGE] =
         {
             .name = "STATUS_PAGE",
             .fallback = "true",
@@ -531,7 +531,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "false",
             .parse = value_status_page,
         },
-    [CONFIG_LOG_FORMAT] =
+    [SETTINGS_LOG_FORMAT] =
         {
             .name = "LOG_FORMAT",
             .fallback = "logfmt",
@@ -540,7 +540,7 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
             .example = "json",
             .parse = value_log_format,
         },
-    [CONFIG_LOG_LEVEL] =
+    [SETTINGS_LOG_LEVEL] =
         {
             .name = "LOG_LEVEL",
             .fallback = "info",
@@ -551,12 +551,12 @@ static const struct config_field fields[CONFIG_FIELD_COUNT] = {
         },
 };
 
-const struct config_field *config_field(enum config_field_id id)
+const struct setting *setting(enum setting_id id)
 {
     return &fields[id];
 }
 
-bool config_is_given(const struct config *c, enum config_field_id id)
+bool settings_is_given(const struct settings *c, enum setting_id id)
 {
     return (c->given & ((uint64_t)1 << id)) != 0;
 }

@@ -10,61 +10,61 @@
 
 #include "base/buf.h"
 
-struct config;
+struct settings;
 
 /* In the order in which all pages show them. */
-enum config_field_id {
-    CONFIG_INGRESS_NAMESPACE,
-    CONFIG_INGRESS_SERVICE_NAME,
-    CONFIG_INGRESS_SERVICE_PORT,
-    CONFIG_INGRESS_SERVICES,
-    CONFIG_NODE_MODE,
-    CONFIG_NODE_SELECTOR,
-    CONFIG_NODE_ADDRESS_TYPES,
-    CONFIG_IP_FAMILY,
-    CONFIG_DATAPLANE_URL,
-    CONFIG_DATAPLANE_USERNAME,
-    CONFIG_DATAPLANE_PASSWORD,
-    CONFIG_DATAPLANE_TOKEN,
-    CONFIG_DATAPLANE_CREDENTIALS_FILE,
-    CONFIG_DATAPLANE_CA_FILE,
-    CONFIG_DATAPLANE_CERT_FILE,
-    CONFIG_DATAPLANE_KEY_FILE,
-    CONFIG_DATAPLANE_SERVER_NAME,
-    CONFIG_DATAPLANE_INSECURE,
-    CONFIG_BACKEND_NAME,
-    CONFIG_BACKEND_PORT,
-    CONFIG_SEND_PROXY_V2,
-    CONFIG_BALANCE,
-    CONFIG_SERVER_WEIGHTS,
-    CONFIG_ADOPT_SERVERS,
-    CONFIG_SERVER_NAME_FORMAT,
-    CONFIG_ADV_CHECK,
-    CONFIG_HEALTH_CHECK,
-    CONFIG_KEEP_SERVERS,
-    CONFIG_CREATE_BACKEND,
-    CONFIG_DRAIN_TIMEOUT,
-    CONFIG_PARK_TTL,
-    CONFIG_PARK_NODES,
-    CONFIG_ALLOW_EMPTY,
-    CONFIG_MAX_LOSS_PERCENT,
-    CONFIG_DRY_RUN,
-    CONFIG_RESYNC_PERIOD,
-    CONFIG_LEADER_ELECT,
-    CONFIG_LEASE_NAME,
-    CONFIG_LEASE_NAMESPACE,
-    CONFIG_KUBECONFIG,
-    CONFIG_PROXY_FROM_ENVIRONMENT,
-    CONFIG_SECCOMP,
-    CONFIG_EMIT_EVENTS,
-    CONFIG_LISTEN_ADDRESS,
-    CONFIG_STATUS_PAGE,
-    CONFIG_LOG_FORMAT,
-    CONFIG_LOG_LEVEL,
-    CONFIG_FIELD_COUNT
+enum setting_id {
+    SETTINGS_INGRESS_NAMESPACE,
+    SETTINGS_INGRESS_SERVICE_NAME,
+    SETTINGS_INGRESS_SERVICE_PORT,
+    SETTINGS_INGRESS_SERVICES,
+    SETTINGS_NODE_MODE,
+    SETTINGS_NODE_SELECTOR,
+    SETTINGS_NODE_ADDRESS_TYPES,
+    SETTINGS_IP_FAMILY,
+    SETTINGS_DATAPLANE_URL,
+    SETTINGS_DATAPLANE_USERNAME,
+    SETTINGS_DATAPLANE_PASSWORD,
+    SETTINGS_DATAPLANE_TOKEN,
+    SETTINGS_DATAPLANE_CREDENTIALS_FILE,
+    SETTINGS_DATAPLANE_CA_FILE,
+    SETTINGS_DATAPLANE_CERT_FILE,
+    SETTINGS_DATAPLANE_KEY_FILE,
+    SETTINGS_DATAPLANE_SERVER_NAME,
+    SETTINGS_DATAPLANE_INSECURE,
+    SETTINGS_BACKEND_NAME,
+    SETTINGS_BACKEND_PORT,
+    SETTINGS_SEND_PROXY_V2,
+    SETTINGS_BALANCE,
+    SETTINGS_SERVER_WEIGHTS,
+    SETTINGS_ADOPT_SERVERS,
+    SETTINGS_SERVER_NAME_FORMAT,
+    SETTINGS_ADV_CHECK,
+    SETTINGS_HEALTH_CHECK,
+    SETTINGS_KEEP_SERVERS,
+    SETTINGS_CREATE_BACKEND,
+    SETTINGS_DRAIN_TIMEOUT,
+    SETTINGS_PARK_TTL,
+    SETTINGS_PARK_NODES,
+    SETTINGS_ALLOW_EMPTY,
+    SETTINGS_MAX_LOSS_PERCENT,
+    SETTINGS_DRY_RUN,
+    SETTINGS_RESYNC_PERIOD,
+    SETTINGS_LEADER_ELECT,
+    SETTINGS_LEASE_NAME,
+    SETTINGS_LEASE_NAMESPACE,
+    SETTINGS_KUBECONFIG,
+    SETTINGS_PROXY_FROM_ENVIRONMENT,
+    SETTINGS_SECCOMP,
+    SETTINGS_EMIT_EVENTS,
+    SETTINGS_LISTEN_ADDRESS,
+    SETTINGS_STATUS_PAGE,
+    SETTINGS_LOG_FORMAT,
+    SETTINGS_LOG_LEVEL,
+    SETTINGS_FIELD_COUNT
 };
 
-struct config_field {
+struct setting {
     const char *name;
     const char *fallback; /* the default in the variable's own syntax, parsed like a given value; NULL: none */
     const char *unset;    /* without a fallback: what it means not to set it */
@@ -78,12 +78,12 @@ struct config_field {
     bool safety;
     /* Sets its fields of c. -1: refused; what is put into note then says more than `expected` does. 0 with a note: a
      * warning. note is empty at first and never holds a part of value that is to be masked. NULL for or_file. */
-    int (*parse)(const char *value, struct config *c, struct buf *note);
+    int (*parse)(const char *value, struct settings *c, struct buf *note);
 };
 
-const struct config_field *config_field(enum config_field_id id);
+const struct setting *setting(enum setting_id id);
 
 /* Whether c's value was given rather than a default. */
-bool config_is_given(const struct config *c, enum config_field_id id);
+bool settings_is_given(const struct settings *c, enum setting_id id);
 
 #endif

@@ -63,12 +63,12 @@ static void add_wrapped_after(struct buf *out, const char *prefix, const char *w
     add_wrapped(out, prefix, line);
 }
 
-void config_print_help(struct buf *out)
+void settings_print_help(struct buf *out)
 {
     static const char margin[] = "      ";
     buf_add(out, help_head);
-    for (int i = 0; i < CONFIG_FIELD_COUNT; i++) {
-        const struct config_field *f = config_field((enum config_field_id)i);
+    for (int i = 0; i < SETTINGS_FIELD_COUNT; i++) {
+        const struct setting *f = setting((enum setting_id)i);
         buf_printf(out, "  %s", f->name);
         if (f->or_file)
             buf_printf(out, " or %s_FILE", f->name);
@@ -80,11 +80,11 @@ void config_print_help(struct buf *out)
     }
 }
 
-void config_print_example(struct buf *out)
+void settings_print_example(struct buf *out)
 {
     buf_add(out, example_head);
-    for (int i = 0; i < CONFIG_FIELD_COUNT; i++) {
-        const struct config_field *f = config_field((enum config_field_id)i);
+    for (int i = 0; i < SETTINGS_FIELD_COUNT; i++) {
+        const struct setting *f = setting((enum setting_id)i);
         buf_add(out, "\n");
         add_wrapped(out, "# ", f->help);
         add_wrapped_after(out, "# ", "Expected", f->expected);
@@ -103,11 +103,11 @@ static void add_cell(struct buf *out, const char *text)
         buf_printf(out, strchr("|*_<[", *text) != NULL ? "\\%c" : "%c", *text);
 }
 
-void config_print_markdown(struct buf *out)
+void settings_print_markdown(struct buf *out)
 {
     buf_add(out, "| Variable | Default | Meaning |\n|---|---|---|\n");
-    for (int i = 0; i < CONFIG_FIELD_COUNT; i++) {
-        const struct config_field *f = config_field((enum config_field_id)i);
+    for (int i = 0; i < SETTINGS_FIELD_COUNT; i++) {
+        const struct setting *f = setting((enum setting_id)i);
         buf_printf(out, "| `%s`", f->name);
         if (f->or_file)
             buf_printf(out, " or `%s_FILE`", f->name);

@@ -51,11 +51,11 @@ static void add_remark(struct buf *out, const char *word, const char *text)
     add_text(out, line);
 }
 
-void config_print_man(struct buf *out)
+void settings_print_man(struct buf *out)
 {
     buf_add(out, ".Bl -tag -width Ds\n");
-    for (int i = 0; i < CONFIG_FIELD_COUNT; i++) {
-        const struct config_field *f = config_field((enum config_field_id)i);
+    for (int i = 0; i < SETTINGS_FIELD_COUNT; i++) {
+        const struct setting *f = setting((enum setting_id)i);
         buf_printf(out, ".It Ev %s", f->name);
         if (f->or_file)
             buf_printf(out, " , Ev %s_FILE", f->name);

@@ -11,19 +11,19 @@
 
 #define SHOWN_BYTES 120
 
-static void add(struct config_report *r, bool is_error, const char *fmt, va_list ap) printf_like(3, 0);
+static void add(struct settings_report *r, bool is_error, const char *fmt, va_list ap) printf_like(3, 0);
 
-static void add(struct config_report *r, bool is_error, const char *fmt, va_list ap)
+static void add(struct settings_report *r, bool is_error, const char *fmt, va_list ap)
 {
     char *text = NULL;
     if (vasprintf(&text, fmt, ap) < 0)
         abort();
     r->findings = mem_resize(r->findings, r->count + 1, sizeof(*r->findings));
-    r->findings[r->count++] = (struct config_finding){.is_error = is_error, .text = text};
+    r->findings[r->count++] = (struct settings_finding){.is_error = is_error, .text = text};
     r->error_count += is_error ? 1 : 0;
 }
 
-void report_error(struct config_report *r, const char *fmt, ...)
+void report_error(struct settings_report *r, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -31,7 +31,7 @@ void report_error(struct config_report *r, const char *fmt, ...)
     va_end(ap);
 }
 
-void report_warning(struct config_report *r, const char *fmt, ...)
+void report_warning(struct settings_report *r, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -78,10 +78,10 @@ char *report_name_value(const char *name, const char *value)
     return mem_printf("%s=%s", name, quoted);
 }
 
-void config_report_fini(struct config_report *r)
+void settings_report_fini(struct settings_report *r)
 {
     for (size_t i = 0; i < r->count; i++)
         free(r->findings[i].text);
     free(r->findings);
-    *r = (struct config_report){0};
+    *r = (struct settings_report){0};
 }

@@ -1,4 +1,4 @@
-/* What there is to say about the environment, collected (struct config_report of settings/settings.h). */
+/* What there is to say about the environment, collected (struct settings_report of settings/settings.h). */
 #ifndef SETTINGS_REPORT_H
 #define SETTINGS_REPORT_H
 
@@ -7,10 +7,10 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 
-struct config_report;
+struct settings_report;
 
-void report_error(struct config_report *r, const char *fmt, ...) printf_like(2, 3);
-void report_warning(struct config_report *r, const char *fmt, ...) printf_like(2, 3);
+void report_error(struct settings_report *r, const char *fmt, ...) printf_like(2, 3);
+void report_warning(struct settings_report *r, const char *fmt, ...) printf_like(2, 3);
 
 /* Whether it looks like a URL: any of the values could by mistake be one with a password in it, and no other holds what
  * makes it look so. Then no part of it may be shown but by report_name_value. */

@@ -40,13 +40,13 @@ static size_t count_entries(const char *value)
     return count;
 }
 
-int value_services(const char *value, struct config *c, struct buf *note)
+int value_services(const char *value, struct settings *c, struct buf *note)
 {
     size_t count = count_entries(value);
     /* No entry holds what makes it delicate, and its parts could not be shown. */
     if (report_is_delicate(value))
         return -1;
-    if (count == 0 || count > CONFIG_MAPPINGS_MAX) {
+    if (count == 0 || count > SETTINGS_MAPPINGS_MAX) {
         buf_printf(note, "it has %zu", count);
         return -1;
     }
@@ -55,7 +55,7 @@ int value_services(const char *value, struct config *c, struct buf *note)
     return 0;
 }
 
-static void refuse(const struct entry *e, const char *expected, const char *note, struct config_report *report)
+static void refuse(const struct entry *e, const char *expected, const char *note, struct settings_report *report)
 {
     cleanup(mem_free_ptr) char *shown = report_quoted(e->text);
     report_error(report, "INGRESS_SERVICES, entry %zu, %s: expected %s%s%s", e->number, shown, expected,
@@ -63,14 +63,14 @@ static void refuse(const struct entry *e, const char *expected, const char *note
 }
 
 /* A copy of part where it is what `field` takes; otherwise NULL, reported. */
-static char *take_part(const struct entry *e, const char *part, const char *where, enum config_field_id field,
-                       int (*check)(const char *, struct buf *), struct config_report *report)
+static char *take_part(const struct entry *e, const char *part, const char *where, enum setting_id field,
+                       int (*check)(const char *, struct buf *), struct settings_report *report)
 {
     cleanup(buf_fini) struct buf note;
     buf_init(&note, 0);
     if (check(part, &note) == 0)
         return mem_strdup(part);
-    cleanup(mem_free_ptr) char *expected = mem_printf("%s %s", config_field(field)->expected, where);
+    cleanup(mem_free_ptr) char *expected = mem_printf("%s %s", setting(field)->expected, where);
     refuse(e, expected, part[0] == '\0' ? "there is nothing" : buf_str(&note), report);
     return NULL;
 }
@@ -84,7 +84,7 @@ static char *cut(char *text, char c)
     return at;
 }
 
-static void parse_entry(struct entry *e, struct config_mapping *m, struct config_report *report)
+static void parse_entry(struct entry *e, struct settings_mapping *m, struct settings_report *report)
 {
     cleanup(mem_free_ptr) char *text = mem_strdup(e->text);
     char *backend = cut(text, '='), *name = cut(text, '/'), *namespace = name != NULL ? text : NULL;
@@ -96,18 +96,19 @@ static void parse_entry(struct entry *e, struct config_mapping *m, struct config
         refuse(e, "namespace/service[:port][=backend]",
                name[0] == '\0' ? "there is no white space around ':' and '='" : "the namespace is missing", report);
     else
-        m->namespace = take_part(e, namespace, "before the '/'", CONFIG_INGRESS_NAMESPACE, name_check_label, report);
+        m->namespace = take_part(e, namespace, "before the '/'", SETTINGS_INGRESS_NAMESPACE, name_check_label, report);
     if (namespace != NULL || name[0] != '\0')
-        m->service = take_part(e, name, "behind the '/'", CONFIG_INGRESS_SERVICE_NAME, name_check_label, report);
+        m->service = take_part(e, name, "behind the '/'", SETTINGS_INGRESS_SERVICE_NAME, name_check_label, report);
     if (port != NULL)
-        m->port = take_part(e, port, "behind the ':'", CONFIG_INGRESS_SERVICE_PORT, name_check_port, report);
+        m->port = take_part(e, port, "behind the ':'", SETTINGS_INGRESS_SERVICE_PORT, name_check_port, report);
     if (backend != NULL)
-        m->backend = take_part(e, backend, "behind the '='", CONFIG_BACKEND_NAME, name_check_backend, report);
+        m->backend = take_part(e, backend, "behind the '='", SETTINGS_BACKEND_NAME, name_check_backend, report);
     else
         m->backend = mem_strdup(m->service);
 }
 
-static void check_backend(const struct config *c, const struct entry *entries, size_t i, struct config_report *report)
+static void check_backend(const struct settings *c, const struct entry *entries, size_t i,
+                          struct settings_report *report)
 {
     const char *backend = c->mappings[i].backend;
     for (size_t k = 0; backend != NULL && k < i; k++) {
@@ -121,12 +122,12 @@ static void check_backend(const struct config *c, const struct entry *entries, s
     }
 }
 
-static void parse_entries(struct config *c, struct config_report *report)
+static void parse_entries(struct settings *c, struct settings_report *report)
 {
-    struct entry entries[CONFIG_MAPPINGS_MAX];
+    struct entry entries[SETTINGS_MAPPINGS_MAX];
     const char *rest = c->ingress_services;
-    c->mappings = mem_array(CONFIG_MAPPINGS_MAX, sizeof(c->mappings[0]));
-    while (c->mapping_count < CONFIG_MAPPINGS_MAX) {
+    c->mappings = mem_array(SETTINGS_MAPPINGS_MAX, sizeof(c->mappings[0]));
+    while (c->mapping_count < SETTINGS_MAPPINGS_MAX) {
         cleanup(mem_free_ptr) char *text = next_entry(&rest);
         if (text == NULL)
             return;
@@ -138,52 +139,52 @@ static void parse_entries(struct config *c, struct config_report *report)
     }
 }
 
-static void check_conflicts(const struct config *c, struct config_report *report)
+static void check_conflicts(const struct settings *c, struct settings_report *report)
 {
-    static const enum config_field_id single[] = {CONFIG_INGRESS_NAMESPACE, CONFIG_INGRESS_SERVICE_NAME,
-                                                  CONFIG_INGRESS_SERVICE_PORT, CONFIG_BACKEND_NAME};
+    static const enum setting_id single[] = {SETTINGS_INGRESS_NAMESPACE, SETTINGS_INGRESS_SERVICE_NAME,
+                                             SETTINGS_INGRESS_SERVICE_PORT, SETTINGS_BACKEND_NAME};
     cleanup(buf_fini) struct buf names;
     buf_init(&names, 0);
     for (size_t i = 0; i < array_len(single); i++)
-        if (config_is_given(c, single[i]))
-            buf_printf(&names, "%s%s", names.len > 0 ? ", " : "", config_field(single[i])->name);
+        if (settings_is_given(c, single[i]))
+            buf_printf(&names, "%s%s", names.len > 0 ? ", " : "", setting(single[i])->name);
     if (names.len > 0)
         report_error(report,
                      "INGRESS_SERVICES is set beside %s: expected either the list or the variables for one Service",
                      buf_str(&names));
-    if (config_is_given(c, CONFIG_BACKEND_PORT) && c->mapping_count > 1)
+    if (settings_is_given(c, SETTINGS_BACKEND_PORT) && c->mapping_count > 1)
         report_error(report,
                      "HAPROXY_BACKEND_PORT is set, but INGRESS_SERVICES has %zu entries: expected no fixed port for "
                      "several backends, whose ports the Services say",
                      c->mapping_count);
 }
 
-static void take_single(struct config *c)
+static void take_single(struct settings *c)
 {
     c->mappings = mem_array(1, sizeof(c->mappings[0]));
     c->mapping_count = 1;
-    c->mappings[0] = (struct config_mapping){.namespace = mem_strdup(c->ingress_namespace),
-                                             .service = mem_strdup(c->ingress_service),
-                                             .port = mem_strdup(c->ingress_port),
-                                             .backend = mem_strdup(c->backend_name)};
+    c->mappings[0] = (struct settings_mapping){.namespace = mem_strdup(c->ingress_namespace),
+                                               .service = mem_strdup(c->ingress_service),
+                                               .port = mem_strdup(c->ingress_port),
+                                               .backend = mem_strdup(c->backend_name)};
 }
 
-void services_parse(struct config *c, struct config_report *report)
+void services_parse(struct settings *c, struct settings_report *report)
 {
     if (c->backend_name == NULL)
         c->backend_name = mem_strdup(c->ingress_service);
     if (c->ingress_services != NULL)
         parse_entries(c, report);
-    if (config_is_given(c, CONFIG_INGRESS_SERVICES))
+    if (settings_is_given(c, SETTINGS_INGRESS_SERVICES))
         check_conflicts(c, report);
     else
         take_single(c);
 }
 
-void services_fini(struct config *c)
+void services_fini(struct settings *c)
 {
     for (size_t i = 0; i < c->mapping_count; i++) {
-        struct config_mapping *m = &c->mappings[i];
+        struct settings_mapping *m = &c->mappings[i];
         free(m->namespace);
         free(m->service);
         free(m->port);

@@ -2,12 +2,12 @@
 #ifndef SETTINGS_SERVICES_H
 #define SETTINGS_SERVICES_H
 
-struct config;
-struct config_report;
+struct settings;
+struct settings_report;
 
 /* Makes c->mappings and c's default of the backend's name of what the other fields hold, and reports everything that is
  * wrong with INGRESS_SERVICES and beside it. The mappings are whole only where nothing was reported, by anybody. */
-void services_parse(struct config *c, struct config_report *report);
-void services_fini(struct config *c); /* frees the mappings */
+void services_parse(struct settings *c, struct settings_report *report);
+void services_fini(struct settings *c); /* frees the mappings */
 
 #endif

@@ -14,7 +14,7 @@
 #include "settings/unknown.h"
 
 /* A mistake that explains itself better than `expected` would: NULL for none. */
-static const char *explain_text(const struct config_field *f, const char *value)
+static const char *explain_text(const struct setting *f, const char *value)
 {
     size_t len = strlen(value);
     if (!f->is_list && (isspace((unsigned char)value[0]) || isspace((unsigned char)value[len - 1])))
@@ -24,13 +24,13 @@ static const char *explain_text(const struct config_field *f, const char *value)
     return NULL;
 }
 
-static void refuse(const struct config_field *f, const char *value, const char *why, struct config_report *report)
+static void refuse(const struct setting *f, const char *value, const char *why, struct settings_report *report)
 {
     cleanup(mem_free_ptr) char *shown = report_name_value(f->name, value);
     report_error(report, "%s: expected %s%s%s", shown, f->expected, str_empty(why) ? "" : "; ", why);
 }
 
-static void parse_value(const struct config_field *f, const char *value, struct config *c, struct config_report *report)
+static void parse_value(const struct setting *f, const char *value, struct settings *c, struct settings_report *report)
 {
     cleanup(buf_fini) struct buf note;
     buf_init(&note, 0);
@@ -43,7 +43,7 @@ static void parse_value(const struct config_field *f, const char *value, struct 
     }
 }
 
-static bool is_injected(char *const *env, const struct config_field *f, const char *value, struct config_report *report)
+static bool is_injected(char *const *env, const struct setting *f, const char *value, struct settings_report *report)
 {
     if (!environment_is_injected(env, f->name, value))
         return false;
@@ -55,9 +55,9 @@ static bool is_injected(char *const *env, const struct config_field *f, const ch
     return true;
 }
 
-static void parse_field(char *const *env, enum config_field_id id, struct config *c, struct config_report *report)
+static void parse_field(char *const *env, enum setting_id id, struct settings *c, struct settings_report *report)
 {
-    const struct config_field *f = config_field(id);
+    const struct setting *f = setting(id);
     const char *value = environment_get(env, f->name);
     if (str_empty(value) || is_injected(env, f, value, report))
         value = NULL;
@@ -69,10 +69,10 @@ static void parse_field(char *const *env, enum config_field_id id, struct config
         parse_value(f, value, c, report);
 }
 
-void config_wipe_environment(char *const *env)
+void settings_wipe_environment(char *const *env)
 {
-    for (int i = 0; i < CONFIG_FIELD_COUNT; i++) {
-        const struct config_field *f = config_field((enum config_field_id)i);
+    for (int i = 0; i < SETTINGS_FIELD_COUNT; i++) {
+        const struct setting *f = setting((enum setting_id)i);
         size_t len = strlen(f->name);
         for (char *const *at = env; f->or_file && *at != NULL; at++)
             if (strncmp(*at, f->name, len) == 0 && (*at)[len] == '=')
@@ -80,13 +80,13 @@ void config_wipe_environment(char *const *env)
     }
 }
 
-int config_parse(char *const *env, struct config *ret, struct config_report *report)
+int settings_parse(char *const *env, struct settings *ret, struct settings_report *report)
 {
-    struct config c = {0};
-    *report = (struct config_report){0};
-    for (int i = 0; i < CONFIG_FIELD_COUNT; i++)
-        if (!config_field((enum config_field_id)i)->or_file)
-            parse_field(env, (enum config_field_id)i, &c, report);
+    struct settings c = {0};
+    *report = (struct settings_report){0};
+    for (int i = 0; i < SETTINGS_FIELD_COUNT; i++)
+        if (!setting((enum setting_id)i)->or_file)
+            parse_field(env, (enum setting_id)i, &c, report);
     credentials_parse(env, &c, report);
     services_parse(&c, report);
     if (report->error_count == 0 && c.park_nodes && c.park_ttl_ms == 0)
@@ -98,13 +98,13 @@ int config_parse(char *const *env, struct config *ret, struct config_report *rep
         report_warning(report,
                        "EMIT_EVENTS=true is of no effect with DRY_RUN=true, with which nothing happens to HAProxy");
     if (report->error_count == 0 && !c.leader_elect &&
-        (!str_eq(c.lease_name, config_field(CONFIG_LEASE_NAME)->fallback) || c.lease_namespace != NULL))
+        (!str_eq(c.lease_name, setting(SETTINGS_LEASE_NAME)->fallback) || c.lease_namespace != NULL))
         report_warning(report, "LEASE_NAME and LEASE_NAMESPACE are of no effect without LEADER_ELECT=true");
     dataplanes_check_tls(&c, report);
     unknown_report(env, report);
     if (report->error_count > 0) {
         enum log_format format = c.log_format;
-        config_fini(&c);
+        settings_fini(&c);
         *ret = c;
         ret->log_format = format; /* the errors are logged in the form that was asked for */
         return -1;
@@ -113,7 +113,7 @@ int config_parse(char *const *env, struct config *ret, struct config_report *rep
     return 0;
 }
 
-void config_fini(struct config *c)
+void settings_fini(struct settings *c)
 {
     char *const strings[] = {c->ingress_namespace,
                              c->ingress_service,
@@ -143,5 +143,5 @@ void config_fini(struct config *c)
     secret_fini(&c->dataplane_username);
     secret_fini(&c->dataplane_password);
     secret_fini(&c->dataplane_token);
-    *c = (struct config){0};
+    *c = (struct settings){0};
 }

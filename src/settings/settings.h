@@ -15,33 +15,33 @@
 #include "base/log.h"
 #include "settings/secrets/secret.h"
 
-#define CONFIG_EXIT_CODE 78 /* EX_CONFIG of sysexits.h */
+#define SETTINGS_EXIT_CODE 78 /* EX_CONFIG of sysexits.h */
 
-enum config_node_mode { CONFIG_NODE_MODE_ENDPOINTS, CONFIG_NODE_MODE_ALL };
-enum config_weights { CONFIG_WEIGHTS_KEEP, CONFIG_WEIGHTS_EQUAL, CONFIG_WEIGHTS_ENDPOINTS };
-enum config_adopt { CONFIG_ADOPT_KEEP, CONFIG_ADOPT_RENAME, CONFIG_ADOPT_NO };
-enum config_health_check { CONFIG_HEALTH_CHECK_BACKEND, CONFIG_HEALTH_CHECK_NODE_PORT };
-enum config_address_type { CONFIG_INTERNAL_IP, CONFIG_EXTERNAL_IP, CONFIG_HOSTNAME, CONFIG_ADDRESS_TYPES };
-enum config_ip_family {
-    CONFIG_IP_DUAL, /* either, the Service's preferred one first */
-    CONFIG_IP_IPV4,
-    CONFIG_IP_IPV6,
-    CONFIG_IP_IPV4_FIRST,
-    CONFIG_IP_IPV6_FIRST,
+enum settings_node_mode { SETTINGS_NODE_MODE_ENDPOINTS, SETTINGS_NODE_MODE_ALL };
+enum settings_weights { SETTINGS_WEIGHTS_KEEP, SETTINGS_WEIGHTS_EQUAL, SETTINGS_WEIGHTS_ENDPOINTS };
+enum settings_adopt { SETTINGS_ADOPT_KEEP, SETTINGS_ADOPT_RENAME, SETTINGS_ADOPT_NO };
+enum settings_health_check { SETTINGS_HEALTH_CHECK_BACKEND, SETTINGS_HEALTH_CHECK_NODE_PORT };
+enum settings_address_type { SETTINGS_INTERNAL_IP, SETTINGS_EXTERNAL_IP, SETTINGS_HOSTNAME, SETTINGS_ADDRESS_TYPES };
+enum settings_ip_family {
+    SETTINGS_IP_DUAL, /* either, the Service's preferred one first */
+    SETTINGS_IP_IPV4,
+    SETTINGS_IP_IPV6,
+    SETTINGS_IP_IPV4_FIRST,
+    SETTINGS_IP_IPV6_FIRST,
 };
 
 /* One backend and the Service's port that it is for. */
-struct config_mapping {
+struct settings_mapping {
     char *namespace;
     char *service;
     char *port; /* name or number; NULL: the Service's only one */
     char *backend;
 };
 
-#define CONFIG_MAPPINGS_MAX 64
+#define SETTINGS_MAPPINGS_MAX 64
 
 /* One HAProxy, by its Data Plane API. */
-struct config_dataplane {
+struct settings_dataplane {
     /* "http(s)://host:port[/prefix]" or "unix:/path": validated, no userinfo, no query, no trailing slash, so that it can
      * be shown and that a path can be put behind it. */
     char *url;
@@ -51,11 +51,11 @@ struct config_dataplane {
     struct secret username, password, token;
 };
 
-#define CONFIG_DATAPLANES_MAX 16
+#define SETTINGS_DATAPLANES_MAX 16
 
-struct config {
+struct settings {
     /* INGRESS_SERVICES, or the one that the single variables make; at least one, no backend twice, in the order given. */
-    struct config_mapping *mappings;
+    struct settings_mapping *mappings;
     size_t mapping_count;
     /* The single variables as they were given or by default; where INGRESS_SERVICES is given, of no effect. */
     char *ingress_namespace;
@@ -63,20 +63,20 @@ struct config {
     char *ingress_port;     /* NULL: none */
     char *ingress_services; /* as it was given; NULL: not */
 
-    char *node_selector;                                          /* label selector, checked; NULL: all Nodes */
-    enum config_address_type address_types[CONFIG_ADDRESS_TYPES]; /* no type twice */
+    char *node_selector;                                              /* label selector, checked; NULL: all Nodes */
+    enum settings_address_type address_types[SETTINGS_ADDRESS_TYPES]; /* no type twice */
     size_t address_type_count;
-    enum config_ip_family ip_family;
-    enum config_node_mode node_mode;
-    enum config_weights weights;
-    enum config_adopt adopt;
+    enum settings_ip_family ip_family;
+    enum settings_node_mode node_mode;
+    enum settings_weights weights;
+    enum settings_adopt adopt;
     char *server_name_format;
     uint64_t drain_timeout_ms;
     unsigned max_loss_percent; /* 0 to 100 */
     bool dry_run;
 
     /* HAPROXY_DATAPLANE_URL: at least one, none twice, in the order given. */
-    struct config_dataplane *dataplanes;
+    struct settings_dataplane *dataplanes;
     size_t dataplane_count;
     char *dataplane_credentials_file; /* NULL: none */
     /* What the variables give; in use by the dataplanes that have no line in that file, which have copies. The value of one that is
@@ -95,7 +95,7 @@ struct config {
     bool proxy_v2;         /* in the backend's default-server */
     char *balance;         /* NULL: keep */
     char *adv_check;       /* NULL: keep */
-    enum config_health_check health_check;
+    enum settings_health_check health_check;
     char **keep_servers; /* globs */
     size_t keep_server_count;
     bool create_backend;
@@ -125,15 +125,15 @@ struct config {
 };
 
 /* One thing to tell about the environment. */
-struct config_finding {
+struct settings_finding {
     bool is_error; /* otherwise a warning */
     /* "HAPROXY_BACKEND_PORT=\"70000\": expected a port number, 1 to 65535". One line of printable ASCII; never a secret's
      * value, nor what a URL holds before '@'. */
     char *text;
 };
 
-struct config_report {
-    struct config_finding *findings;
+struct settings_report {
+    struct settings_finding *findings;
     size_t count;
     size_t error_count;
 };
@@ -141,29 +141,29 @@ struct config_report {
 /* Parses all of environ and reports every problem at once. 0 also with warnings; -1 where there is any error: then *ret
  * holds nothing but log_format. Files of secrets are read here for the first time; an unreadable one is an error. *report is set in
  * either case. */
-int config_parse(char *const *environ, struct config *ret, struct config_report *report) must_check;
+int settings_parse(char *const *environ, struct settings *ret, struct settings_report *report) must_check;
 /* Overwrites the values of secrets in environ itself, which /proc/PID/environ shows and every child gets; they are parsed as empty
  * from then on. */
-void config_wipe_environment(char *const *environ);
-void config_fini(struct config *c);
-void config_report_fini(struct config_report *r);
+void settings_wipe_environment(char *const *environ);
+void settings_fini(struct settings *c);
+void settings_report_fini(struct settings_report *r);
 
 /* The effective settings, one NAME=value a line and where it comes from behind "  # ", secrets masked; then a line of remark
  * for each HAProxy and each backend, "# HAProxy http://a:5555: user name admin, password *** by its line in FILE",
  * "# backend web: Service ns/web, port https". What check-config prints. */
-void config_print(const struct config *c, struct buf *out);
+void settings_print(const struct settings *c, struct buf *out);
 
 /* The mappings as INGRESS_SERVICES would have them: "ns/web:https=be_https, ns/api=api". For the log. */
-void config_print_mappings(const struct config *c, struct buf *out);
+void settings_print_mappings(const struct settings *c, struct buf *out);
 
 /* The URLs as HAPROXY_DATAPLANE_URL would have them: "http://a:5555,unix:/run/b.sock". For the log. */
-void config_print_dataplanes(const struct config *c, struct buf *out);
+void settings_print_dataplanes(const struct settings *c, struct buf *out);
 
 /* The text of --help, of config.example.env, and of the table in docs/settings.md. */
-void config_print_help(struct buf *out);
-void config_print_example(struct buf *out);
-void config_print_markdown(struct buf *out);
+void settings_print_help(struct buf *out);
+void settings_print_example(struct buf *out);
+void settings_print_markdown(struct buf *out);
 /* The list of settings in the manual page (mdoc). */
-void config_print_man(struct buf *out);
+void settings_print_man(struct buf *out);
 
 #endif

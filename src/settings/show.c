@@ -19,13 +19,13 @@ static void add_duration(struct buf *out, uint64_t ms)
         buf_printf(out, "%llum", (unsigned long long)(ms / 60000));
 }
 
-static void add_listen_address(struct buf *out, const struct config *c)
+static void add_listen_address(struct buf *out, const struct settings *c)
 {
     bool brackets = strchr(c->listen_host, ':') != NULL;
     buf_printf(out, "%s%s%s:%u", brackets ? "[" : "", c->listen_host, brackets ? "]" : "", (unsigned)c->listen_port);
 }
 
-static void add_keep_servers(struct buf *out, const struct config *c)
+static void add_keep_servers(struct buf *out, const struct settings *c)
 {
     for (size_t i = 0; i < c->keep_server_count; i++)
         buf_printf(out, "%s%s", i > 0 ? "," : "", c->keep_servers[i]);
@@ -46,56 +46,56 @@ static const char *level_name(enum log_level level)
     return "";
 }
 
-static const char *node_mode_name(enum config_node_mode m)
+static const char *node_mode_name(enum settings_node_mode m)
 {
-    return m == CONFIG_NODE_MODE_ALL ? "all" : "endpoints";
+    return m == SETTINGS_NODE_MODE_ALL ? "all" : "endpoints";
 }
 
-static const char *weights_name(enum config_weights w)
+static const char *weights_name(enum settings_weights w)
 {
-    return w == CONFIG_WEIGHTS_EQUAL ? "equal" : w == CONFIG_WEIGHTS_ENDPOINTS ? "endpoints" : "keep";
+    return w == SETTINGS_WEIGHTS_EQUAL ? "equal" : w == SETTINGS_WEIGHTS_ENDPOINTS ? "endpoints" : "keep";
 }
 
-static const char *adopt_name(enum config_adopt a)
+static const char *adopt_name(enum settings_adopt a)
 {
-    return a == CONFIG_ADOPT_RENAME ? "rename" : a == CONFIG_ADOPT_NO ? "no" : "keep";
+    return a == SETTINGS_ADOPT_RENAME ? "rename" : a == SETTINGS_ADOPT_NO ? "no" : "keep";
 }
 
-static const char *ip_family_name(enum config_ip_family f)
+static const char *ip_family_name(enum settings_ip_family f)
 {
     switch (f) {
-    case CONFIG_IP_DUAL:
+    case SETTINGS_IP_DUAL:
         return "dual";
-    case CONFIG_IP_IPV4:
+    case SETTINGS_IP_IPV4:
         return "IPv4";
-    case CONFIG_IP_IPV6:
+    case SETTINGS_IP_IPV6:
         return "IPv6";
-    case CONFIG_IP_IPV4_FIRST:
+    case SETTINGS_IP_IPV4_FIRST:
         return "IPv4,IPv6";
-    case CONFIG_IP_IPV6_FIRST:
+    case SETTINGS_IP_IPV6_FIRST:
         return "IPv6,IPv4";
     }
     return "";
 }
 
-static void add_address_types(struct buf *out, const struct config *c)
+static void add_address_types(struct buf *out, const struct settings *c)
 {
-    static const char *const names[CONFIG_ADDRESS_TYPES] = {
-        [CONFIG_INTERNAL_IP] = "InternalIP", [CONFIG_EXTERNAL_IP] = "ExternalIP", [CONFIG_HOSTNAME] = "Hostname"};
+    static const char *const names[SETTINGS_ADDRESS_TYPES] = {
+        [SETTINGS_INTERNAL_IP] = "InternalIP", [SETTINGS_EXTERNAL_IP] = "ExternalIP", [SETTINGS_HOSTNAME] = "Hostname"};
     for (size_t i = 0; i < c->address_type_count; i++)
         buf_printf(out, "%s%s", i > 0 ? "," : "", names[c->address_types[i]]);
 }
 
-void config_print_mappings(const struct config *c, struct buf *out)
+void settings_print_mappings(const struct settings *c, struct buf *out)
 {
     for (size_t i = 0; i < c->mapping_count; i++) {
-        const struct config_mapping *m = &c->mappings[i];
+        const struct settings_mapping *m = &c->mappings[i];
         buf_printf(out, "%s%s/%s%s%s=%s", i > 0 ? ", " : "", m->namespace, m->service, m->port != NULL ? ":" : "",
                    m->port != NULL ? m->port : "", m->backend);
     }
 }
 
-void config_print_dataplanes(const struct config *c, struct buf *out)
+void settings_print_dataplanes(const struct settings *c, struct buf *out)
 {
     for (size_t i = 0; i < c->dataplane_count; i++)
         buf_printf(out, "%s%s", i > 0 ? "," : "", c->dataplanes[i].url);
@@ -117,40 +117,40 @@ static const char *secret_shown(const struct secret *s, bool masked)
 }
 
 /* Whether INGRESS_SERVICES stands in for it. */
-static bool is_replaced(const struct config *c, enum config_field_id id)
+static bool is_replaced(const struct settings *c, enum setting_id id)
 {
-    bool single = id == CONFIG_INGRESS_NAMESPACE || id == CONFIG_INGRESS_SERVICE_NAME ||
-                  id == CONFIG_INGRESS_SERVICE_PORT || id == CONFIG_BACKEND_NAME;
+    bool single = id == SETTINGS_INGRESS_NAMESPACE || id == SETTINGS_INGRESS_SERVICE_NAME ||
+                  id == SETTINGS_INGRESS_SERVICE_PORT || id == SETTINGS_BACKEND_NAME;
     return single && c->ingress_services != NULL;
 }
 
 /* As string_value, of those of settings/values_access.c. */
-static const char *access_value(const struct config *c, enum config_field_id id)
+static const char *access_value(const struct settings *c, enum setting_id id)
 {
     switch (id) {
-    case CONFIG_DATAPLANE_CA_FILE:
+    case SETTINGS_DATAPLANE_CA_FILE:
         return or_else(c->dataplane_ca_file, "");
-    case CONFIG_DATAPLANE_CERT_FILE:
+    case SETTINGS_DATAPLANE_CERT_FILE:
         return or_else(c->dataplane_cert_file, "");
-    case CONFIG_DATAPLANE_KEY_FILE:
+    case SETTINGS_DATAPLANE_KEY_FILE:
         return or_else(c->dataplane_key_file, "");
-    case CONFIG_DATAPLANE_SERVER_NAME:
+    case SETTINGS_DATAPLANE_SERVER_NAME:
         return or_else(c->dataplane_server_name, "");
-    case CONFIG_DATAPLANE_INSECURE:
+    case SETTINGS_DATAPLANE_INSECURE:
         return true_false(c->dataplane_insecure);
-    case CONFIG_LEADER_ELECT:
+    case SETTINGS_LEADER_ELECT:
         return true_false(c->leader_elect);
-    case CONFIG_LEASE_NAME:
+    case SETTINGS_LEASE_NAME:
         return c->lease_name;
-    case CONFIG_LEASE_NAMESPACE:
+    case SETTINGS_LEASE_NAMESPACE:
         return or_else(c->lease_namespace, "");
-    case CONFIG_PROXY_FROM_ENVIRONMENT:
+    case SETTINGS_PROXY_FROM_ENVIRONMENT:
         return true_false(c->proxy_from_environment);
-    case CONFIG_SECCOMP:
+    case SETTINGS_SECCOMP:
         return true_false(c->seccomp);
-    case CONFIG_EMIT_EVENTS:
+    case SETTINGS_EMIT_EVENTS:
         return true_false(c->emit_events);
-    case CONFIG_STATUS_PAGE:
+    case SETTINGS_STATUS_PAGE:
         return true_false(c->status_page);
     default:
         return NULL;
@@ -158,58 +158,58 @@ static const char *access_value(const struct config *c, enum config_field_id id)
 }
 
 /* The value where it is a string; "" where unset; NULL where it is something else. */
-static const char *string_value(const struct config *c, enum config_field_id id)
+static const char *string_value(const struct settings *c, enum setting_id id)
 {
     switch (id) {
-    case CONFIG_INGRESS_NAMESPACE:
+    case SETTINGS_INGRESS_NAMESPACE:
         return c->ingress_namespace;
-    case CONFIG_INGRESS_SERVICE_NAME:
+    case SETTINGS_INGRESS_SERVICE_NAME:
         return c->ingress_service;
-    case CONFIG_INGRESS_SERVICE_PORT:
+    case SETTINGS_INGRESS_SERVICE_PORT:
         return or_else(c->ingress_port, "");
-    case CONFIG_NODE_MODE:
+    case SETTINGS_NODE_MODE:
         return node_mode_name(c->node_mode);
-    case CONFIG_NODE_SELECTOR:
+    case SETTINGS_NODE_SELECTOR:
         return or_else(c->node_selector, "");
-    case CONFIG_IP_FAMILY:
+    case SETTINGS_IP_FAMILY:
         return ip_family_name(c->ip_family);
-    case CONFIG_DATAPLANE_USERNAME:
+    case SETTINGS_DATAPLANE_USERNAME:
         return secret_shown(&c->dataplane_username, false);
-    case CONFIG_DATAPLANE_PASSWORD:
+    case SETTINGS_DATAPLANE_PASSWORD:
         return secret_shown(&c->dataplane_password, true);
-    case CONFIG_DATAPLANE_TOKEN:
+    case SETTINGS_DATAPLANE_TOKEN:
         return secret_shown(&c->dataplane_token, true);
-    case CONFIG_DATAPLANE_CREDENTIALS_FILE:
+    case SETTINGS_DATAPLANE_CREDENTIALS_FILE:
         return or_else(c->dataplane_credentials_file, "");
-    case CONFIG_BACKEND_NAME:
+    case SETTINGS_BACKEND_NAME:
         return c->backend_name;
-    case CONFIG_SEND_PROXY_V2:
+    case SETTINGS_SEND_PROXY_V2:
         return true_false(c->proxy_v2);
-    case CONFIG_BALANCE:
+    case SETTINGS_BALANCE:
         return or_else(c->balance, "keep");
-    case CONFIG_SERVER_WEIGHTS:
+    case SETTINGS_SERVER_WEIGHTS:
         return weights_name(c->weights);
-    case CONFIG_ADOPT_SERVERS:
+    case SETTINGS_ADOPT_SERVERS:
         return adopt_name(c->adopt);
-    case CONFIG_SERVER_NAME_FORMAT:
+    case SETTINGS_SERVER_NAME_FORMAT:
         return c->server_name_format;
-    case CONFIG_ADV_CHECK:
+    case SETTINGS_ADV_CHECK:
         return or_else(c->adv_check, "keep");
-    case CONFIG_HEALTH_CHECK:
-        return c->health_check == CONFIG_HEALTH_CHECK_NODE_PORT ? "node-port" : "backend";
-    case CONFIG_CREATE_BACKEND:
+    case SETTINGS_HEALTH_CHECK:
+        return c->health_check == SETTINGS_HEALTH_CHECK_NODE_PORT ? "node-port" : "backend";
+    case SETTINGS_CREATE_BACKEND:
         return true_false(c->create_backend);
-    case CONFIG_PARK_NODES:
+    case SETTINGS_PARK_NODES:
         return true_false(c->park_nodes);
-    case CONFIG_ALLOW_EMPTY:
+    case SETTINGS_ALLOW_EMPTY:
         return true_false(c->allow_empty);
-    case CONFIG_DRY_RUN:
+    case SETTINGS_DRY_RUN:
         return true_false(c->dry_run);
-    case CONFIG_KUBECONFIG:
+    case SETTINGS_KUBECONFIG:
         return or_else(c->kubeconfig, "");
-    case CONFIG_LOG_FORMAT:
+    case SETTINGS_LOG_FORMAT:
         return c->log_format == LOG_FORMAT_JSON ? "json" : "logfmt";
-    case CONFIG_LOG_LEVEL:
+    case SETTINGS_LOG_LEVEL:
         return level_name(c->log_level);
     default:
         return access_value(c, id);
@@ -217,63 +217,63 @@ static const char *string_value(const struct config *c, enum config_field_id id)
 }
 
 /* The value in the variable's own syntax, so that the output could be an environment again. */
-static void add_value(struct buf *out, const struct config *c, enum config_field_id id)
+static void add_value(struct buf *out, const struct settings *c, enum setting_id id)
 {
     const char *string = string_value(c, id);
     if (is_replaced(c, id))
         return;
     if (string != NULL)
         buf_add(out, string);
-    else if (id == CONFIG_INGRESS_SERVICES && c->ingress_services != NULL)
-        config_print_mappings(c, out);
-    else if (id == CONFIG_DATAPLANE_URL)
-        config_print_dataplanes(c, out);
-    else if (id == CONFIG_NODE_ADDRESS_TYPES)
+    else if (id == SETTINGS_INGRESS_SERVICES && c->ingress_services != NULL)
+        settings_print_mappings(c, out);
+    else if (id == SETTINGS_DATAPLANE_URL)
+        settings_print_dataplanes(c, out);
+    else if (id == SETTINGS_NODE_ADDRESS_TYPES)
         add_address_types(out, c);
-    else if (id == CONFIG_BACKEND_PORT && c->backend_port != 0)
+    else if (id == SETTINGS_BACKEND_PORT && c->backend_port != 0)
         buf_printf(out, "%u", (unsigned)c->backend_port);
-    else if (id == CONFIG_KEEP_SERVERS)
+    else if (id == SETTINGS_KEEP_SERVERS)
         add_keep_servers(out, c);
-    else if (id == CONFIG_DRAIN_TIMEOUT)
+    else if (id == SETTINGS_DRAIN_TIMEOUT)
         add_duration(out, c->drain_timeout_ms);
-    else if (id == CONFIG_PARK_TTL)
+    else if (id == SETTINGS_PARK_TTL)
         add_duration(out, c->park_ttl_ms);
-    else if (id == CONFIG_MAX_LOSS_PERCENT)
+    else if (id == SETTINGS_MAX_LOSS_PERCENT)
         buf_printf(out, "%u", c->max_loss_percent);
-    else if (id == CONFIG_RESYNC_PERIOD)
+    else if (id == SETTINGS_RESYNC_PERIOD)
         add_duration(out, c->resync_period_ms);
-    else if (id == CONFIG_LISTEN_ADDRESS)
+    else if (id == SETTINGS_LISTEN_ADDRESS)
         add_listen_address(out, c);
 }
 
-static const char *secret_path(const struct config *c, enum config_field_id id)
+static const char *secret_path(const struct settings *c, enum setting_id id)
 {
-    return id == CONFIG_DATAPLANE_USERNAME   ? c->dataplane_username.path
-           : id == CONFIG_DATAPLANE_PASSWORD ? c->dataplane_password.path
-           : id == CONFIG_DATAPLANE_TOKEN    ? c->dataplane_token.path
-                                             : NULL;
+    return id == SETTINGS_DATAPLANE_USERNAME   ? c->dataplane_username.path
+           : id == SETTINGS_DATAPLANE_PASSWORD ? c->dataplane_password.path
+           : id == SETTINGS_DATAPLANE_TOKEN    ? c->dataplane_token.path
+                                               : NULL;
 }
 
-static bool has_line(const struct config_dataplane *d)
+static bool has_line(const struct settings_dataplane *d)
 {
     return d->token.url != NULL;
 }
 
 /* Whether each URL has credentials of its own. */
-static bool is_unused(const struct config *c, enum config_field_id id)
+static bool is_unused(const struct settings *c, enum setting_id id)
 {
-    if (id != CONFIG_DATAPLANE_USERNAME && id != CONFIG_DATAPLANE_PASSWORD && id != CONFIG_DATAPLANE_TOKEN)
+    if (id != SETTINGS_DATAPLANE_USERNAME && id != SETTINGS_DATAPLANE_PASSWORD && id != SETTINGS_DATAPLANE_TOKEN)
         return false;
     for (size_t i = 0; i < c->dataplane_count; i++)
         if (!has_line(&c->dataplanes[i]))
             return false;
-    return c->dataplane_count > 0 && config_is_given(c, id);
+    return c->dataplane_count > 0 && settings_is_given(c, id);
 }
 
 /* Where the value comes from. */
-static void add_remark(struct buf *out, const struct config *c, enum config_field_id id)
+static void add_remark(struct buf *out, const struct settings *c, enum setting_id id)
 {
-    const struct config_field *f = config_field(id);
+    const struct setting *f = setting(id);
     const char *path = secret_path(c, id);
     if (is_unused(c, id))
         buf_add(out, "not used: each URL has its line in the credentials file");
@@ -281,16 +281,16 @@ static void add_remark(struct buf *out, const struct config *c, enum config_fiel
         buf_printf(out, "from the file %s", path);
     else if (is_replaced(c, id))
         buf_add(out, "not used beside INGRESS_SERVICES");
-    else if (config_is_given(c, id))
+    else if (settings_is_given(c, id))
         buf_add(out, "from the environment");
     else
         buf_printf(out, "default%s%s", f->fallback == NULL ? ": " : "", f->fallback == NULL ? f->unset : "");
 }
 
-static void add_dataplanes(struct buf *out, const struct config *c)
+static void add_dataplanes(struct buf *out, const struct settings *c)
 {
     for (size_t i = 0; i < c->dataplane_count; i++) {
-        const struct config_dataplane *d = &c->dataplanes[i];
+        const struct settings_dataplane *d = &c->dataplanes[i];
         buf_printf(out, "# HAProxy %s: ", d->url);
         if (secret_is_set(&d->token))
             buf_add(out, "token " NOT_SHOWN);
@@ -308,10 +308,10 @@ static void add_dataplanes(struct buf *out, const struct config *c)
     }
 }
 
-static void add_backends(struct buf *out, const struct config *c)
+static void add_backends(struct buf *out, const struct settings *c)
 {
     for (size_t i = 0; i < c->mapping_count; i++) {
-        const struct config_mapping *m = &c->mappings[i];
+        const struct settings_mapping *m = &c->mappings[i];
         buf_printf(out, "# backend %s: Service %s/%s", m->backend, m->namespace, m->service);
         if (m->port != NULL)
             buf_printf(out, ", port %s", m->port);
@@ -323,11 +323,11 @@ static void add_backends(struct buf *out, const struct config *c)
     }
 }
 
-void config_print(const struct config *c, struct buf *out)
+void settings_print(const struct settings *c, struct buf *out)
 {
-    for (int i = 0; i < CONFIG_FIELD_COUNT; i++) {
-        enum config_field_id id = (enum config_field_id)i;
-        buf_printf(out, "%s=", config_field(id)->name);
+    for (int i = 0; i < SETTINGS_FIELD_COUNT; i++) {
+        enum setting_id id = (enum setting_id)i;
+        buf_printf(out, "%s=", setting(id)->name);
         add_value(out, c, id);
         buf_add(out, "  # ");
         add_remark(out, c, id);

@@ -12,7 +12,7 @@
 #include "settings/report.h"
 
 #define NAME_MAX_BYTES 64
-#define KNOWN_MAX (2 * CONFIG_FIELD_COUNT)
+#define KNOWN_MAX (2 * SETTINGS_FIELD_COUNT)
 #define SHORT_NAME 10     /* up to this length, two edits away is another name */
 #define PREFIX "HAPROXY_" /* of most of ours, and easily left out */
 
@@ -24,8 +24,8 @@ struct known {
 static void known_init(struct known *k)
 {
     k->count = 0;
-    for (int i = 0; i < CONFIG_FIELD_COUNT; i++) {
-        const struct config_field *f = config_field((enum config_field_id)i);
+    for (int i = 0; i < SETTINGS_FIELD_COUNT; i++) {
+        const struct setting *f = setting((enum setting_id)i);
         snprintf(k->names[k->count++], NAME_MAX_BYTES, "%s", f->name);
         if (f->or_file)
             snprintf(k->names[k->count++], NAME_MAX_BYTES, "%s_FILE", f->name);
@@ -182,9 +182,9 @@ static const char *guess_of_ours(const struct known *k, const char *name)
 
 static bool is_safety(const char *name)
 {
-    for (int i = 0; i < CONFIG_FIELD_COUNT; i++)
-        if (str_eq(config_field((enum config_field_id)i)->name, name))
-            return config_field((enum config_field_id)i)->safety;
+    for (int i = 0; i < SETTINGS_FIELD_COUNT; i++)
+        if (str_eq(setting((enum setting_id)i)->name, name))
+            return setting((enum setting_id)i)->safety;
     return false;
 }
 
@@ -199,7 +199,7 @@ static const char *meant_by_any(const struct known *k, const char *name)
     return best != NULL ? best : longer_name(k, with_prefix, 100);
 }
 
-static void report_one(const struct known *k, const char *name, struct config_report *report)
+static void report_one(const struct known *k, const char *name, struct settings_report *report)
 {
     char upper[NAME_MAX_BYTES];
     size_t len = strlen(name);
@@ -224,7 +224,7 @@ static void report_one(const struct known *k, const char *name, struct config_re
         report_warning(report, "%s is not a setting of this program and is ignored; --help lists all", quoted);
 }
 
-void unknown_report(char *const *env, struct config_report *report)
+void unknown_report(char *const *env, struct settings_report *report)
 {
     struct known k;
     known_init(&k);

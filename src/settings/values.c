@@ -29,7 +29,7 @@ static int refuse_control(const char *s, struct buf *note)
     return 0;
 }
 
-int value_namespace(const char *value, struct config *c, struct buf *note)
+int value_namespace(const char *value, struct settings *c, struct buf *note)
 {
     if (name_check_label(value, note) != 0)
         return -1;
@@ -37,7 +37,7 @@ int value_namespace(const char *value, struct config *c, struct buf *note)
     return 0;
 }
 
-int value_service(const char *value, struct config *c, struct buf *note)
+int value_service(const char *value, struct settings *c, struct buf *note)
 {
     if (strchr(value, '/') != NULL) {
         buf_add(note, "the namespace goes into INGRESS_NAMESPACE");
@@ -49,7 +49,7 @@ int value_service(const char *value, struct config *c, struct buf *note)
     return 0;
 }
 
-int value_service_port(const char *value, struct config *c, struct buf *note)
+int value_service_port(const char *value, struct settings *c, struct buf *note)
 {
     if (name_check_port(value, note) != 0)
         return -1;
@@ -57,7 +57,7 @@ int value_service_port(const char *value, struct config *c, struct buf *note)
     return 0;
 }
 
-int value_backend_name(const char *value, struct config *c, struct buf *note)
+int value_backend_name(const char *value, struct settings *c, struct buf *note)
 {
     if (name_check_backend(value, note) != 0)
         return -1;
@@ -65,7 +65,7 @@ int value_backend_name(const char *value, struct config *c, struct buf *note)
     return 0;
 }
 
-int value_backend_port(const char *value, struct config *c, struct buf *note)
+int value_backend_port(const char *value, struct settings *c, struct buf *note)
 {
     uint64_t port;
     (void)note;
@@ -75,7 +75,7 @@ int value_backend_port(const char *value, struct config *c, struct buf *note)
     return 0;
 }
 
-int value_proxy_v2(const char *value, struct config *c, struct buf *note)
+int value_proxy_v2(const char *value, struct settings *c, struct buf *note)
 {
     (void)note;
     c->proxy_v2 = str_eq(value, "true");
@@ -114,7 +114,7 @@ static int parse_word(const char *value, const struct word *words, size_t count,
     return -1;
 }
 
-int value_balance(const char *value, struct config *c, struct buf *note)
+int value_balance(const char *value, struct settings *c, struct buf *note)
 {
     static const struct word words[] = {
         {"roundrobin", NULL, NULL},
@@ -132,7 +132,7 @@ int value_balance(const char *value, struct config *c, struct buf *note)
     return parse_word(value, words, array_len(words), &c->balance, note);
 }
 
-int value_adv_check(const char *value, struct config *c, struct buf *note)
+int value_adv_check(const char *value, struct settings *c, struct buf *note)
 {
     static const struct word words[] = {
         {"tcp-check", NULL, NULL},     {"httpchk", NULL, NULL},
@@ -165,7 +165,7 @@ static const char *refuse_glob(const char *glob)
     return NULL;
 }
 
-static void keep_servers_clear(struct config *c)
+static void keep_servers_clear(struct settings *c)
 {
     for (size_t i = 0; i < c->keep_server_count; i++)
         free(c->keep_servers[i]);
@@ -174,7 +174,7 @@ static void keep_servers_clear(struct config *c)
     c->keep_server_count = 0;
 }
 
-int value_keep_servers(const char *value, struct config *c, struct buf *note)
+int value_keep_servers(const char *value, struct settings *c, struct buf *note)
 {
     static const char separators[] = ", \t\r\n";
     keep_servers_clear(c);
@@ -196,19 +196,19 @@ int value_keep_servers(const char *value, struct config *c, struct buf *note)
     return 0;
 }
 
-int value_create_backend(const char *value, struct config *c, struct buf *note)
+int value_create_backend(const char *value, struct settings *c, struct buf *note)
 {
     (void)note;
     return str_parse_bool(value, &c->create_backend);
 }
 
-int value_allow_empty(const char *value, struct config *c, struct buf *note)
+int value_allow_empty(const char *value, struct settings *c, struct buf *note)
 {
     (void)note;
     return str_parse_bool(value, &c->allow_empty);
 }
 
-int value_resync_period(const char *value, struct config *c, struct buf *note)
+int value_resync_period(const char *value, struct settings *c, struct buf *note)
 {
     uint64_t ms;
     if (name_is_short_number(value) && value[strspn(value, "0")] != '\0') {
@@ -222,14 +222,14 @@ int value_resync_period(const char *value, struct config *c, struct buf *note)
 }
 
 /* Which of its values can be used, and whether it may be shown, is for settings/secrets/credentials.c to say. */
-int value_credentials_file(const char *value, struct config *c, struct buf *note)
+int value_credentials_file(const char *value, struct settings *c, struct buf *note)
 {
     (void)note;
     replace(&c->dataplane_credentials_file, value);
     return 0;
 }
 
-int value_kubeconfig(const char *value, struct config *c, struct buf *note)
+int value_kubeconfig(const char *value, struct settings *c, struct buf *note)
 {
     if (refuse_control(value, note) != 0 || name_made_of(value, ":"))
         return -1;
@@ -251,7 +251,7 @@ static const char *refuse_host(const char *host, bool brackets)
                              : "its host is no IP address, and names are not looked up";
 }
 
-int value_listen_address(const char *value, struct config *c, struct buf *note)
+int value_listen_address(const char *value, struct settings *c, struct buf *note)
 {
     const char *colon = strrchr(value, ':');
     uint64_t port;
@@ -275,13 +275,13 @@ int value_listen_address(const char *value, struct config *c, struct buf *note)
     return 0;
 }
 
-int value_log_format(const char *value, struct config *c, struct buf *note)
+int value_log_format(const char *value, struct settings *c, struct buf *note)
 {
     (void)note;
     return log_format_parse(value, &c->log_format);
 }
 
-int value_log_level(const char *value, struct config *c, struct buf *note)
+int value_log_level(const char *value, struct settings *c, struct buf *note)
 {
     (void)note;
     return log_level_parse(value, &c->log_level);

@@ -31,12 +31,12 @@ static int parse_word(const char *value, const char *const *names, size_t count,
     return -1;
 }
 
-int value_node_mode(const char *value, struct config *c, struct buf *note)
+int value_node_mode(const char *value, struct settings *c, struct buf *note)
 {
-    static const char *const names[] = {[CONFIG_NODE_MODE_ENDPOINTS] = "endpoints", [CONFIG_NODE_MODE_ALL] = "all"};
+    static const char *const names[] = {[SETTINGS_NODE_MODE_ENDPOINTS] = "endpoints", [SETTINGS_NODE_MODE_ALL] = "all"};
     int i = parse_word(value, names, array_len(names), note);
     if (i >= 0)
-        c->node_mode = (enum config_node_mode)i;
+        c->node_mode = (enum settings_node_mode)i;
     return i >= 0 ? 0 : -1;
 }
 
@@ -69,7 +69,7 @@ static void add_fault(const char *text, const struct selector_fault *f, struct b
     buf_printf(note, ": %s", f->why);
 }
 
-int value_node_selector(const char *value, struct config *c, struct buf *note)
+int value_node_selector(const char *value, struct settings *c, struct buf *note)
 {
     struct selector_fault fault;
     if (strlen(value) > SELECTOR_MAX) {
@@ -91,12 +91,12 @@ int value_node_selector(const char *value, struct config *c, struct buf *note)
     return 0;
 }
 
-int value_node_address_types(const char *value, struct config *c, struct buf *note)
+int value_node_address_types(const char *value, struct settings *c, struct buf *note)
 {
     static const char separators[] = "," WHITE;
-    static const char *const names[CONFIG_ADDRESS_TYPES] = {
-        [CONFIG_INTERNAL_IP] = "InternalIP", [CONFIG_EXTERNAL_IP] = "ExternalIP", [CONFIG_HOSTNAME] = "Hostname"};
-    bool seen[CONFIG_ADDRESS_TYPES] = {false};
+    static const char *const names[SETTINGS_ADDRESS_TYPES] = {
+        [SETTINGS_INTERNAL_IP] = "InternalIP", [SETTINGS_EXTERNAL_IP] = "ExternalIP", [SETTINGS_HOSTNAME] = "Hostname"};
+    bool seen[SETTINGS_ADDRESS_TYPES] = {false};
     c->address_type_count = 0;
     for (const char *p = value + strspn(value, separators); *p != '\0'; p += strspn(p, separators)) {
         size_t len = strcspn(p, separators);
@@ -109,7 +109,7 @@ int value_node_address_types(const char *value, struct config *c, struct buf *no
             return -1;
         }
         seen[i] = true;
-        c->address_types[c->address_type_count++] = (enum config_address_type)i;
+        c->address_types[c->address_type_count++] = (enum settings_address_type)i;
         p += len;
     }
     if (c->address_type_count > 0)
@@ -133,37 +133,38 @@ static char *tight_commas(const char *value)
     return copy;
 }
 
-int value_ip_family(const char *value, struct config *c, struct buf *note)
+int value_ip_family(const char *value, struct settings *c, struct buf *note)
 {
-    static const char *const names[] = {[CONFIG_IP_DUAL] = "dual",
-                                        [CONFIG_IP_IPV4] = "IPv4",
-                                        [CONFIG_IP_IPV6] = "IPv6",
-                                        [CONFIG_IP_IPV4_FIRST] = "IPv4,IPv6",
-                                        [CONFIG_IP_IPV6_FIRST] = "IPv6,IPv4"};
+    static const char *const names[] = {[SETTINGS_IP_DUAL] = "dual",
+                                        [SETTINGS_IP_IPV4] = "IPv4",
+                                        [SETTINGS_IP_IPV6] = "IPv6",
+                                        [SETTINGS_IP_IPV4_FIRST] = "IPv4,IPv6",
+                                        [SETTINGS_IP_IPV6_FIRST] = "IPv6,IPv4"};
     cleanup(mem_free_ptr) char *tight = tight_commas(value);
     int i = parse_word(tight, names, array_len(names), note);
     if (i >= 0)
-        c->ip_family = (enum config_ip_family)i;
+        c->ip_family = (enum settings_ip_family)i;
     return i >= 0 ? 0 : -1;
 }
 
-int value_server_weights(const char *value, struct config *c, struct buf *note)
+int value_server_weights(const char *value, struct settings *c, struct buf *note)
 {
-    static const char *const names[] = {
-        [CONFIG_WEIGHTS_KEEP] = "keep", [CONFIG_WEIGHTS_EQUAL] = "equal", [CONFIG_WEIGHTS_ENDPOINTS] = "endpoints"};
+    static const char *const names[] = {[SETTINGS_WEIGHTS_KEEP] = "keep",
+                                        [SETTINGS_WEIGHTS_EQUAL] = "equal",
+                                        [SETTINGS_WEIGHTS_ENDPOINTS] = "endpoints"};
     int i = parse_word(value, names, array_len(names), note);
     if (i >= 0)
-        c->weights = (enum config_weights)i;
+        c->weights = (enum settings_weights)i;
     return i >= 0 ? 0 : -1;
 }
 
-int value_adopt_servers(const char *value, struct config *c, struct buf *note)
+int value_adopt_servers(const char *value, struct settings *c, struct buf *note)
 {
     static const char *const names[] = {
-        [CONFIG_ADOPT_KEEP] = "keep", [CONFIG_ADOPT_RENAME] = "rename", [CONFIG_ADOPT_NO] = "no"};
+        [SETTINGS_ADOPT_KEEP] = "keep", [SETTINGS_ADOPT_RENAME] = "rename", [SETTINGS_ADOPT_NO] = "no"};
     int i = parse_word(value, names, array_len(names), note);
     if (i >= 0)
-        c->adopt = (enum config_adopt)i;
+        c->adopt = (enum settings_adopt)i;
     return i >= 0 ? 0 : -1;
 }
 
@@ -181,7 +182,7 @@ static int placeholder_at(const char *s, size_t *ret_len)
 
 #define NAME_FORMAT_MAX 64
 
-int value_server_name_format(const char *value, struct config *c, struct buf *note)
+int value_server_name_format(const char *value, struct settings *c, struct buf *note)
 {
     unsigned seen = 0;
     for (const char *at = value; *at != '\0';) {
@@ -203,13 +204,13 @@ int value_server_name_format(const char *value, struct config *c, struct buf *no
     return 0;
 }
 
-int value_health_check(const char *value, struct config *c, struct buf *note)
+int value_health_check(const char *value, struct settings *c, struct buf *note)
 {
     static const char *const names[] = {
-        [CONFIG_HEALTH_CHECK_BACKEND] = "backend", [CONFIG_HEALTH_CHECK_NODE_PORT] = "node-port"};
+        [SETTINGS_HEALTH_CHECK_BACKEND] = "backend", [SETTINGS_HEALTH_CHECK_NODE_PORT] = "node-port"};
     int i = parse_word(value, names, array_len(names), note);
     if (i >= 0)
-        c->health_check = (enum config_health_check)i;
+        c->health_check = (enum settings_health_check)i;
     return i >= 0 ? 0 : -1;
 }
 
@@ -223,23 +224,23 @@ static int parse_time(const char *value, uint64_t max_ms, uint64_t *ret_ms, stru
     return str_parse_duration_ms(value, max_ms, ret_ms);
 }
 
-int value_drain_timeout(const char *value, struct config *c, struct buf *note)
+int value_drain_timeout(const char *value, struct settings *c, struct buf *note)
 {
     return parse_time(value, DRAIN_MAX_MS, &c->drain_timeout_ms, note);
 }
 
-int value_park_ttl(const char *value, struct config *c, struct buf *note)
+int value_park_ttl(const char *value, struct settings *c, struct buf *note)
 {
     return parse_time(value, PARK_MAX_MS, &c->park_ttl_ms, note);
 }
 
-int value_park_nodes(const char *value, struct config *c, struct buf *note)
+int value_park_nodes(const char *value, struct settings *c, struct buf *note)
 {
     (void)note;
     return str_parse_bool(value, &c->park_nodes);
 }
 
-int value_max_loss_percent(const char *value, struct config *c, struct buf *note)
+int value_max_loss_percent(const char *value, struct settings *c, struct buf *note)
 {
     uint64_t percent;
     if (str_parse_uint(value, 100, &percent) != 0) {
@@ -251,7 +252,7 @@ int value_max_loss_percent(const char *value, struct config *c, struct buf *note
     return 0;
 }
 
-int value_dry_run(const char *value, struct config *c, struct buf *note)
+int value_dry_run(const char *value, struct settings *c, struct buf *note)
 {
     (void)note;
     return str_parse_bool(value, &c->dry_run);

@@ -25,14 +25,14 @@
 
 struct doctor {
     struct event_base *base;
-    struct config *config;
+    struct settings *settings;
     const struct doctor_options *options;
     struct doctor_report *report;
-    struct clients clients; /* the Data Plane clients as in config, some of them NULL */
+    struct clients clients; /* the Data Plane clients as in settings, some of them NULL */
     struct error no_kube, no_dataplanes;
     struct doctor_kubernetes kubernetes;
     struct doctor_section *kubernetes_section; /* of the report */
-    struct doctor_dataplane *dataplanes;       /* as in config */
+    struct doctor_dataplane *dataplanes;       /* as in settings */
     size_t asking;                             /* questions that are under way */
 };
 
@@ -41,12 +41,12 @@ struct doctor {
 static void make_dataplanes(struct doctor *d)
 {
     struct clients *c = &d->clients;
-    c->dataplanes = mem_array(d->config->dataplane_count, sizeof(c->dataplanes[0]));
-    c->dataplane_count = d->config->dataplane_count;
-    if (certificates_of_dataplanes(d->config, d->options->log, &c->dataplane_tls, &d->no_dataplanes) != 0)
+    c->dataplanes = mem_array(d->settings->dataplane_count, sizeof(c->dataplanes[0]));
+    c->dataplane_count = d->settings->dataplane_count;
+    if (certificates_of_dataplanes(d->settings, d->options->log, &c->dataplane_tls, &d->no_dataplanes) != 0)
         return;
     for (size_t i = 0; i < c->dataplane_count; i++) {
-        struct config_dataplane *of = &d->config->dataplanes[i];
+        struct settings_dataplane *of = &d->settings->dataplanes[i];
         const struct dataplane_client_options o = {.url = of->url,
                                                    .unix_socket = of->socket,
                                                    .username = &of->username,
@@ -64,7 +64,7 @@ static void make_clients(struct doctor *d)
     d->clients.http = http_new(d->base, agent, &d->no_kube);
     if (d->clients.http == NULL)
         abort(); /* out of memory */
-    if (d->config->proxy_from_environment)
+    if (d->settings->proxy_from_environment)
         http_use_proxy_variables(d->clients.http);
     if (d->options->access == NULL)
         d->no_kube = *d->options->no_access;
@@ -84,10 +84,10 @@ static void on_asked(void *arg)
 
 static void ask_all(struct doctor *d)
 {
-    d->dataplanes = mem_array(d->config->dataplane_count, sizeof(d->dataplanes[0]));
+    d->dataplanes = mem_array(d->settings->dataplane_count, sizeof(d->dataplanes[0]));
     if (d->clients.kube != NULL) {
         d->asking++;
-        doctor_kubernetes_init(&d->kubernetes, d->base, d->clients.kube, d->config, d->options->access->namespace,
+        doctor_kubernetes_init(&d->kubernetes, d->base, d->clients.kube, d->settings, d->options->access->namespace,
                                on_asked, d);
     }
     for (size_t i = 0; i < d->clients.dataplane_count; i++) {
@@ -112,7 +112,7 @@ static void add_kubernetes(struct doctor *d)
 {
     const struct kube_access *access = d->options->access;
     struct doctor_section *s = doctor_section(d->report, "kubernetes", access != NULL ? access->server : NULL, NULL);
-    doctor_kubernetes_report(&d->kubernetes, access, d->clients.kube == NULL ? &d->no_kube : NULL, d->config, s);
+    doctor_kubernetes_report(&d->kubernetes, access, d->clients.kube == NULL ? &d->no_kube : NULL, d->settings, s);
     d->kubernetes_section = s;
 }
 
@@ -127,8 +127,8 @@ static const struct inspect_target *target_of(const struct doctor *d, const stru
 
 static void add_haproxy(struct doctor *d, const struct inspect_report *seen, size_t at)
 {
-    const struct config_dataplane *of = &d->config->dataplanes[at];
-    const struct doctor_haproxy_input in = {.config = d->config,
+    const struct settings_dataplane *of = &d->settings->dataplanes[at];
+    const struct doctor_haproxy_input in = {.settings = d->settings,
                                             .of = of,
                                             .asked = &d->dataplanes[at],
                                             .no_client = &d->no_dataplanes,
@@ -145,8 +145,8 @@ static void add_clock(struct doctor *d)
     struct doctor_section *s = doctor_section(d->report, "clock", NULL, NULL);
     doctor_clock_report_kernel(doctor_clock_synchronised(), s);
     doctor_clock_report_skew("clock.kubernetes", "Kubernetes", "its API", &d->kubernetes.skew, s);
-    for (size_t i = 0; i < d->config->dataplane_count; i++)
-        doctor_clock_report_skew("clock.haproxy", "HAProxy", d->config->dataplanes[i].url, &d->dataplanes[i].skew, s);
+    for (size_t i = 0; i < d->settings->dataplane_count; i++)
+        doctor_clock_report_skew("clock.haproxy", "HAProxy", d->settings->dataplanes[i].url, &d->dataplanes[i].skew, s);
 }
 
 static void on_look(void *arg, const struct inspect_report *seen)
@@ -154,10 +154,10 @@ static void on_look(void *arg, const struct inspect_report *seen)
     struct doctor *d = arg;
     doctor_kubernetes_report_missing(seen->missing, d->report, d->kubernetes_section);
     for (size_t i = 0; i < seen->mapping_count; i++)
-        doctor_service_report(seen, i, d->config, d->report);
-    for (size_t i = 0; i < d->config->dataplane_count; i++)
+        doctor_service_report(seen, i, d->settings, d->report);
+    for (size_t i = 0; i < d->settings->dataplane_count; i++)
         add_haproxy(d, seen, i);
-    doctor_proxy_report(d->base, seen, d->config, d->report);
+    doctor_proxy_report(d->base, seen, d->settings, d->report);
 }
 
 static void look(struct doctor *d)
@@ -173,7 +173,7 @@ static void look(struct doctor *d)
     for (size_t i = 0; i < d->clients.dataplane_count; i++)
         if (doctor_dataplane_usable(&d->dataplanes[i]))
             usable.dataplanes[usable.dataplane_count++] = d->clients.dataplanes[i];
-    inspect_look(d->base, d->config, &usable, d->options->log, &options);
+    inspect_look(d->base, d->settings, &usable, d->options->log, &options);
     free(usable.dataplanes);
 }
 
@@ -182,19 +182,19 @@ static void look(struct doctor *d)
 static void end(struct doctor *d)
 {
     doctor_kubernetes_fini(&d->kubernetes);
-    for (size_t i = 0; i < d->config->dataplane_count; i++)
+    for (size_t i = 0; i < d->settings->dataplane_count; i++)
         doctor_dataplane_fini(&d->dataplanes[i]);
     free(d->dataplanes);
     clients_free(&d->clients);
 }
 
-void doctor_run(struct event_base *base, struct config *config, const struct doctor_options *options,
+void doctor_run(struct event_base *base, struct settings *settings, const struct doctor_options *options,
                 struct doctor_report *ret)
 {
-    struct doctor d = {.base = base, .config = config, .options = options, .report = ret};
-    *ret = (struct doctor_report){.settings_failed = config == NULL};
-    doctor_settings_report(config, options->findings, options->version, doctor_section(ret, "settings", NULL, NULL));
-    if (config == NULL)
+    struct doctor d = {.base = base, .settings = settings, .options = options, .report = ret};
+    *ret = (struct doctor_report){.settings_failed = settings == NULL};
+    doctor_settings_report(settings, options->findings, options->version, doctor_section(ret, "settings", NULL, NULL));
+    if (settings == NULL)
         return;
     make_clients(&d);
     ask_all(&d);

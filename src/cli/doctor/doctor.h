@@ -11,23 +11,23 @@
 #include "base/error.h"
 #include "base/log.h"
 
-struct config;
-struct config_report;
+struct settings;
+struct settings_report;
 struct doctor_report;
 struct event_base;
 struct kube_access;
 
 struct doctor_options {
-    const struct config_report *findings; /* about the settings */
-    const struct kube_access *access;     /* NULL: there is none, because of no_access */
+    const struct settings_report *findings; /* about the settings */
+    const struct kube_access *access;       /* NULL: there is none, because of no_access */
     const struct error *no_access;
     const char *version; /* our own */
     const struct log *log;
     uint64_t timeout_ms; /* for each of: the questions, Kubernetes' objects, each HAProxy */
 };
 
-/* config NULL: the settings cannot be used, and nothing else can be looked at. Fills ret; runs the loop of base. */
-void doctor_run(struct event_base *base, struct config *config, const struct doctor_options *options,
+/* settings NULL: the settings cannot be used, and nothing else can be looked at. Fills ret; runs the loop of base. */
+void doctor_run(struct event_base *base, struct settings *settings, const struct doctor_options *options,
                 struct doctor_report *ret);
 
 #endif

@@ -34,7 +34,7 @@ static bool report_exists(const struct doctor_haproxy_input *in, const struct in
         doctor_ok(s, id, label, "server lines: %zu ours, %zu left alone", ours,
                   b->actual.server_count - ours + b->actual.template_count);
         return true;
-    } else if (in->config->create_backend) {
+    } else if (in->settings->create_backend) {
         doctor_ok(s, id, label, "is not there and will be made, as HAPROXY_CREATE_BACKEND says");
     } else {
         fail_missing(b, s);
@@ -151,7 +151,7 @@ static void report_health(const struct inspect_backend *b, struct doctor_section
 void doctor_backend_report(const struct doctor_haproxy_input *in, const struct inspect_backend *b,
                            struct doctor_report *r)
 {
-    cleanup(mem_free_ptr) char *remark = in->config->dataplane_count > 1 ? mem_printf("at %s", in->of->url) : NULL;
+    cleanup(mem_free_ptr) char *remark = in->settings->dataplane_count > 1 ? mem_printf("at %s", in->of->url) : NULL;
     struct doctor_section *s = doctor_section(r, "backend", b->of->backend, remark);
     if (!report_exists(in, b, s)) {
         doctor_skip(s, "backend.plan", "plan", "needs the backend");

@@ -35,10 +35,10 @@ static struct doctor_peer peer_of(const struct doctor_haproxy_input *in)
         .kind = DOCTOR_PEER_HAPROXY,
         .url = in->of->url,
         .unix_socket = in->of->socket,
-        .proxy = in->config->proxy_from_environment && in->of->socket == NULL
+        .proxy = in->settings->proxy_from_environment && in->of->socket == NULL
                      ? "by PROXY_FROM_ENVIRONMENT, a proxy may be in between"
                      : NULL,
-        .ca_setting = in->config->dataplane_insecure ? "HAPROXY_DATAPLANE_INSECURE" : "HAPROXY_DATAPLANE_CA_FILE",
+        .ca_setting = in->settings->dataplane_insecure ? "HAPROXY_DATAPLANE_INSECURE" : "HAPROXY_DATAPLANE_CA_FILE",
         .name_setting = "HAPROXY_DATAPLANE_SERVER_NAME",
         .nobody_there =
             in->of->socket != NULL
@@ -47,7 +47,7 @@ static struct doctor_peer peer_of(const struct doctor_haproxy_input *in)
                   "(its default is the machine itself alone) or port",
         .look = "systemctl status dataplaneapi; ss -ltnp | grep dataplane; sed -n '/^dataplaneapi:/,/^[a-z]/p' "
                 "/etc/haproxy/dataplaneapi.yml",
-        .insecure = in->config->dataplane_insecure,
+        .insecure = in->settings->dataplane_insecure,
         .now_s = (int64_t)(clock_wall_ms() / 1000),
         .ca_s = tls ? tls_files_ca_not_after_s(in->tls) : INT64_MAX,
         .client_s = tls ? tls_files_client_not_after_s(in->tls) : INT64_MAX,
@@ -56,14 +56,14 @@ static struct doctor_peer peer_of(const struct doctor_haproxy_input *in)
 
 /* ---- who we are, and which API it is ---- */
 
-static const char *user_of(const struct config_dataplane *of)
+static const char *user_of(const struct settings_dataplane *of)
 {
     return secret_is_set(&of->username) && of->username.value != NULL ? of->username.value : "admin";
 }
 
 static void refused(const struct doctor_haproxy_input *in, const struct doctor_get *get, struct doctor_section *s)
 {
-    const struct config_dataplane *of = in->of;
+    const struct settings_dataplane *of = in->of;
     if (secret_is_set(&of->token)) {
         struct doctor_check *c =
             doctor_fail(s, "haproxy.credentials", "credentials", "the token is refused: %s", get->error.message);
@@ -88,12 +88,12 @@ static void refused(const struct doctor_haproxy_input *in, const struct doctor_g
 }
 
 /* As curl takes it. Allocates. */
-static char *curl_place(const struct config_dataplane *of)
+static char *curl_place(const struct settings_dataplane *of)
 {
     return of->socket != NULL ? mem_printf("--unix-socket %s http://localhost", of->socket) : mem_strdup(of->url);
 }
 
-static void wrong_api(const struct doctor_dataplane *d, const struct config_dataplane *of, struct doctor_section *s)
+static void wrong_api(const struct doctor_dataplane *d, const struct settings_dataplane *of, struct doctor_section *s)
 {
     const struct doctor_get *v2 = &d->gets[DATAPLANE_V2];
     bool old = v2->asked && (v2->error.kind == ERROR_NONE || v2->status == 401);

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 
-struct config;
-struct config_dataplane;
+struct settings;
+struct settings_dataplane;
 struct doctor_dataplane;
 struct doctor_report;
 struct doctor_section;
@@ -15,8 +15,8 @@ struct inspect_target;
 struct tls_files;
 
 struct doctor_haproxy_input {
-    const struct config *config;
-    const struct config_dataplane *of;
+    const struct settings *settings;
+    const struct settings_dataplane *of;
     const struct doctor_dataplane *asked; /* its client NULL: none could be made, because of no_client */
     const struct error *no_client;
     const struct tls_files *tls; /* NULL: no URL is https */

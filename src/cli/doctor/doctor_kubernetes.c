@@ -191,14 +191,15 @@ static void on_deadline(void *arg)
 /* ---- life ---- */
 
 void doctor_kubernetes_init(struct doctor_kubernetes *k, struct event_base *base, struct kube_client *client,
-                            const struct config *config, const char *pod_namespace, void (*done)(void *arg), void *arg)
+                            const struct settings *settings, const char *pod_namespace, void (*done)(void *arg),
+                            void *arg)
 {
     *k = (struct doctor_kubernetes){.client = client, .done = done, .arg = arg};
     k->listener = (struct kube_client_listener){.on_credentials = on_credentials, .arg = k};
     kube_client_on_credentials(client, &k->listener);
     timer_init(&k->deadline, base, on_deadline, k);
     timer_init(&k->later, base, on_later, k);
-    doctor_rights_init(&k->rights, config, pod_namespace);
+    doctor_rights_init(&k->rights, settings, pod_namespace);
 }
 
 void doctor_kubernetes_fini(struct doctor_kubernetes *k)

@@ -15,7 +15,7 @@
 #include "cli/doctor/doctor_clock.h"
 #include "cli/doctor/doctor_rights.h"
 
-struct config;
+struct settings;
 struct doctor_report;
 struct doctor_section;
 struct event_base;
@@ -51,7 +51,8 @@ struct doctor_kubernetes {
 
 /* done is called once, from the loop. */
 void doctor_kubernetes_init(struct doctor_kubernetes *k, struct event_base *base, struct kube_client *client,
-                            const struct config *config, const char *pod_namespace, void (*done)(void *arg), void *arg);
+                            const struct settings *settings, const char *pod_namespace, void (*done)(void *arg),
+                            void *arg);
 void doctor_kubernetes_fini(struct doctor_kubernetes *k);
 void doctor_kubernetes_start(struct doctor_kubernetes *k, uint64_t timeout_ms);
 
@@ -63,7 +64,7 @@ bool doctor_kubernetes_usable(const struct doctor_kubernetes *k);
 
 /* The checks: access (NULL: there is none, because of no_access), client (NULL: because of no_access, too). */
 void doctor_kubernetes_report(const struct doctor_kubernetes *k, const struct kube_access *access,
-                              const struct error *no_access, const struct config *config, struct doctor_section *s);
+                              const struct error *no_access, const struct settings *settings, struct doctor_section *s);
 
 /* What of its objects did not come although nothing else explains it; missing: lines as /readyz has them, NULL: none. */
 void doctor_kubernetes_report_missing(const char *missing, const struct doctor_report *r, struct doctor_section *s);

@@ -11,8 +11,8 @@
 #include "cli/doctor/doctor_kubernetes.h"
 #include "cli/doctor/doctor_report.h"
 
-static void report_access(const struct kube_access *access, const struct error *no_access, const struct config *config,
-                          struct doctor_section *s)
+static void report_access(const struct kube_access *access, const struct error *no_access,
+                          const struct settings *settings, struct doctor_section *s)
 {
     if (no_access == NULL) {
         const char *how = access->exec != NULL                                     ? "credentials by a plugin"
@@ -25,9 +25,10 @@ static void report_access(const struct kube_access *access, const struct error *
         return;
     }
     struct doctor_check *c = doctor_fail(s, "kubernetes.access", "access", "%s", no_access->message);
-    if (config->kubeconfig != NULL) {
-        doctor_why(c, "KUBECONFIG=%s says how to reach the API, and cannot be used", config->kubeconfig);
-        doctor_fix(c, "see whether kubectl can use it", "KUBECONFIG=%s kubectl get --raw /version", config->kubeconfig);
+    if (settings->kubeconfig != NULL) {
+        doctor_why(c, "KUBECONFIG=%s says how to reach the API, and cannot be used", settings->kubeconfig);
+        doctor_fix(c, "see whether kubectl can use it", "KUBECONFIG=%s kubectl get --raw /version",
+                   settings->kubeconfig);
         return;
     }
     doctor_why(c, "without KUBECONFIG only a pod with a service account knows the way");
@@ -53,20 +54,20 @@ static void skip_all(const char *first, const char *why, struct doctor_section *
 }
 
 static struct doctor_peer peer_of(const struct doctor_kubernetes *k, const struct kube_access *access,
-                                  const struct config *config)
+                                  const struct settings *settings)
 {
     return (struct doctor_peer){
         .kind = DOCTOR_PEER_KUBERNETES,
         .url = access->server,
-        .proxy = access->proxy_url != NULL        ? "through the kubeconfig's proxy-url"
-                 : config->proxy_from_environment ? "by PROXY_FROM_ENVIRONMENT, a proxy may be in between"
-                                                  : NULL,
+        .proxy = access->proxy_url != NULL          ? "through the kubeconfig's proxy-url"
+                 : settings->proxy_from_environment ? "by PROXY_FROM_ENVIRONMENT, a proxy may be in between"
+                                                    : NULL,
         .ca_setting = access->insecure ? "the kubeconfig's insecure-skip-tls-verify"
                                        : "the kubeconfig's certificate-authority(-data)",
         .name_setting = "the kubeconfig's tls-server-name",
         .nobody_there =
             "nothing listens at that address: the API server is down, or the address or port is a wrong one",
-        .look = config->kubeconfig != NULL ? "kubectl cluster-info" : NULL,
+        .look = settings->kubeconfig != NULL ? "kubectl cluster-info" : NULL,
         .insecure = access->insecure,
         .now_s = (int64_t)(clock_wall_ms() / 1000),
         .ca_s = tls_files_ca_not_after_s(kube_client_tls(k->client)),
@@ -76,7 +77,7 @@ static struct doctor_peer peer_of(const struct doctor_kubernetes *k, const struc
 
 /* ---- who we are ---- */
 
-static void refused(const char *words, const struct kube_access *access, const struct config *config,
+static void refused(const char *words, const struct kube_access *access, const struct settings *settings,
                     struct doctor_section *s)
 {
     struct doctor_check *c = doctor_fail(s, "kubernetes.credentials", "credentials", "refused: %s", words);
@@ -86,16 +87,16 @@ static void refused(const char *words, const struct kube_access *access, const s
                    "cut -d. -f2 %s | base64 -d 2>/dev/null; date +%%s", access->token_path);
     doctor_fix(c, "make a token that lasts, for use outside of a pod",
                "kubectl -n %s create token haproxy-k8s-sync --duration=8760h",
-               access->namespace != NULL ? access->namespace : config->mappings[0].namespace);
+               access->namespace != NULL ? access->namespace : settings->mappings[0].namespace);
 }
 
 static void report_credentials(const struct doctor_kubernetes *k, const struct kube_access *access,
-                               const struct config *config, struct doctor_section *s)
+                               const struct settings *settings, struct doctor_section *s)
 {
     static const char id[] = "kubernetes.credentials", label[] = "credentials";
     const struct doctor_reply *self = &k->self;
     if (k->reached.status == 401 || self->status == 401) {
-        refused((k->reached.status == 401 ? &k->reached : self)->error.message, access, config, s);
+        refused((k->reached.status == 401 ? &k->reached : self)->error.message, access, settings, s);
     } else if (self->status == 404) {
         doctor_ok(s, id, label, "taken; by which name, only Kubernetes 1.28 and later tell");
     } else if (k->user != NULL && str_eq(k->user, "system:anonymous")) {
@@ -141,9 +142,9 @@ static void report_version(const struct doctor_kubernetes *k, struct doctor_sect
 }
 
 void doctor_kubernetes_report(const struct doctor_kubernetes *k, const struct kube_access *access,
-                              const struct error *no_access, const struct config *config, struct doctor_section *s)
+                              const struct error *no_access, const struct settings *settings, struct doctor_section *s)
 {
-    report_access(access, no_access, config, s);
+    report_access(access, no_access, settings, s);
     if (k->client == NULL) {
         skip_all(NULL, "needs access", s);
         return;
@@ -155,7 +156,7 @@ void doctor_kubernetes_report(const struct doctor_kubernetes *k, const struct ku
         skip_all("permission", "needs credentials", s);
         return;
     }
-    struct doctor_peer peer = peer_of(k, access, config);
+    struct doctor_peer peer = peer_of(k, access, settings);
     if (!doctor_connection_report(&peer, &k->connection, k->reached.status == 0 ? &k->reached.error : NULL, s)) {
         skip_all("version", "needs a connection", s);
         return;
@@ -166,9 +167,9 @@ void doctor_kubernetes_report(const struct doctor_kubernetes *k, const struct ku
         return;
     }
     report_version(k, s);
-    report_credentials(k, access, config, s);
+    report_credentials(k, access, settings, s);
     if (doctor_kubernetes_usable(k))
-        doctor_rights_report(&k->rights, config, k->user, s);
+        doctor_rights_report(&k->rights, settings, k->user, s);
     else
         skip_all("permission", "needs credentials", s);
 }

@@ -108,7 +108,7 @@ static const char *sends_text(enum doctor_sends sends)
 }
 
 static void report_backend(const struct inspect_report *seen, size_t mapping, const struct places *places,
-                           const struct config *config, struct doctor_report *r)
+                           const struct settings *settings, struct doctor_report *r)
 {
     const struct inspect_mapping *m = &seen->mappings[mapping];
     struct doctor_section *s = doctor_section(r, "proxy", m->backend, NULL);
@@ -116,7 +116,7 @@ static void report_backend(const struct inspect_report *seen, size_t mapping, co
     struct inspect_backend unseen = {.of = m, .wish = &m->wish};
     for (size_t t = 0; t == 0 || t < seen->target_count; t++) {
         const struct inspect_backend *b = t < seen->target_count ? &seen->targets[t].backends[mapping] : &unseen;
-        enum doctor_sends sends = doctor_proxy_sends(b, config);
+        enum doctor_sends sends = doctor_proxy_sends(b, settings);
         const char *whose = seen->target_count > 1 ? seen->targets[t].url : "HAProxy";
         doctor_ok(s, "proxy.haproxy", whose, "%s", sends_text(sends));
         doctor_proxy_judge(&e, sends, places->list, places->count, s);
@@ -125,7 +125,7 @@ static void report_backend(const struct inspect_report *seen, size_t mapping, co
     }
 }
 
-void doctor_proxy_report(struct event_base *base, const struct inspect_report *seen, const struct config *config,
+void doctor_proxy_report(struct event_base *base, const struct inspect_report *seen, const struct settings *settings,
                          struct doctor_report *r)
 {
     struct proxy p = {.base = base, .mapping_count = seen->mapping_count};
@@ -134,6 +134,6 @@ void doctor_proxy_report(struct event_base *base, const struct inspect_report *s
         choose(&seen->mappings[i].wish, &p.of[i]);
     probe_all(&p);
     for (size_t i = 0; i < seen->mapping_count; i++)
-        report_backend(seen, i, &p.of[i], config, r);
+        report_backend(seen, i, &p.of[i], settings, r);
     free(p.of);
 }

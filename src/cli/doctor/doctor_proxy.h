@@ -10,14 +10,14 @@
 
 #include "net/proxy_talk.h"
 
-struct config;
+struct settings;
 struct doctor_report;
 struct doctor_section;
 struct event_base;
 struct inspect_backend;
 struct inspect_report;
 
-void doctor_proxy_report(struct event_base *base, const struct inspect_report *seen, const struct config *config,
+void doctor_proxy_report(struct event_base *base, const struct inspect_report *seen, const struct settings *settings,
                          struct doctor_report *r);
 
 /* ---- its parts, pure ---- */
@@ -29,7 +29,7 @@ enum doctor_sends {
 };
 
 /* What its servers send once the daemon has written; b may be one that was not seen. */
-enum doctor_sends doctor_proxy_sends(const struct inspect_backend *b, const struct config *config);
+enum doctor_sends doctor_proxy_sends(const struct inspect_backend *b, const struct settings *settings);
 
 #define DOCTOR_PLACES_MAX 3
 

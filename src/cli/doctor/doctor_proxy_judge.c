@@ -37,9 +37,9 @@ static bool default_server_sends(const char *backend_json)
     return has_option(backend_json, DEFAULT_SERVER, options, array_len(options));
 }
 
-enum doctor_sends doctor_proxy_sends(const struct inspect_backend *b, const struct config *config)
+enum doctor_sends doctor_proxy_sends(const struct inspect_backend *b, const struct settings *settings)
 {
-    if (config->proxy_v2)
+    if (settings->proxy_v2)
         return DOCTOR_SENDS_BY_SETTING;
     bool by_file = b->seen && (b->actual.default_send_proxy_v2 || default_server_sends(b->actual.json));
     return by_file ? DOCTOR_SENDS_BY_FILE : DOCTOR_SENDS_NOTHING;

@@ -169,7 +169,7 @@ size_t doctor_count(const struct doctor_report *r, enum doctor_mark mark)
 int doctor_status(const struct doctor_report *r)
 {
     if (r->settings_failed)
-        return CONFIG_EXIT_CODE;
+        return SETTINGS_EXIT_CODE;
     return doctor_count(r, DOCTOR_FAIL) > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 

@@ -73,7 +73,7 @@ static void add(struct doctor_rights *r, enum doctor_need need, const char *name
     r->list[r->count++] = (struct doctor_right){.need = need, .namespace = namespace, .name = name};
 }
 
-void doctor_rights_init(struct doctor_rights *r, const struct config *c, const char *pod_namespace)
+void doctor_rights_init(struct doctor_rights *r, const struct settings *c, const char *pod_namespace)
 {
     *r = (struct doctor_rights){0};
     const char *lease_namespace = c->lease_namespace != NULL ? c->lease_namespace
@@ -81,7 +81,7 @@ void doctor_rights_init(struct doctor_rights *r, const struct config *c, const c
                                                              : c->mappings[0].namespace;
     add(r, DOCTOR_NODES, NULL, NULL);
     for (size_t i = 0; i < c->mapping_count; i++) {
-        const struct config_mapping *m = &c->mappings[i];
+        const struct settings_mapping *m = &c->mappings[i];
         add(r, DOCTOR_SLICES, m->namespace, NULL);
         add(r, DOCTOR_SERVICE, m->namespace, m->service);
         add(r, DOCTOR_ENDPOINTS, m->namespace, m->service);
@@ -210,7 +210,7 @@ static bool is_one_line(const char *text)
 }
 
 /* Whom to bind it to, as kubectl takes it. */
-static char *subject_text(const char *user, const struct config *c)
+static char *subject_text(const char *user, const struct settings *c)
 {
     static const char account[] = "system:serviceaccount:";
     /* The name is the API server's to say: nothing of it may be more than a word of the command. */
@@ -221,7 +221,7 @@ static char *subject_text(const char *user, const struct config *c)
     return mem_printf("--%s=%s", is_account ? "serviceaccount" : "user", name);
 }
 
-static void add_fix(struct doctor_check *check, const struct doctor_right *right, const struct config *c,
+static void add_fix(struct doctor_check *check, const struct doctor_right *right, const struct settings *c,
                     const char *user)
 {
     const struct need *n = &needs[right->need];
@@ -244,7 +244,7 @@ static void add_fix(struct doctor_check *check, const struct doctor_right *right
 
 /* How bad a denial is. */
 static enum doctor_mark severity(const struct doctor_rights *r, const struct doctor_right *right,
-                                 const struct config *c)
+                                 const struct settings *c)
 {
     const struct doctor_right *other;
     switch (right->need) {
@@ -275,7 +275,7 @@ static const char *why_text(const struct doctor_right *right, enum doctor_mark m
     return needs[right->need].without;
 }
 
-static void report_denied(const struct doctor_rights *r, const struct doctor_right *right, const struct config *c,
+static void report_denied(const struct doctor_rights *r, const struct doctor_right *right, const struct settings *c,
                           const char *user, struct doctor_section *s)
 {
     const struct need *n = &needs[right->need];
@@ -299,7 +299,7 @@ static void report_denied(const struct doctor_rights *r, const struct doctor_rig
                       "apply deploy/rbac.yaml, or the chart with rbac.create=true: either grants all that is needed");
 }
 
-static void report(const struct doctor_rights *r, const struct doctor_right *right, const struct config *c,
+static void report(const struct doctor_rights *r, const struct doctor_right *right, const struct settings *c,
                    const char *user, struct doctor_section *s)
 {
     const struct need *n = &needs[right->need];
@@ -315,9 +315,9 @@ static void report(const struct doctor_rights *r, const struct doctor_right *rig
         doctor_ok(s, n->id, label, "%s %s", verbs, what);
 }
 
-void doctor_rights_report(const struct doctor_rights *r, const struct config *config, const char *user,
+void doctor_rights_report(const struct doctor_rights *r, const struct settings *settings, const char *user,
                           struct doctor_section *s)
 {
     for (size_t i = 0; i < r->count; i++)
-        report(r, &r->list[i], config, user, s);
+        report(r, &r->list[i], settings, user, s);
 }

@@ -13,7 +13,7 @@
 
 struct access_right;
 struct access_review;
-struct config;
+struct settings;
 struct doctor_section;
 
 enum doctor_need {
@@ -45,7 +45,7 @@ struct doctor_rights {
 };
 
 /* namespace: of the pod, NULL: not in one. */
-void doctor_rights_init(struct doctor_rights *r, const struct config *config, const char *pod_namespace);
+void doctor_rights_init(struct doctor_rights *r, const struct settings *settings, const char *pod_namespace);
 void doctor_rights_fini(struct doctor_rights *r); /* a zeroed one is allowed */
 
 /* The next one to ask, which is UNASKED: its index and that of its verb. False: all are asked. */
@@ -56,7 +56,7 @@ void doctor_rights_answer(struct doctor_rights *r, size_t at, size_t verb, const
                           const struct error *problem);
 
 /* A check for each right. user: whom the API server takes us for; NULL: not known. */
-void doctor_rights_report(const struct doctor_rights *r, const struct config *config, const char *user,
+void doctor_rights_report(const struct doctor_rights *r, const struct settings *settings, const char *user,
                           struct doctor_section *s);
 
 #endif

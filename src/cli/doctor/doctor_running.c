@@ -133,7 +133,7 @@ void doctor_running_report(const struct doctor_haproxy_input *in, struct doctor_
 /* ---- master and worker ---- */
 
 /* The API is on this machine, so that its HAProxy's process may be one of ours. */
-static bool is_here(const struct config_dataplane *of)
+static bool is_here(const struct settings_dataplane *of)
 {
     static const char *const here[] = {"http://127.",       "https://127.", "http://localhost",
                                        "https://localhost", "http://[::1]", "https://[::1]"};

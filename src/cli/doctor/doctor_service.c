@@ -151,20 +151,20 @@ static void report_endpoints(const struct inspect_report *seen, const struct ins
                m->rules->namespace, m->rules->service);
 }
 
-static void no_nodes(const struct config *config, struct doctor_section *s)
+static void no_nodes(const struct settings *settings, struct doctor_section *s)
 {
-    if (config->node_selector == NULL) {
+    if (settings->node_selector == NULL) {
         struct doctor_check *none = doctor_fail(s, "service.nodes", "nodes", "the cluster has none");
         doctor_fix(none, "see whether it is the right cluster", "kubectl config current-context; kubectl get nodes");
         return;
     }
     struct doctor_check *c =
-        doctor_fail(s, "service.nodes", "nodes", "none that NODE_SELECTOR=%s selects", config->node_selector);
+        doctor_fail(s, "service.nodes", "nodes", "none that NODE_SELECTOR=%s selects", settings->node_selector);
     doctor_fix(c, "see which labels they have", "kubectl get nodes --show-labels");
 }
 
 static void report_nodes(const struct inspect_report *seen, const struct inspect_mapping *m,
-                         const struct config *config, struct doctor_section *s)
+                         const struct settings *settings, struct doctor_section *s)
 {
     static const char id[] = "service.nodes", label[] = "nodes";
     cleanup(doctor_nodes_fini) struct doctor_nodes n = {0};
@@ -178,7 +178,7 @@ static void report_nodes(const struct inspect_report *seen, const struct inspect
     cleanup(mem_free_ptr) char *out = doctor_groups_text(n.left_out);
     cleanup(mem_free_ptr) char *wanted = node_rules_text(&m->rules->nodes, m->service, strict);
     if (n.all == 0) {
-        no_nodes(config, s);
+        no_nodes(settings, s);
     } else if (n.usable == n.all) {
         doctor_ok(s, id, label, "%zu, all with an address (%s)", n.all, wanted);
     } else if (n.usable > 0) {
@@ -239,7 +239,7 @@ static void report_wish(const struct inspect_mapping *m, struct doctor_section *
         doctor_warn(s, "service.note", "setting", "%s", wish->note);
 }
 
-void doctor_service_report(const struct inspect_report *seen, size_t at, const struct config *config,
+void doctor_service_report(const struct inspect_report *seen, size_t at, const struct settings *settings,
                            struct doctor_report *r)
 {
     const struct inspect_mapping *m = &seen->mappings[at];
@@ -253,6 +253,6 @@ void doctor_service_report(const struct inspect_report *seen, size_t at, const s
     report_object(m, s);
     report_port(m, s);
     report_endpoints(seen, m, s);
-    report_nodes(seen, m, config, s);
+    report_nodes(seen, m, settings, s);
     report_wish(m, s);
 }

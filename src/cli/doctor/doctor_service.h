@@ -4,12 +4,12 @@
 
 #include <stddef.h>
 
-struct config;
+struct settings;
 struct doctor_report;
 struct inspect_report;
 
 /* Of mapping `at` of what was seen. */
-void doctor_service_report(const struct inspect_report *seen, size_t at, const struct config *config,
+void doctor_service_report(const struct inspect_report *seen, size_t at, const struct settings *settings,
                            struct doctor_report *r);
 
 #endif

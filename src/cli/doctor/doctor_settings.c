@@ -8,10 +8,10 @@
 
 static const char id[] = "settings";
 
-static void report_findings(const struct config_report *findings, struct doctor_section *s)
+static void report_findings(const struct settings_report *findings, struct doctor_section *s)
 {
     for (size_t i = 0; i < findings->count; i++) {
-        const struct config_finding *f = &findings->findings[i];
+        const struct settings_finding *f = &findings->findings[i];
         if (f->is_error)
             doctor_fail(s, id, "setting", "%s", f->text);
         else
@@ -26,12 +26,12 @@ static void report_dry_run(struct doctor_section *s)
     doctor_fix(c, "to let it write", "DRY_RUN=false");
 }
 
-void doctor_settings_report(const struct config *config, const struct config_report *findings, const char *version,
-                            struct doctor_section *s)
+void doctor_settings_report(const struct settings *settings, const struct settings_report *findings,
+                            const char *version, struct doctor_section *s)
 {
     doctor_ok(s, "settings.program", "program", "haproxy-k8s-sync %s", version);
     report_findings(findings, s);
-    if (config == NULL) {
+    if (settings == NULL) {
         struct doctor_check *c =
             doctor_skip(s, "settings.others", "everything else", "needs settings that can be used");
         doctor_fix(c, "see all of them with their meanings", "haproxy-k8s-sync --help");
@@ -39,9 +39,9 @@ void doctor_settings_report(const struct config *config, const struct config_rep
     }
     cleanup(buf_fini) struct buf services;
     buf_init(&services, 0);
-    config_print_mappings(config, &services);
+    settings_print_mappings(settings, &services);
     doctor_ok(s, id, "settings", "%d given, the others by default; to keep in step: %s",
-              __builtin_popcountll(config->given), buf_str(&services));
-    if (config->dry_run)
+              __builtin_popcountll(settings->given), buf_str(&services));
+    if (settings->dry_run)
         report_dry_run(s);
 }

@@ -19,7 +19,7 @@
 /* What the environment has of one of them. */
 struct given {
     enum secret_part part;
-    const struct config_field *field;
+    const struct setting *field;
     struct secret *secret;
     char *file_name;   /* NAME_FILE */
     const char *value; /* NULL where unset or empty; borrowed */
@@ -41,17 +41,17 @@ static const char *take(char *const *env, const char *name, bool *empty)
     return NULL;
 }
 
-static void look_up(char *const *env, enum config_field_id id, enum secret_part part, struct secret *secret,
+static void look_up(char *const *env, enum setting_id id, enum secret_part part, struct secret *secret,
                     struct given *ret)
 {
-    *ret = (struct given){.part = part, .field = config_field(id), .secret = secret};
+    *ret = (struct given){.part = part, .field = setting(id), .secret = secret};
     ret->file_name = mem_printf("%s_FILE", ret->field->name);
     ret->value = take(env, ret->field->name, &ret->empty);
     ret->path = take(env, ret->file_name, &ret->empty);
 }
 
 /* A Secret that was made with `echo` ends in a line break, which nobody means. */
-static void parse_value(const struct given *g, struct config_report *report)
+static void parse_value(const struct given *g, struct settings_report *report)
 {
     size_t len = strlen(g->value);
     char *text = mem_strdup(g->value);
@@ -75,7 +75,7 @@ static bool is_path(const char *value)
     return value[0] == '/' || str_has_prefix(value, "./") || str_has_prefix(value, "../");
 }
 
-static void parse_path(const struct given *g, struct config_report *report)
+static void parse_path(const struct given *g, struct settings_report *report)
 {
     if (!is_path(g->path)) {
         report_error(report,
@@ -97,7 +97,7 @@ static void parse_path(const struct given *g, struct config_report *report)
     report_error(report, "%s: expected the file to hold %s; %s", shown, g->field->expected, why);
 }
 
-static void parse_one(const struct given *g, struct config_report *report)
+static void parse_one(const struct given *g, struct settings_report *report)
 {
     if (g->value != NULL && g->path != NULL)
         report_error(report, "%s and %s are both set: expected one of them", g->field->name, g->file_name);
@@ -107,7 +107,7 @@ static void parse_one(const struct given *g, struct config_report *report)
         parse_path(g, report);
 }
 
-static void check_half(const struct given *has, const struct given *lacks, struct config_report *report)
+static void check_half(const struct given *has, const struct given *lacks, struct settings_report *report)
 {
     if (is_given(has) && !is_given(lacks))
         report_error(report, "%s is set, but %s (or %s) is %s: expected both or none", has->field->name,
@@ -115,12 +115,12 @@ static void check_half(const struct given *has, const struct given *lacks, struc
 }
 
 /* Those of the variables; whether there are any. */
-static bool parse_variables(char *const *env, struct config *c, struct config_report *report)
+static bool parse_variables(char *const *env, struct settings *c, struct settings_report *report)
 {
     enum { COUNT = 3 };
-    static const enum config_field_id ids[COUNT] = {[SECRET_USER] = CONFIG_DATAPLANE_USERNAME,
-                                                    [SECRET_PASSWORD] = CONFIG_DATAPLANE_PASSWORD,
-                                                    [SECRET_TOKEN] = CONFIG_DATAPLANE_TOKEN};
+    static const enum setting_id ids[COUNT] = {[SECRET_USER] = SETTINGS_DATAPLANE_USERNAME,
+                                               [SECRET_PASSWORD] = SETTINGS_DATAPLANE_PASSWORD,
+                                               [SECRET_TOKEN] = SETTINGS_DATAPLANE_TOKEN};
     struct secret *secrets[COUNT] = {&c->dataplane_username, &c->dataplane_password, &c->dataplane_token};
     struct given g[COUNT] = {{.path = NULL}};
     for (size_t i = 0; i < COUNT; i++) {
@@ -142,7 +142,7 @@ static bool parse_variables(char *const *env, struct config *c, struct config_re
 
 /* ---- the file with a line for each URL ---- */
 
-static void refuse_lines(const char *shown, const struct credentials_file *f, struct config_report *report)
+static void refuse_lines(const char *shown, const struct credentials_file *f, struct settings_report *report)
 {
     size_t bad = 0;
     for (size_t i = 0; i < f->count; i++)
@@ -155,7 +155,7 @@ static void refuse_lines(const char *shown, const struct credentials_file *f, st
 }
 
 /* The URL without a line that may be meant by this one; NULL: none. */
-static const char *meant_url(const struct config *c, const struct credentials_file *f, const char *url)
+static const char *meant_url(const struct settings *c, const struct credentials_file *f, const char *url)
 {
     const char *best = NULL;
     size_t fewest = URL_EDITS_MAX + 1;
@@ -169,7 +169,7 @@ static const char *meant_url(const struct config *c, const struct credentials_fi
     return best;
 }
 
-static bool is_of_a_dataplane(const struct config *c, const char *url)
+static bool is_of_a_dataplane(const struct settings *c, const char *url)
 {
     for (size_t i = 0; i < c->dataplane_count; i++)
         if (dataplane_url_same(c->dataplanes[i].url, url))
@@ -178,8 +178,8 @@ static bool is_of_a_dataplane(const struct config *c, const char *url)
 }
 
 /* What is odd about a line that can be used. */
-static void warn_of_line(const char *shown, const struct config *c, const struct credentials_file *f,
-                         const struct credentials_line *line, struct config_report *report)
+static void warn_of_line(const char *shown, const struct settings *c, const struct credentials_file *f,
+                         const struct credentials_line *line, struct settings_report *report)
 {
     if (line->blank_around)
         report_warning(report,
@@ -199,10 +199,10 @@ static void warn_of_line(const char *shown, const struct config *c, const struct
 }
 
 /* -1: reported. The lines point into *ret_file. */
-static int read_lines(const struct config *c, struct secret_file *ret_file, struct credentials_file *ret,
-                      struct config_report *report)
+static int read_lines(const struct settings *c, struct secret_file *ret_file, struct credentials_file *ret,
+                      struct settings_report *report)
 {
-    const char *name = config_field(CONFIG_DATAPLANE_CREDENTIALS_FILE)->name, *path = c->dataplane_credentials_file;
+    const char *name = setting(SETTINGS_DATAPLANE_CREDENTIALS_FILE)->name, *path = c->dataplane_credentials_file;
     struct error err;
     if (!is_path(path)) {
         report_error(report,
@@ -227,7 +227,7 @@ static int read_lines(const struct config *c, struct secret_file *ret_file, stru
     return credentials_file_first_bad(ret) == NULL ? 0 : -1;
 }
 
-static void set_line(const char *path, struct config_dataplane *d, struct config_report *report)
+static void set_line(const char *path, struct settings_dataplane *d, struct settings_report *report)
 {
     struct secret *const secrets[] = {
         [SECRET_USER] = &d->username, [SECRET_PASSWORD] = &d->password, [SECRET_TOKEN] = &d->token};
@@ -236,7 +236,7 @@ static void set_line(const char *path, struct config_dataplane *d, struct config
         secret_set_line(secrets[i], path, d->url, (enum secret_part)i);
         if (secret_refresh(secrets[i], true, NULL, &err) == 0)
             continue;
-        report_error(report, "%s: %s", config_field(CONFIG_DATAPLANE_CREDENTIALS_FILE)->name, err.message);
+        report_error(report, "%s: %s", setting(SETTINGS_DATAPLANE_CREDENTIALS_FILE)->name, err.message);
         return;
     }
 }
@@ -245,9 +245,9 @@ static void set_line(const char *path, struct config_dataplane *d, struct config
     "neither HAPROXY_DATAPLANE_USERNAME and HAPROXY_DATAPLANE_PASSWORD nor HAPROXY_DATAPLANE_TOKEN is set"
 #define NO_CREDENTIALS "is asked without credentials, which it refuses unless something in front of it adds them"
 
-static void warn_of_none(const struct config *c, const struct config_dataplane *d, struct config_report *report)
+static void warn_of_none(const struct settings *c, const struct settings_dataplane *d, struct settings_report *report)
 {
-    const char *name = config_field(CONFIG_DATAPLANE_CREDENTIALS_FILE)->name;
+    const char *name = setting(SETTINGS_DATAPLANE_CREDENTIALS_FILE)->name;
     cleanup(mem_free_ptr) char *shown = report_name_value(name, c->dataplane_credentials_file);
     cleanup(mem_free_ptr) char *masked = url_masked(d->url);
     cleanup(mem_free_ptr) char *quoted = report_quoted(masked);
@@ -255,7 +255,7 @@ static void warn_of_none(const struct config *c, const struct config_dataplane *
                    shown, quoted);
 }
 
-void credentials_parse(char *const *env, struct config *c, struct config_report *report)
+void credentials_parse(char *const *env, struct settings *c, struct settings_report *report)
 {
     bool variables = parse_variables(env, c, report);
     cleanup(secret_file_fini) struct secret_file file = {0};
@@ -267,7 +267,7 @@ void credentials_parse(char *const *env, struct config *c, struct config_report 
         return;
     }
     for (size_t i = 0; i < c->dataplane_count; i++) {
-        struct config_dataplane *d = &c->dataplanes[i];
+        struct settings_dataplane *d = &c->dataplanes[i];
         if (credentials_file_find(&lines, d->url) != NULL) {
             set_line(c->dataplane_credentials_file, d, report);
             continue;

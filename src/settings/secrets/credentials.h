@@ -2,10 +2,10 @@
 #ifndef SETTINGS_SECRETS_CREDENTIALS_H
 #define SETTINGS_SECRETS_CREDENTIALS_H
 
-struct config;
-struct config_report;
+struct settings;
+struct settings_report;
 
 /* Sets the secrets of c and their bits of c->given, reads the files, reports what is wrong. */
-void credentials_parse(char *const *env, struct config *c, struct config_report *report);
+void credentials_parse(char *const *env, struct settings *c, struct settings_report *report);
 
 #endif

@@ -10,7 +10,7 @@
 #include "cli/doctor/doctor_proxy.h"
 #include "cli/inspect_report.h"
 
-#include "../config_text.h"
+#include "../settings_text.h"
 #include "doctor_text.h"
 
 /* ---- what is sent ---- */
@@ -39,7 +39,7 @@ START_TEST(what_is_sent)
     bool some = line != NULL && line[0] != '\0';
     struct inspect_backend b = {.seen = line != NULL};
     b.actual.json = mem_printf("{\"name\":\"be\"%s%s}", some ? ",\"default_server\":" : "", some ? line : "");
-    ck_assert_int_eq(doctor_proxy_sends(&b, &p.config), sendings[_i].sends);
+    ck_assert_int_eq(doctor_proxy_sends(&b, &p.settings), sendings[_i].sends);
     free(b.actual.json);
 }
 END_TEST

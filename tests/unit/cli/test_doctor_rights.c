@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "kube/access_review.h"
 
-#include "../config_text.h"
+#include "../settings_text.h"
 #include "doctor_text.h"
 
 #define SERVICE LOGIN, "INGRESS_NAMESPACE=ing", "INGRESS_SERVICE_NAME=web"
@@ -65,7 +65,7 @@ START_TEST(what_is_needed)
     cleanup(parsed_fini) struct parsed p = parse_env(needed[_i].env);
     cleanup(doctor_rights_fini) struct doctor_rights r;
     ck_assert_int_eq(p.rc, 0);
-    doctor_rights_init(&r, &p.config, needed[_i].pod_namespace);
+    doctor_rights_init(&r, &p.settings, needed[_i].pod_namespace);
     cleanup(mem_free_ptr) char *asked = ask_all(&r, NULL, NULL);
     ck_assert_str_eq(asked, needed[_i].questions);
 }
@@ -75,7 +75,7 @@ START_TEST(of_several_services)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, "INGRESS_SERVICES=a/x=b1,b/y=b2,a/z=b3", "EMIT_EVENTS=true");
     cleanup(doctor_rights_fini) struct doctor_rights r;
-    doctor_rights_init(&r, &p.config, NULL);
+    doctor_rights_init(&r, &p.settings, NULL);
     cleanup(mem_free_ptr) char *asked = ask_all(&r, NULL, NULL);
     ck_assert_str_eq(
         asked,
@@ -129,9 +129,9 @@ START_TEST(what_is_said)
     cleanup(parsed_fini) struct parsed p = parse(SERVICE, denials[_i].setting[0] != '\0' ? denials[_i].setting : "X=");
     cleanup(doctor_rights_fini) struct doctor_rights r;
     cleanup(doctored_fini) struct doctored d = doctored_new();
-    doctor_rights_init(&r, &p.config, NULL);
+    doctor_rights_init(&r, &p.settings, NULL);
     cleanup(mem_free_ptr) char *asked = ask_all(&r, denials[_i].denied, denials[_i].reason);
-    doctor_rights_report(&r, &p.config, denials[_i].user, d.section);
+    doctor_rights_report(&r, &p.settings, denials[_i].user, d.section);
     expect_text(&d, denials[_i].says);
 }
 END_TEST
@@ -143,9 +143,9 @@ START_TEST(nobody_answers)
     cleanup(doctored_fini) struct doctored d = doctored_new();
     struct error err = {0};
     error_set_http(&err, 403, "HTTP 403: no");
-    doctor_rights_init(&r, &p.config, NULL);
+    doctor_rights_init(&r, &p.settings, NULL);
     doctor_rights_answer(&r, 0, 0, NULL, &err);
-    doctor_rights_report(&r, &p.config, NULL, d.section);
+    doctor_rights_report(&r, &p.settings, NULL, d.section);
     expect_text(&d, "skip permission: list, watch nodes: the API server does not tell: HTTP 403: no\n");
     expect_text(&d, "skip permission: list, watch services ing/web: not asked any more\n");
     expect_no_text(&d, "fail");

@@ -41,15 +41,15 @@ static void write_file(const char *text)
 }
 
 struct parsed {
-    struct config config;
-    struct config_report report;
+    struct settings settings;
+    struct settings_report report;
     char *text; /* all findings */
 };
 
 static void parsed_fini(struct parsed *p)
 {
-    config_fini(&p->config);
-    config_report_fini(&p->report);
+    settings_fini(&p->settings);
+    settings_report_fini(&p->report);
     free(p->text);
 }
 
@@ -63,11 +63,11 @@ static struct parsed parse_env(const char *const *env)
     struct buf note;
     buf_init(&note, 0);
     if (urls == NULL || urls[0] != '\0')
-        ck_assert_int_eq(value_dataplane_url(urls != NULL ? urls : "http://h:1", &p.config, &note), 0);
+        ck_assert_int_eq(value_dataplane_url(urls != NULL ? urls : "http://h:1", &p.settings, &note), 0);
     if (path != NULL)
-        ck_assert_int_eq(value_credentials_file(path, &p.config, &note), 0);
+        ck_assert_int_eq(value_credentials_file(path, &p.settings, &note), 0);
     buf_fini(&note);
-    credentials_parse((char *const *)env, &p.config, &p.report);
+    credentials_parse((char *const *)env, &p.settings, &p.report);
     struct buf out;
     buf_init(&out, 0);
     for (size_t i = 0; i < p.report.count; i++)
@@ -130,14 +130,14 @@ END_TEST
 START_TEST(values_are_taken)
 {
     cleanup(parsed_fini) struct parsed p = parse(USER "u", PASSWORD "hunter2\n");
-    ck_assert_str_eq(p.config.dataplane_username.value, "u");
-    ck_assert_str_eq(p.config.dataplane_password.value, "hunter2");
-    ck_assert(!secret_is_set(&p.config.dataplane_token));
-    ck_assert_str_eq(p.config.dataplanes[0].username.value, "u");
-    ck_assert_str_eq(p.config.dataplanes[0].password.value, "hunter2");
-    ck_assert(!secret_is_set(&p.config.dataplanes[0].token));
-    ck_assert(config_is_given(&p.config, CONFIG_DATAPLANE_PASSWORD));
-    ck_assert(!config_is_given(&p.config, CONFIG_DATAPLANE_TOKEN));
+    ck_assert_str_eq(p.settings.dataplane_username.value, "u");
+    ck_assert_str_eq(p.settings.dataplane_password.value, "hunter2");
+    ck_assert(!secret_is_set(&p.settings.dataplane_token));
+    ck_assert_str_eq(p.settings.dataplanes[0].username.value, "u");
+    ck_assert_str_eq(p.settings.dataplanes[0].password.value, "hunter2");
+    ck_assert(!secret_is_set(&p.settings.dataplanes[0].token));
+    ck_assert(settings_is_given(&p.settings, SETTINGS_DATAPLANE_PASSWORD));
+    ck_assert(!settings_is_given(&p.settings, SETTINGS_DATAPLANE_TOKEN));
 }
 END_TEST
 
@@ -148,18 +148,18 @@ START_TEST(files_are_read)
     write_file("hunter2\n");
     cleanup(parsed_fini) struct parsed p = parse(USER "u", entry);
     ck_assert_uint_eq(p.report.count, 0);
-    ck_assert_str_eq(p.config.dataplanes[0].password.value, "hunter2");
-    ck_assert_ptr_null(p.config.dataplane_password.value); /* nobody would read it again */
-    ck_assert_str_eq(p.config.dataplane_password.path, file);
-    ck_assert(config_is_given(&p.config, CONFIG_DATAPLANE_PASSWORD));
+    ck_assert_str_eq(p.settings.dataplanes[0].password.value, "hunter2");
+    ck_assert_ptr_null(p.settings.dataplane_password.value); /* nobody would read it again */
+    ck_assert_str_eq(p.settings.dataplane_password.path, file);
+    ck_assert(settings_is_given(&p.settings, SETTINGS_DATAPLANE_PASSWORD));
     cleanup(buf_fini) struct buf out;
     buf_init(&out, 0);
     /* check-config needs the rest, too. */
-    p.config.ingress_namespace = mem_strdup("n");
-    p.config.ingress_service = mem_strdup("s");
-    p.config.backend_name = mem_strdup("b");
-    p.config.listen_host = mem_strdup("");
-    config_print(&p.config, &out);
+    p.settings.ingress_namespace = mem_strdup("n");
+    p.settings.ingress_service = mem_strdup("s");
+    p.settings.backend_name = mem_strdup("b");
+    p.settings.listen_host = mem_strdup("");
+    settings_print(&p.settings, &out);
     ck_assert_ptr_null(strstr(buf_str(&out), "hunter2"));
     char line[256];
     snprintf(line, sizeof(line), "HAPROXY_DATAPLANE_PASSWORD=***  # from the file %s\n", file);
@@ -301,7 +301,7 @@ START_TEST(a_line_goes_before_the_variables)
     cleanup(parsed_fini) struct parsed p =
         parse(entry, URLS "http://a:1,http://B:1,http://c:1", USER "variable", PASSWORD "hunter2");
     ck_assert_str_eq(p.text, "");
-    struct config_dataplane *d = p.config.dataplanes;
+    struct settings_dataplane *d = p.settings.dataplanes;
     ck_assert_str_eq(d[0].username.value, "variable");
     ck_assert_str_eq(d[1].username.value, "line");
     ck_assert(!secret_is_set(&d[2].username) && !secret_is_set(&d[2].password));
@@ -355,7 +355,7 @@ START_TEST(a_file_that_cannot_be_read)
 }
 END_TEST
 
-static char *printed(struct config *c)
+static char *printed(struct settings *c)
 {
     struct buf out;
     buf_init(&out, 0);
@@ -363,7 +363,7 @@ static char *printed(struct config *c)
     c->ingress_service = mem_strdup("s");
     c->backend_name = mem_strdup("b");
     c->listen_host = mem_strdup("");
-    config_print(c, &out);
+    settings_print(c, &out);
     return buf_take(&out);
 }
 
@@ -379,19 +379,19 @@ START_TEST(it_is_printed_where_credentials_come_from)
     write_file("http://a:1 admin:hunter2\n/b Bearer hunter2");
     cleanup(parsed_fini) struct parsed p =
         parse(entry, URLS "http://a:1,/b,http://c:1", USER "var", PASSWORD "hunter2");
-    cleanup(mem_free_ptr) char *text = printed(&p.config);
+    cleanup(mem_free_ptr) char *text = printed(&p.settings);
     ck_assert_msg(strstr(text, lines) != NULL, "expected %s in: %s", lines, text);
     ck_assert_ptr_nonnull(strstr(text, "HAPROXY_DATAPLANE_URL=http://a:1,unix:/b,http://c:1  # "));
     ck_assert_ptr_nonnull(strstr(text, "HAPROXY_DATAPLANE_USERNAME=var  # from the environment\n"));
     ck_assert_ptr_nonnull(strstr(text, entry));
     ck_assert_ptr_null(strstr(text, "hunter2"));
     cleanup(parsed_fini) struct parsed all = parse(entry, URLS "http://a:1,/b", USER "var", PASSWORD "hunter2");
-    cleanup(mem_free_ptr) char *unused = printed(&all.config);
+    cleanup(mem_free_ptr) char *unused = printed(&all.settings);
     ck_assert_ptr_nonnull(strstr(unused, "HAPROXY_DATAPLANE_USERNAME=var  # not used: each URL has its line in the "
                                          "credentials file\nHAPROXY_DATAPLANE_PASSWORD=***  # not used: "));
     ck_assert_ptr_nonnull(strstr(unused, "HAPROXY_DATAPLANE_TOKEN=  # default"));
     cleanup(parsed_fini) struct parsed none = parse(URLS "http://a:1");
-    cleanup(mem_free_ptr) char *open = printed(&none.config);
+    cleanup(mem_free_ptr) char *open = printed(&none.settings);
     ck_assert_ptr_nonnull(strstr(open, "# HAProxy http://a:1: no credentials\n"));
 }
 END_TEST
@@ -404,7 +404,7 @@ START_TEST(environment_is_wiped)
          empty[] = "HAPROXY_DATAPLANE_TOKEN=", url[] = "HAPROXY_DATAPLANE_URL=http://host:1";
     static const char wiped[sizeof("second")];
     char *const env[] = {password, again, token, path, empty, url, NULL};
-    config_wipe_environment(env);
+    settings_wipe_environment(env);
     ck_assert_str_eq(password, "HAPROXY_DATAPLANE_PASSWORD=");
     ck_assert_mem_eq(password + strlen(password), wiped, sizeof("first"));
     ck_assert_mem_eq(again + strlen(again), wiped, sizeof("second"));

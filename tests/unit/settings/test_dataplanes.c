@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "../config_text.h"
+#include "../settings_text.h"
 
 START_TEST(urls_are_taken_apart)
 {
@@ -15,10 +15,10 @@ START_TEST(urls_are_taken_apart)
                                               {"http://h:1", NULL},
                                               {"unix:/run/b", "/run/b"},
                                               {"unix:/run/c", "/run/c"}};
-    ck_assert_uint_eq(p.config.dataplane_count, array_len(expected));
+    ck_assert_uint_eq(p.settings.dataplane_count, array_len(expected));
     for (size_t i = 0; i < array_len(expected); i++) {
-        ck_assert_str_eq(p.config.dataplanes[i].url, expected[i][0]);
-        ck_assert_pstr_eq(p.config.dataplanes[i].socket, expected[i][1]);
+        ck_assert_str_eq(p.settings.dataplanes[i].url, expected[i][0]);
+        ck_assert_pstr_eq(p.settings.dataplanes[i].socket, expected[i][1]);
     }
 }
 END_TEST
@@ -28,12 +28,12 @@ START_TEST(each_has_the_credentials_of_the_variables)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, "HAPROXY_DATAPLANE_URL=http://a:1,http://b:1");
     assert_silent(&p);
-    const struct config_dataplane *a = &p.config.dataplanes[0], *b = &p.config.dataplanes[1];
+    const struct settings_dataplane *a = &p.settings.dataplanes[0], *b = &p.settings.dataplanes[1];
     ck_assert_str_eq(a->username.value, "u");
     ck_assert_str_eq(b->password.value, "p");
     ck_assert_ptr_ne(a->password.value, b->password.value);
     ck_assert(!secret_is_set(&b->token));
-    cleanup(mem_free_ptr) char *text = printed(&p.config);
+    cleanup(mem_free_ptr) char *text = printed(&p.settings);
     ck_assert_ptr_nonnull(strstr(text,
                                  "# HAProxy http://a:1: user name u, password *** by HAPROXY_DATAPLANE_USERNAME and "
                                  "_PASSWORD\n# HAProxy http://b:1: user name u, password *** by "));
@@ -49,8 +49,8 @@ START_TEST(sixteen_at_most)
         buf_printf(&entry, "http://h:%d,", i);
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, entry.data);
     assert_silent(&p);
-    ck_assert_uint_eq(p.config.dataplane_count, 16);
-    ck_assert_str_eq(p.config.dataplanes[15].url, "http://h:16");
+    ck_assert_uint_eq(p.settings.dataplane_count, 16);
+    ck_assert_str_eq(p.settings.dataplanes[15].url, "http://h:16");
     buf_add(&entry, "http://h:17");
     cleanup(parsed_fini) struct parsed q = parse(LOGIN, entry.data);
     assert_says(&q, "; it has 17");

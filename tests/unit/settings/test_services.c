@@ -7,15 +7,15 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "settings/fields.h"
-#include "../config_text.h"
+#include "../settings_text.h"
 
 #define A60 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
-static char *mappings_of(const struct config *c)
+static char *mappings_of(const struct settings *c)
 {
     struct buf out;
     buf_init(&out, 0);
-    config_print_mappings(c, &out);
+    settings_print_mappings(c, &out);
     return buf_take(&out);
 }
 
@@ -44,13 +44,13 @@ START_TEST(a_list_is_taken)
     cleanup(mem_free_ptr) char *entry = mem_printf("INGRESS_SERVICES=%s", taken[_i].value);
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, entry);
     assert_silent(&p);
-    cleanup(mem_free_ptr) char *mappings = mappings_of(&p.config);
+    cleanup(mem_free_ptr) char *mappings = mappings_of(&p.settings);
     ck_assert_str_eq(mappings, taken[_i].mappings);
     /* What check-config prints of it is the same again. */
     cleanup(mem_free_ptr) char *again = mem_printf("INGRESS_SERVICES=%s", mappings);
     cleanup(parsed_fini) struct parsed q = parse(LOGIN, again);
     assert_silent(&q);
-    cleanup(mem_free_ptr) char *mappings_again = mappings_of(&q.config);
+    cleanup(mem_free_ptr) char *mappings_again = mappings_of(&q.settings);
     ck_assert_str_eq(mappings_again, mappings);
 }
 END_TEST
@@ -139,12 +139,12 @@ START_TEST(as_many_as_there_may_be)
     struct buf entry;
     buf_init(&entry, 0);
     buf_add(&entry, "INGRESS_SERVICES=");
-    for (int i = 1; i <= CONFIG_MAPPINGS_MAX; i++)
+    for (int i = 1; i <= SETTINGS_MAPPINGS_MAX; i++)
         buf_printf(&entry, "ns/s%d ", i);
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, buf_str(&entry));
     assert_silent(&p);
-    ck_assert_uint_eq(p.config.mapping_count, CONFIG_MAPPINGS_MAX);
-    ck_assert_str_eq(p.config.mappings[63].service, "s64");
+    ck_assert_uint_eq(p.settings.mapping_count, SETTINGS_MAPPINGS_MAX);
+    ck_assert_str_eq(p.settings.mappings[63].service, "s64");
     buf_add(&entry, "ns/one-more");
     cleanup(parsed_fini) struct parsed q = parse(LOGIN, buf_str(&entry));
     ck_assert_uint_eq(q.report.count, 1);
@@ -183,7 +183,7 @@ START_TEST(not_both_forms)
     assert_silent(&empty);
     cleanup(parsed_fini) struct parsed single = parse(LOGIN, "INGRESS_SERVICES=", "INGRESS_NAMESPACE=x");
     assert_silent(&single);
-    ck_assert_str_eq(single.config.mappings[0].namespace, "x");
+    ck_assert_str_eq(single.settings.mappings[0].namespace, "x");
 }
 END_TEST
 
@@ -216,7 +216,7 @@ START_TEST(the_single_form_makes_one_mapping)
     for (size_t i = 0; i < array_len(rows); i++) {
         cleanup(parsed_fini) struct parsed p = parse(LOGIN, rows[i].entry);
         assert_silent(&p);
-        cleanup(mem_free_ptr) char *mappings = mappings_of(&p.config);
+        cleanup(mem_free_ptr) char *mappings = mappings_of(&p.settings);
         ck_assert_str_eq(mappings, rows[i].mappings);
     }
 }
@@ -245,8 +245,8 @@ START_TEST(what_a_service_link_puts_into_the_port)
         cleanup(parsed_fini) struct parsed p = parse(LOGIN, rows[i].port, rows[i].host, rows[i].link);
         ck_assert_int_eq(p.rc, 0);
         ck_assert_uint_eq(p.report.count, rows[i].ignored ? 1 : 0);
-        ck_assert_msg(config_is_given(&p.config, CONFIG_INGRESS_SERVICE_PORT) == !rows[i].ignored, "row %zu", i);
-        ck_assert((p.config.mappings[0].port == NULL) == rows[i].ignored);
+        ck_assert_msg(settings_is_given(&p.settings, SETTINGS_INGRESS_SERVICE_PORT) == !rows[i].ignored, "row %zu", i);
+        ck_assert((p.settings.mappings[0].port == NULL) == rows[i].ignored);
         if (rows[i].ignored)
             assert_says(&p, "this comes from a Kubernetes Service of that name, not from you, and is ignored; set "
                             "enableServiceLinks: false");
@@ -270,11 +270,11 @@ START_TEST(check_config_shows_what_is_in_effect)
     cleanup(parsed_fini) struct parsed p =
         parse(LOGIN, "INGRESS_SERVICES=ns/web:https=be_https,ns/web:80=be_http,other/api");
     assert_silent(&p);
-    cleanup(mem_free_ptr) char *text = printed(&p.config);
+    cleanup(mem_free_ptr) char *text = printed(&p.settings);
     for (size_t i = 0; i < array_len(lines); i++)
         ck_assert_msg(strstr(text, lines[i]) != NULL, "expected %s in:\n%s", lines[i], text);
     cleanup(parsed_fini) struct parsed q = parse(LOGIN, "HAPROXY_BACKEND_PORT=30443", "INGRESS_SERVICE_PORT=https");
-    cleanup(mem_free_ptr) char *single = printed(&q.config);
+    cleanup(mem_free_ptr) char *single = printed(&q.settings);
     ck_assert(str_has_suffix(
         single, "\n# backend ingress-nginx: Service ingress-nginx/ingress-nginx, port https, servers on port 30443\n"));
     ck_assert_ptr_nonnull(strstr(single, "INGRESS_SERVICES=  # default: one Service, by the variables above\n"));

@@ -8,13 +8,13 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "settings/fields.h"
-#include "../config_text.h"
+#include "../settings_text.h"
 
 START_TEST(defaults)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN);
     assert_silent(&p);
-    const struct config *c = &p.config;
+    const struct settings *c = &p.settings;
     ck_assert_str_eq(c->ingress_namespace, "ingress-nginx");
     ck_assert_str_eq(c->ingress_service, "ingress-nginx");
     ck_assert_uint_eq(c->dataplane_count, 1);
@@ -48,11 +48,11 @@ START_TEST(defaults)
     ck_assert_ptr_null(c->ingress_services);
     ck_assert_ptr_null(c->node_selector);
     ck_assert_uint_eq(c->address_type_count, 1);
-    ck_assert_int_eq(c->address_types[0], CONFIG_INTERNAL_IP);
-    ck_assert_int_eq(c->ip_family, CONFIG_IP_DUAL);
-    ck_assert_int_eq(c->node_mode, CONFIG_NODE_MODE_ENDPOINTS);
-    ck_assert_int_eq(c->weights, CONFIG_WEIGHTS_KEEP);
-    ck_assert_int_eq(c->health_check, CONFIG_HEALTH_CHECK_BACKEND);
+    ck_assert_int_eq(c->address_types[0], SETTINGS_INTERNAL_IP);
+    ck_assert_int_eq(c->ip_family, SETTINGS_IP_DUAL);
+    ck_assert_int_eq(c->node_mode, SETTINGS_NODE_MODE_ENDPOINTS);
+    ck_assert_int_eq(c->weights, SETTINGS_WEIGHTS_KEEP);
+    ck_assert_int_eq(c->health_check, SETTINGS_HEALTH_CHECK_BACKEND);
     ck_assert_uint_eq(c->drain_timeout_ms, 30000);
     ck_assert_uint_eq(c->park_ttl_ms, 3600000);
     ck_assert(!c->park_nodes);
@@ -69,9 +69,9 @@ START_TEST(empty_is_unset)
         "HAPROXY_DATAPLANE_TOKEN=", "HAPROXY_DATAPLANE_TOKEN_FILE=", "HAPROXY_DATAPLANE_CREDENTIALS_FILE=", "PARK_TTL=",
         "PARK_NODES=", "HAPROXY_DATAPLANE_USERNAME_FILE=", "HAPROXY_DATAPLANE_PASSWORD_FILE=");
     assert_silent(&p);
-    ck_assert_str_eq(p.config.ingress_namespace, "ingress-nginx");
-    ck_assert_ptr_null(p.config.kubeconfig);
-    ck_assert(!config_is_given(&p.config, CONFIG_INGRESS_NAMESPACE));
+    ck_assert_str_eq(p.settings.ingress_namespace, "ingress-nginx");
+    ck_assert_ptr_null(p.settings.kubeconfig);
+    ck_assert(!settings_is_given(&p.settings, SETTINGS_INGRESS_NAMESPACE));
 }
 END_TEST
 
@@ -79,10 +79,10 @@ START_TEST(backend_name_follows_the_service)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, "INGRESS_SERVICE_NAME=web");
     assert_silent(&p);
-    ck_assert_str_eq(p.config.backend_name, "web");
+    ck_assert_str_eq(p.settings.backend_name, "web");
     cleanup(parsed_fini) struct parsed q = parse(LOGIN, "INGRESS_SERVICE_NAME=web", "HAPROXY_BACKEND_NAME=be_1.x:y");
     assert_silent(&q);
-    ck_assert_str_eq(q.config.backend_name, "be_1.x:y");
+    ck_assert_str_eq(q.settings.backend_name, "be_1.x:y");
 }
 END_TEST
 
@@ -155,7 +155,7 @@ START_TEST(a_good_value_is_taken)
     const char *entry = accepted[_i].entry, *shown = accepted[_i].shown != NULL ? accepted[_i].shown : entry;
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, entry);
     assert_silent(&p);
-    cleanup(mem_free_ptr) char *text = printed(&p.config);
+    cleanup(mem_free_ptr) char *text = printed(&p.settings);
     cleanup(mem_free_ptr) char *line = mem_printf("%s  # from the environment\n", shown);
     /* A list of nothing but separators is given, all the same. */
     ck_assert_msg(strstr(text, line) != NULL, "%s: expected %s in:\n%s", entry, line, text);
@@ -360,8 +360,8 @@ START_TEST(too_many_globs)
     *strrchr(entry.data, 's') = '\0';
     cleanup(parsed_fini) struct parsed q = parse(LOGIN, entry.data);
     assert_silent(&q);
-    ck_assert_uint_eq(q.config.keep_server_count, 256);
-    ck_assert_str_eq(q.config.keep_servers[255], "s255");
+    ck_assert_uint_eq(q.settings.keep_server_count, 256);
+    ck_assert_str_eq(q.settings.keep_servers[255], "s255");
     buf_fini(&entry);
 }
 END_TEST
@@ -414,8 +414,8 @@ START_TEST(service_links_are_ignored_with_a_warning)
         ck_assert_uint_eq(p.report.count, 1);
         assert_says(&p, "enableServiceLinks: false");
         assert_says(&p, "HAPROXY_BACKEND_PORT=\"");
-        ck_assert_uint_eq(p.config.backend_port, 0);
-        ck_assert(!config_is_given(&p.config, CONFIG_BACKEND_PORT));
+        ck_assert_uint_eq(p.settings.backend_port, 0);
+        ck_assert(!settings_is_given(&p.settings, SETTINGS_BACKEND_PORT));
     }
 }
 END_TEST
@@ -424,7 +424,7 @@ START_TEST(the_first_of_two_entries_counts)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, "LOG_LEVEL=debug", "LOG_LEVEL=error", "no equals sign", "=x");
     assert_silent(&p);
-    ck_assert_int_eq(p.config.log_level, LOG_LEVEL_DEBUG);
+    ck_assert_int_eq(p.settings.log_level, LOG_LEVEL_DEBUG);
 }
 END_TEST
 
@@ -446,7 +446,7 @@ START_TEST(it_is_printed_where_a_setting_comes_from)
     cleanup(parsed_fini) struct parsed p =
         parse("HAPROXY_DATAPLANE_TOKEN=hunter2", "INGRESS_SERVICE_NAME=web", "LOG_LEVEL=info");
     assert_silent(&p);
-    cleanup(mem_free_ptr) char *text = printed(&p.config);
+    cleanup(mem_free_ptr) char *text = printed(&p.settings);
     ck_assert_ptr_null(strstr(text, "hunter2"));
     for (size_t i = 0; i < array_len(lines); i++)
         ck_assert_msg(strstr(text, lines[i]) != NULL, "expected %s in:\n%s", lines[i], text);
@@ -465,20 +465,20 @@ START_TEST(the_printed_settings_parse_to_the_same)
         "SERVER_WEIGHTS=endpoints", "HAPROXY_HEALTH_CHECK=node-port", "DRAIN_TIMEOUT=90m", "ADOPT_SERVERS=no",
         "SERVER_NAME_FORMAT={node}-{port}", "PARK_TTL=36h", "PARK_NODES=on", "MAX_LOSS_PERCENT=7", "DRY_RUN=yes");
     assert_silent(&p);
-    cleanup(mem_free_ptr) char *text = printed(&p.config);
+    cleanup(mem_free_ptr) char *text = printed(&p.settings);
     ck_assert_ptr_null(strstr(text, "hunter2"));
-    const char *env[CONFIG_FIELD_COUNT + 1] = {0};
+    const char *env[SETTINGS_FIELD_COUNT + 1] = {0};
     size_t count = 0;
     char *rest = text;
     for (char *line; (line = strsep(&rest, "\n")) != NULL && *line != '\0' && *line != '#';) {
         *strstr(line, "  # ") = '\0';
-        ck_assert_uint_lt(count, CONFIG_FIELD_COUNT);
+        ck_assert_uint_lt(count, SETTINGS_FIELD_COUNT);
         env[count++] = line;
     }
-    ck_assert_uint_eq(count, CONFIG_FIELD_COUNT);
+    ck_assert_uint_eq(count, SETTINGS_FIELD_COUNT);
     cleanup(parsed_fini) struct parsed q = parse_env(env);
     assert_silent(&q);
-    cleanup(mem_free_ptr) char *again = printed(&q.config), *first = printed(&p.config);
+    cleanup(mem_free_ptr) char *again = printed(&q.settings), *first = printed(&p.settings);
     /* The second time all is given; compare up to the remarks. */
     for (char *a = again, *b = first; *a != '#'; a = strchr(a, '\n') + 1, b = strchr(b, '\n') + 1) {
         size_t len = (size_t)(strstr(a, "  # ") - a);

@@ -25,8 +25,8 @@ static const struct page {
     const char *name, *start, *end;
     void (*print)(struct buf *);
 } pages[] = {
-    {PAGE, "<!-- settings -->\n", "<!-- /settings -->\n", config_print_markdown},
-    {MANUAL, ".\\\" settings\n", ".\\\" /settings\n", config_print_man},
+    {PAGE, "<!-- settings -->\n", "<!-- /settings -->\n", settings_print_markdown},
+    {MANUAL, ".\\\" settings\n", ".\\\" /settings\n", settings_print_man},
 };
 
 static bool renewing(void)
@@ -87,7 +87,7 @@ static void assert_same(const char *name, const char *is, const char *should)
 
 START_TEST(the_example_is_the_table)
 {
-    cleanup(mem_free_ptr) char *should = printed(config_print_example);
+    cleanup(mem_free_ptr) char *should = printed(settings_print_example);
     if (renewing())
         write_whole("config.example.env", should);
     cleanup(mem_free_ptr) char *is = read_whole("config.example.env");
@@ -115,12 +115,12 @@ END_TEST
 
 START_TEST(each_page_tells_all_of_each_variable)
 {
-    void (*const prints[])(struct buf *) = {config_print_help, config_print_example, config_print_markdown,
-                                            config_print_man};
+    void (*const prints[])(struct buf *) = {settings_print_help, settings_print_example, settings_print_markdown,
+                                            settings_print_man};
     for (size_t i = 0; i < array_len(prints); i++) {
         cleanup(mem_free_ptr) char *laid_out = printed(prints[i]), *text = flowed(laid_out);
-        for (int id = 0; id < CONFIG_FIELD_COUNT; id++) {
-            const struct config_field *f = config_field((enum config_field_id)id);
+        for (int id = 0; id < SETTINGS_FIELD_COUNT; id++) {
+            const struct setting *f = setting((enum setting_id)id);
             ck_assert_msg(strstr(text, f->name) != NULL, "page %zu: no %s", i, f->name);
             cleanup(mem_free_ptr) char *file = mem_printf("%s_FILE", f->name);
             ck_assert_msg((strstr(text, file) != NULL) == f->or_file, "page %zu: %s", i, file);
@@ -145,7 +145,7 @@ START_TEST(help_tells_how_to_start)
                                         "SIGTERM",
                                         "SIGHUP",
                                         "78"};
-    cleanup(mem_free_ptr) char *text = printed(config_print_help);
+    cleanup(mem_free_ptr) char *text = printed(settings_print_help);
     for (size_t i = 0; i < array_len(words); i++)
         ck_assert_msg(strstr(text, words[i]) != NULL, "no %s", words[i]);
 }
@@ -153,7 +153,7 @@ END_TEST
 
 START_TEST(no_line_is_too_wide)
 {
-    void (*const prints[])(struct buf *) = {config_print_help, config_print_example};
+    void (*const prints[])(struct buf *) = {settings_print_help, settings_print_example};
     for (size_t i = 0; i < array_len(prints); i++) {
         cleanup(mem_free_ptr) char *text = printed(prints[i]);
         for (const char *p = text; *p != '\0'; p += strcspn(p, "\n") + 1) {
@@ -168,34 +168,34 @@ END_TEST
 /* A client certificate and its key are given together, a Lease is for an election; NULL: id stands alone. */
 static const char *other_half(int id)
 {
-    return id == CONFIG_DATAPLANE_CERT_FILE                          ? "HAPROXY_DATAPLANE_KEY_FILE=/k"
-           : id == CONFIG_DATAPLANE_KEY_FILE                         ? "HAPROXY_DATAPLANE_CERT_FILE=/c"
-           : id == CONFIG_LEASE_NAME || id == CONFIG_LEASE_NAMESPACE ? "LEADER_ELECT=true"
-                                                                     : NULL;
+    return id == SETTINGS_DATAPLANE_CERT_FILE                            ? "HAPROXY_DATAPLANE_KEY_FILE=/k"
+           : id == SETTINGS_DATAPLANE_KEY_FILE                           ? "HAPROXY_DATAPLANE_CERT_FILE=/c"
+           : id == SETTINGS_LEASE_NAME || id == SETTINGS_LEASE_NAMESPACE ? "LEADER_ELECT=true"
+                                                                         : NULL;
 }
 
 /* The table is whole, and what it says is a default or an example is one. */
 START_TEST(defaults_and_examples_are_accepted)
 {
-    const struct config_field *f = config_field((enum config_field_id)_i);
+    const struct setting *f = setting((enum setting_id)_i);
     ck_assert_msg(f->name != NULL && f->expected != NULL && f->help != NULL && f->example != NULL, "row %d", _i);
     ck_assert_msg((f->fallback == NULL) != (f->unset == NULL), "%s: either a default or what it means to have none",
                   f->name);
     ck_assert_msg((f->parse == NULL) == f->or_file, "%s", f->name);
     /* Files that are read at once and are not there. */
-    if (f->or_file || _i == CONFIG_DATAPLANE_CREDENTIALS_FILE)
+    if (f->or_file || _i == SETTINGS_DATAPLANE_CREDENTIALS_FILE)
         return;
     const char *const values[] = {f->fallback, f->example};
     for (size_t i = 0; i < array_len(values); i++) {
         cleanup(mem_free_ptr) char *entry = mem_printf("%s=%s", f->name, values[i] != NULL ? values[i] : "");
         const char *const env[] = {
             LOGIN_USER, LOGIN_PASSWORD, entry, HTTPS_URL, values[i] != NULL ? other_half(_i) : NULL, NULL};
-        struct config c;
-        struct config_report r;
-        int rc = config_parse((char *const *)env, &c, &r);
+        struct settings c;
+        struct settings_report r;
+        int rc = settings_parse((char *const *)env, &c, &r);
         ck_assert_msg(rc == 0 && r.count == 0, "%s: %s", entry, r.count > 0 ? r.findings[0].text : "");
-        config_fini(&c);
-        config_report_fini(&r);
+        settings_fini(&c);
+        settings_report_fini(&r);
     }
 }
 END_TEST
@@ -203,7 +203,7 @@ END_TEST
 /* Uncommenting any line of the example is fine (those of files apart, which are not there). */
 START_TEST(each_line_of_the_example_works)
 {
-    cleanup(mem_free_ptr) char *text = printed(config_print_example);
+    cleanup(mem_free_ptr) char *text = printed(settings_print_example);
     size_t count = 0;
     char *rest = text;
     for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
@@ -212,15 +212,15 @@ START_TEST(each_line_of_the_example_works)
         bool of_lease = strncmp(line, "#LEASE_", strlen("#LEASE_")) == 0;
         const char *const env[] = {
             LOGIN_USER, LOGIN_PASSWORD, line + 1, HTTPS_URL, of_lease ? "LEADER_ELECT=true" : NULL, NULL};
-        struct config c;
-        struct config_report r;
-        int rc = config_parse((char *const *)env, &c, &r);
+        struct settings c;
+        struct settings_report r;
+        int rc = settings_parse((char *const *)env, &c, &r);
         ck_assert_msg(rc == 0 && r.count == 0, "%s: %s", line, r.count > 0 ? r.findings[0].text : "");
-        config_fini(&c);
-        config_report_fini(&r);
+        settings_fini(&c);
+        settings_report_fini(&r);
         count++;
     }
-    ck_assert_uint_eq(count, CONFIG_FIELD_COUNT - 5); /* without the token and the four files */
+    ck_assert_uint_eq(count, SETTINGS_FIELD_COUNT - 5); /* without the token and the four files */
 }
 END_TEST
 
@@ -241,13 +241,13 @@ START_TEST(the_config_map_names_settings)
         cleanup(mem_free_ptr) char *entry = mem_printf("%.*s=%s", (int)(colon - name), name, bare);
         bool of_lease = strncmp(entry, "LEASE_", strlen("LEASE_")) == 0;
         const char *const env[] = {LOGIN_USER, LOGIN_PASSWORD, entry, of_lease ? "LEADER_ELECT=true" : NULL, NULL};
-        struct config c;
-        struct config_report r;
-        int rc = config_parse((char *const *)env, &c, &r);
+        struct settings c;
+        struct settings_report r;
+        int rc = settings_parse((char *const *)env, &c, &r);
         ck_assert_msg(rc == 0 && r.count == 0 && __builtin_popcountll(c.given) == 3 + of_lease, "%s: %s", entry,
                       r.count > 0 ? r.findings[0].text : "");
-        config_fini(&c);
-        config_report_fini(&r);
+        settings_fini(&c);
+        settings_report_fini(&r);
         count++;
     }
     ck_assert_uint_ge(count, 10);
@@ -263,7 +263,7 @@ static Suite *suite(void)
     tcase_add_test(t, each_page_tells_all_of_each_variable);
     tcase_add_test(t, help_tells_how_to_start);
     tcase_add_test(t, no_line_is_too_wide);
-    tcase_add_loop_test(t, defaults_and_examples_are_accepted, 0, CONFIG_FIELD_COUNT);
+    tcase_add_loop_test(t, defaults_and_examples_are_accepted, 0, SETTINGS_FIELD_COUNT);
     tcase_add_test(t, each_line_of_the_example_works);
     tcase_add_test(t, the_config_map_names_settings);
     suite_add_tcase(s, t);

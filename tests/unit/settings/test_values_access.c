@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "settings/settings.h"
-#include "../config_text.h"
+#include "../settings_text.h"
 
 #define HTTPS "HAPROXY_DATAPLANE_URL=https://a:1"
 #define A64 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -32,7 +32,7 @@ static void assert_shown(const struct parsed *p, const char *setting)
 {
     cleanup(buf_fini) struct buf out;
     buf_init(&out, 0);
-    config_print(&p->config, &out);
+    settings_print(&p->settings, &out);
     cleanup(mem_free_ptr) char *line = mem_printf("%s  # from the environment", setting);
     ck_assert_msg(strstr(buf_str(&out), line) != NULL, "%s", buf_str(&out));
 }
@@ -108,8 +108,8 @@ START_TEST(a_pair_is_taken)
     cleanup(parsed_fini) struct parsed p =
         parse(LOGIN, HTTPS, "HAPROXY_DATAPLANE_CERT_FILE=/c", "HAPROXY_DATAPLANE_KEY_FILE=/k");
     assert_silent(&p);
-    ck_assert_str_eq(p.config.dataplane_cert_file, "/c");
-    ck_assert_str_eq(p.config.dataplane_key_file, "/k");
+    ck_assert_str_eq(p.settings.dataplane_cert_file, "/c");
+    ck_assert_str_eq(p.settings.dataplane_key_file, "/k");
 }
 END_TEST
 
@@ -117,11 +117,11 @@ START_TEST(by_default)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, HTTPS);
     assert_silent(&p);
-    ck_assert(!p.config.leader_elect && !p.config.seccomp && !p.config.proxy_from_environment);
-    ck_assert(!p.config.dataplane_insecure);
-    ck_assert_str_eq(p.config.lease_name, "haproxy-k8s-sync");
-    ck_assert_ptr_null(p.config.lease_namespace);
-    ck_assert_ptr_null(p.config.dataplane_ca_file);
+    ck_assert(!p.settings.leader_elect && !p.settings.seccomp && !p.settings.proxy_from_environment);
+    ck_assert(!p.settings.dataplane_insecure);
+    ck_assert_str_eq(p.settings.lease_name, "haproxy-k8s-sync");
+    ck_assert_ptr_null(p.settings.lease_namespace);
+    ck_assert_ptr_null(p.settings.dataplane_ca_file);
 }
 END_TEST
 

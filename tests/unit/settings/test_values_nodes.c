@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "settings/fields.h"
-#include "../config_text.h"
+#include "../settings_text.h"
 
 #define A60 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
@@ -66,7 +66,7 @@ START_TEST(a_good_value_is_taken)
     const char *entry = taken[_i].entry;
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, entry);
     assert_silent(&p);
-    cleanup(mem_free_ptr) char *text = printed(&p.config);
+    cleanup(mem_free_ptr) char *text = printed(&p.settings);
     cleanup(mem_free_ptr) char *line =
         mem_printf("%s  # from the environment\n", taken[_i].shown != NULL ? taken[_i].shown : entry);
     ck_assert_msg(strstr(text, line) != NULL, "%s: expected %s in:\n%s", entry, line, text);
@@ -81,23 +81,23 @@ START_TEST(values_reach_their_fields)
               "ADOPT_SERVERS=rename", "SERVER_NAME_FORMAT=x{address}", "HAPROXY_HEALTH_CHECK=node-port",
               "DRAIN_TIMEOUT=2m", "MAX_LOSS_PERCENT=25", "DRY_RUN=true");
     assert_silent(&p);
-    const struct config *c = &p.config;
+    const struct settings *c = &p.settings;
     ck_assert_str_eq(c->ingress_port, "https");
     ck_assert_str_eq(c->mappings[0].port, "https");
-    ck_assert_int_eq(c->node_mode, CONFIG_NODE_MODE_ALL);
+    ck_assert_int_eq(c->node_mode, SETTINGS_NODE_MODE_ALL);
     ck_assert_str_eq(c->node_selector, "a=b");
     ck_assert_uint_eq(c->address_type_count, 2);
-    ck_assert_int_eq(c->address_types[0], CONFIG_HOSTNAME);
-    ck_assert_int_eq(c->address_types[1], CONFIG_INTERNAL_IP);
-    ck_assert_int_eq(c->ip_family, CONFIG_IP_IPV6_FIRST);
-    ck_assert_int_eq(c->weights, CONFIG_WEIGHTS_EQUAL);
-    ck_assert_int_eq(c->adopt, CONFIG_ADOPT_RENAME);
+    ck_assert_int_eq(c->address_types[0], SETTINGS_HOSTNAME);
+    ck_assert_int_eq(c->address_types[1], SETTINGS_INTERNAL_IP);
+    ck_assert_int_eq(c->ip_family, SETTINGS_IP_IPV6_FIRST);
+    ck_assert_int_eq(c->weights, SETTINGS_WEIGHTS_EQUAL);
+    ck_assert_int_eq(c->adopt, SETTINGS_ADOPT_RENAME);
     ck_assert_str_eq(c->server_name_format, "x{address}");
-    ck_assert_int_eq(c->health_check, CONFIG_HEALTH_CHECK_NODE_PORT);
+    ck_assert_int_eq(c->health_check, SETTINGS_HEALTH_CHECK_NODE_PORT);
     ck_assert_uint_eq(c->drain_timeout_ms, 120000);
     ck_assert_uint_eq(c->max_loss_percent, 25);
     ck_assert(c->dry_run);
-    ck_assert(config_is_given(c, CONFIG_DRY_RUN) && !config_is_given(c, CONFIG_LOG_LEVEL));
+    ck_assert(settings_is_given(c, SETTINGS_DRY_RUN) && !settings_is_given(c, SETTINGS_LOG_LEVEL));
 }
 END_TEST
 
@@ -105,21 +105,21 @@ START_TEST(families_and_types_are_told_apart)
 {
     static const struct {
         const char *entry;
-        enum config_ip_family family;
+        enum settings_ip_family family;
     } rows[] = {
-        {"IP_FAMILY=dual", CONFIG_IP_DUAL},
-        {"IP_FAMILY=IPv4", CONFIG_IP_IPV4},
-        {"IP_FAMILY=IPv6", CONFIG_IP_IPV6},
-        {"IP_FAMILY=IPv4,IPv6", CONFIG_IP_IPV4_FIRST},
-        {"IP_FAMILY=IPv6,IPv4", CONFIG_IP_IPV6_FIRST},
+        {"IP_FAMILY=dual", SETTINGS_IP_DUAL},
+        {"IP_FAMILY=IPv4", SETTINGS_IP_IPV4},
+        {"IP_FAMILY=IPv6", SETTINGS_IP_IPV6},
+        {"IP_FAMILY=IPv4,IPv6", SETTINGS_IP_IPV4_FIRST},
+        {"IP_FAMILY=IPv6,IPv4", SETTINGS_IP_IPV6_FIRST},
     };
     for (size_t i = 0; i < array_len(rows); i++) {
         cleanup(parsed_fini) struct parsed p = parse(LOGIN, rows[i].entry);
-        ck_assert_int_eq(p.config.ip_family, rows[i].family);
+        ck_assert_int_eq(p.settings.ip_family, rows[i].family);
     }
     cleanup(parsed_fini) struct parsed w = parse(LOGIN, "SERVER_WEIGHTS=endpoints", "NODE_ADDRESS_TYPES=ExternalIP");
-    ck_assert_int_eq(w.config.weights, CONFIG_WEIGHTS_ENDPOINTS);
-    ck_assert_int_eq(w.config.address_types[0], CONFIG_EXTERNAL_IP);
+    ck_assert_int_eq(w.settings.weights, SETTINGS_WEIGHTS_ENDPOINTS);
+    ck_assert_int_eq(w.settings.address_types[0], SETTINGS_EXTERNAL_IP);
 }
 END_TEST
 
@@ -251,7 +251,7 @@ START_TEST(a_selector_fits_into_a_request)
     entry[start + 4095] = ')';
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, entry);
     assert_silent(&p);
-    ck_assert_uint_eq(strlen(p.config.node_selector), 4096);
+    ck_assert_uint_eq(strlen(p.settings.node_selector), 4096);
     entry[start + 4095] = ' ';
     entry[start + 4096] = ')';
     cleanup(parsed_fini) struct parsed q = parse(LOGIN, entry);

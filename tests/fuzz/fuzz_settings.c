@@ -39,7 +39,7 @@ static void split(char *text, char **env)
     env[count] = NULL;
 }
 
-static void check_report(const struct config_report *r, int rc)
+static void check_report(const struct settings_report *r, int rc)
 {
     size_t errors = 0;
     for (size_t i = 0; i < r->count; i++) {
@@ -53,12 +53,12 @@ static void check_report(const struct config_report *r, int rc)
 }
 
 /* What check-config prints, up to its remarks. */
-static char *print(const struct config *c)
+static char *print(const struct settings *c)
 {
     struct buf out, bare;
     buf_init(&out, 0);
     buf_init(&bare, 0);
-    config_print(c, &out);
+    settings_print(c, &out);
     char *text = buf_take(&out), *rest = text;
     for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
         char *remark = strstr(line, "  # ");
@@ -71,14 +71,14 @@ static char *print(const struct config *c)
     return buf_take(&bare);
 }
 
-static int parse(const char *text, struct config *ret)
+static int parse(const char *text, struct settings *ret)
 {
     char *env[ENTRIES_MAX + 1], *copy = mem_strdup(text);
-    struct config_report report;
+    struct settings_report report;
     split(copy, env);
-    int rc = config_parse(env, ret, &report);
+    int rc = settings_parse(env, ret, &report);
     check_report(&report, rc);
-    config_report_fini(&report);
+    settings_report_fini(&report);
     free(copy);
     return rc;
 }
@@ -86,7 +86,7 @@ static int parse(const char *text, struct config *ret)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     cleanup(mem_free_ptr) char *text = mem_strndup((const char *)data, size);
-    cleanup(config_fini) struct config first, again = {0};
+    cleanup(settings_fini) struct settings first, again = {0};
     if (parse(text, &first) != 0)
         return 0;
     cleanup(mem_free_ptr) char *printed = print(&first);

@@ -1,6 +1,6 @@
 /* Parses environments and asks what was said about them. */
-#ifndef TEST_CONFIG_TEXT_H
-#define TEST_CONFIG_TEXT_H
+#ifndef TEST_SETTINGS_TEXT_H
+#define TEST_SETTINGS_TEXT_H
 
 #include <check.h>
 #include <stdbool.h>
@@ -15,21 +15,21 @@
 #define LOGIN "HAPROXY_DATAPLANE_USERNAME=u", "HAPROXY_DATAPLANE_PASSWORD=p"
 
 struct parsed {
-    struct config config;
-    struct config_report report;
+    struct settings settings;
+    struct settings_report report;
     int rc;
 };
 
 static inline void parsed_fini(struct parsed *p)
 {
-    config_fini(&p->config);
-    config_report_fini(&p->report);
+    settings_fini(&p->settings);
+    settings_report_fini(&p->report);
 }
 
 /* What holds whatever is parsed: one clean line each, counted right, and nothing left of a refused environment. */
 static inline void check_invariants(const struct parsed *p)
 {
-    static const struct config nothing;
+    static const struct settings nothing;
     size_t errors = 0;
     for (size_t i = 0; i < p->report.count; i++) {
         const char *text = p->report.findings[i].text;
@@ -41,15 +41,15 @@ static inline void check_invariants(const struct parsed *p)
     ck_assert_uint_eq(errors, p->report.error_count);
     ck_assert_int_eq(p->rc, errors > 0 ? -1 : 0);
     if (p->rc != 0)
-        ck_assert_mem_eq(&p->config, &nothing, sizeof(nothing));
+        ck_assert_mem_eq(&p->settings, &nothing, sizeof(nothing));
 }
 
 /* environ's type allows for changing the strings; nobody does. */
 static inline struct parsed parse_env(const char *const *env)
 {
     struct parsed p;
-    memset(&p.config, 0xa5, sizeof(p.config));
-    p.rc = config_parse((char *const *)env, &p.config, &p.report);
+    memset(&p.settings, 0xa5, sizeof(p.settings));
+    p.rc = settings_parse((char *const *)env, &p.settings, &p.report);
     check_invariants(&p);
     return p;
 }
@@ -83,11 +83,11 @@ static inline void assert_does_not_say(const struct parsed *p, const char *what)
     ck_assert_msg(strstr(text, what) == NULL, "expected no \"%s\" in:\n%s", what, text);
 }
 
-static inline char *printed(const struct config *c)
+static inline char *printed(const struct settings *c)
 {
     struct buf out;
     buf_init(&out, 0);
-    config_print(c, &out);
+    settings_print(c, &out);
     return buf_take(&out);
 }
 
