@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/hash.h"
 #include "base/str.h"
 #include "base/utf8.h"
 
@@ -204,18 +205,8 @@ int log_format_parse(const char *s, enum log_format *ret)
     return 0;
 }
 
-#define HASH_START 2166136261u
-
-/* FNV-1a: only to tell one repeated message from another. */
-static uint32_t hash(uint32_t h, const char *s, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        h = (h ^ (unsigned char)s[i]) * 16777619u;
-    return h;
-}
-
 /* Of the keys of late; the one that is due first makes room for a new one. */
-static bool pass(struct log_limit *l, size_t keys, uint64_t now_ms, uint32_t h, unsigned *ret_held_back)
+static bool pass(struct log_limit *l, size_t keys, uint64_t now_ms, uint64_t h, unsigned *ret_held_back)
 {
     size_t at = 0;
     for (size_t i = 0; i < keys; i++) {
@@ -239,16 +230,16 @@ static bool pass(struct log_limit *l, size_t keys, uint64_t now_ms, uint32_t h, 
 
 bool log_limit_pass(struct log_limit *l, uint64_t now_ms, const char *key, unsigned *ret_held_back)
 {
-    return pass(l, 1, now_ms, hash(HASH_START, key, strlen(key)), ret_held_back);
+    return pass(l, 1, now_ms, hash_bytes(HASH_START, key, strlen(key)), ret_held_back);
 }
 
 bool log_limit_pass_message(struct log_limit *l, uint64_t now_ms, const char *message, unsigned *ret_held_back)
 {
-    uint32_t h = HASH_START;
+    uint64_t h = HASH_START;
     for (const char *word = message; *word != '\0';) {
         size_t len = strcspn(word, " "), letters = strcspn(word, " 0123456789");
         if (letters == len)
-            h = hash(h, word, len);
+            h = hash_bytes(h, word, len);
         word += len;
         word += strspn(word, " ");
     }

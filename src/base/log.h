@@ -81,7 +81,7 @@ struct log_limit {
     unsigned held_back;
     struct {
         uint64_t next_ms;
-        uint32_t hash;
+        uint64_t hash;
     } keys[LOG_LIMIT_KEYS];
 };
 

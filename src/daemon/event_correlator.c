@@ -1,19 +1,12 @@
 #include "daemon/event_correlator.h"
 
 #include <limits.h>
+#include <string.h>
 
 #include "base/compiler.h"
+#include "base/hash.h"
 
-#define COMBINED_HASH 0 /* of the record that a reason's combined Event has */
-
-/* FNV-1a. */
-static uint64_t hash_of(const char *message)
-{
-    uint64_t h = UINT64_C(14695981039346656037);
-    for (const char *s = message; *s != '\0'; s++)
-        h = (h ^ (unsigned char)*s) * UINT64_C(1099511628211);
-    return h != COMBINED_HASH ? h : 1;
-}
+#define COMBINED_HASH 0 /* of the record that a reason's combined Event has; no message has it, as good as never */
 
 void correlator_init(struct correlator *c, uint64_t first_id, uint64_t now_ms)
 {
@@ -76,7 +69,7 @@ static bool may_send(struct correlator_bucket *b, uint64_t now_ms)
 void correlator_take(struct correlator *c, unsigned reason, bool warning, const char *message, uint64_t now_ms,
                      uint64_t wall_ms, struct correlated *ret)
 {
-    uint64_t hash = hash_of(message);
+    uint64_t hash = hash_bytes(HASH_START, message, strlen(message));
     if (is_one_of_many(&c->groups[reason], hash, now_ms))
         hash = COMBINED_HASH;
     struct correlator_record *r = find(c, reason, hash, now_ms);

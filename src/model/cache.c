@@ -4,13 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
-
-/* uthash's own answer to a full memory is exit(); ours is the one of base/mem. */
-#define uthash_malloc(bytes) mem_alloc(bytes)
-#define uthash_free(pointer, bytes) free(pointer)
-#include <uthash.h>
 
 /* An object and everything it points to, in one allocation: with 50,000 nodes malloc's own overhead for three small
  * blocks each would be as much as the data. */

@@ -1,5 +1,5 @@
 /*
- * The local copy of the watched objects, one set for each resource, keyed by name. The only place that knows uthash.
+ * The local copy of the watched objects, one set for each resource, keyed by name.
  * One cache holds the Nodes, one for each Service what belongs to it; names are unique in each.
  *
  * A relist is atomic: between cache_replace_begin and cache_replace_end objects are put aside, and the old ones are what

@@ -7,12 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
-/* uthash's own answer to a full memory is exit(); ours is the one of base/mem. */
-#define uthash_malloc(bytes) mem_alloc(bytes)
-#define uthash_free(pointer, bytes) free(pointer)
-#include <uthash.h>
-
 #include "base/str.h"
 #include "host/process.h"
 

@@ -1,5 +1,8 @@
 #include "kube/decode/decode.h"
 
+#include <string.h>
+
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "kube/decode/decode_internal.h"
@@ -53,15 +56,6 @@ static yyjson_doc *parse(char *json, size_t len, yyjson_read_flag flags, struct 
     return NULL;
 }
 
-/* FNV-1a: nobody gains from a collision, it only tells one incarnation of a name from the next. */
-static uint64_t hash(const char *text)
-{
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (; *text != '\0'; text++)
-        h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return h;
-}
-
 static int decode_version(yyjson_val *metadata, struct kube_event *ret, struct error *err)
 {
     const char *version;
@@ -91,7 +85,7 @@ static int decode_uid(struct decode *d, yyjson_val *metadata, struct error *err)
     if (field_text(metadata, "uid", UID_MAX_BYTES, &uid, err) != 0)
         return -1;
     d->uid = uid;
-    d->uid_hash = uid != NULL ? hash(uid) : 0;
+    d->uid_hash = uid != NULL ? hash_bytes(HASH_START, uid, strlen(uid)) : 0;
     return 0;
 }
 

@@ -3,11 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 struct entry {
+    UT_hash_handle hh;
     char *name;
-    uint64_t hash;
     uint64_t pass;    /* the last one that saw it */
     uint64_t last_ms; /* seen last, or out by itself */
     uint64_t until_ms;
@@ -17,10 +18,7 @@ struct entry {
 };
 
 struct server_states {
-    struct entry *list;
-    size_t count, room;
-    uint32_t *slots; /* open addressing: 1 + index into list; 0: free. At most half full */
-    size_t slot_count;
+    struct entry *entries; /* by name */
     uint64_t pass;
     uint64_t now_ms;
     uint64_t drain_timeout_ms;
@@ -31,14 +29,21 @@ struct server_states *server_states_new(void)
     return mem_alloc(sizeof(struct server_states));
 }
 
+static void forget(struct server_states *s, struct entry *e)
+{
+    /* The analyzer does not see that the table's own list has no e any more. */
+    HASH_DEL(s->entries, e); /* NOLINT(clang-analyzer-unix.Malloc) */
+    free(e->name);
+    free(e);
+}
+
 void server_states_free(struct server_states *s)
 {
+    struct entry *e, *next;
     if (s == NULL)
         return;
-    for (size_t i = 0; i < s->count; i++)
-        free(s->list[i].name);
-    free(s->list);
-    free(s->slots);
+    HASH_ITER (hh, s->entries, e, next)
+        forget(s, e);
     free(s);
 }
 
@@ -47,60 +52,10 @@ const char *server_state_name(enum server_state state)
     return state == SERVER_LIVE ? "live" : state == SERVER_DRAINING ? "draining" : "out";
 }
 
-/* ---- by name ---- */
-
-static uint64_t hash_name(const char *name)
+static struct entry *find(const struct server_states *s, const char *name)
 {
-    uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-    for (; *name != '\0'; name++)
-        h = (h ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
-    return h ^ (h >> 32);
-}
-
-/* The slot of that name, or the free one where it belongs. */
-static uint32_t *find_slot(const struct server_states *s, const char *name, uint64_t hash)
-{
-    size_t mask = s->slot_count - 1, i = (size_t)hash & mask;
-    for (; s->slots[i] != 0; i = (i + 1) & mask) {
-        const struct entry *e = &s->list[s->slots[i] - 1];
-        if (e->hash == hash && strcmp(e->name, name) == 0)
-            break;
-    }
-    return &s->slots[i];
-}
-
-static void fill_slots(struct server_states *s)
-{
-    free(s->slots);
-    s->slots = mem_array(s->slot_count, sizeof(s->slots[0]));
-    for (size_t i = 0; i < s->count; i++)
-        *find_slot(s, s->list[i].name, s->list[i].hash) = (uint32_t)i + 1;
-}
-
-/* One more fits. Two slots for each entry, always a power of two. */
-static void make_room(struct server_states *s)
-{
-    if (s->list != NULL && s->count < s->room)
-        return;
-    s->room = s->room != 0 ? s->room * 2 : 32;
-    s->slot_count = s->room * 2;
-    s->list = mem_resize(s->list, s->room, sizeof(s->list[0]));
-    fill_slots(s);
-}
-
-/* NULL: not known. */
-static struct entry *find(const struct server_states *s, const char *name, uint64_t hash)
-{
-    uint32_t at = s->count > 0 ? *find_slot(s, name, hash) : 0;
-    return at != 0 ? &s->list[at - 1] : NULL;
-}
-
-static struct entry *add(struct server_states *s, const char *name, uint64_t hash)
-{
-    make_room(s);
-    struct entry *e = &s->list[s->count++];
-    *e = (struct entry){.name = mem_strdup(name), .hash = hash, .state = SERVER_LIVE};
-    *find_slot(s, name, hash) = (uint32_t)s->count;
+    struct entry *e;
+    HASH_FIND_STR(s->entries, name, e);
     return e;
 }
 
@@ -158,12 +113,14 @@ void server_states_begin(struct server_states *s, uint64_t now_ms, uint64_t drai
 
 struct server_step server_states_see(struct server_states *s, const char *name, enum server_sign sign)
 {
-    uint64_t hash = hash_name(name);
-    struct entry *e = find(s, name, hash);
+    struct entry *e = find(s, name);
     if (e == NULL && sign == SIGN_GONE) /* it never was anything: nothing to remember */
         return (struct server_step){.state = SERVER_OUT};
-    if (e == NULL)
-        e = add(s, name, hash);
+    if (e == NULL) {
+        e = mem_alloc(sizeof(*e));
+        *e = (struct entry){.name = mem_strdup(name), .state = SERVER_LIVE};
+        HASH_ADD_STR(s->entries, name, e);
+    }
     step(s, e, sign);
     e->pass = s->pass;
     e->last_ms = s->now_ms;
@@ -179,20 +136,6 @@ static bool is_forgotten(const struct server_states *s, const struct entry *e)
     return e->state == SERVER_OUT && s->now_ms - e->last_ms >= STATES_REMEMBER_MS;
 }
 
-static void forget_old(struct server_states *s)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < s->count; i++)
-        if (is_forgotten(s, &s->list[i]))
-            free(s->list[i].name);
-        else
-            s->list[kept++] = s->list[i];
-    if (kept == s->count)
-        return;
-    s->count = kept;
-    fill_slots(s);
-}
-
 static int entry_by_name(const void *a, const void *b)
 {
     const struct entry *const *x = a, *const *y = b;
@@ -201,16 +144,18 @@ static int entry_by_name(const void *a, const void *b)
 
 void server_states_end(struct server_states *s, void (*gone)(void *arg, const char *name, bool announced), void *arg)
 {
-    forget_old(s);
-    cleanup(mem_free_ptr) struct entry **unseen = mem_array(s->count, sizeof(struct entry *));
+    struct entry *e, *next;
     size_t count = 0;
-    for (size_t i = 0; i < s->count; i++)
-        if (s->list[i].pass != s->pass)
-            unseen[count++] = &s->list[i];
+    cleanup(mem_free_ptr) struct entry **unseen = mem_array(HASH_COUNT(s->entries), sizeof(struct entry *));
+    HASH_ITER (hh, s->entries, e, next)
+        if (is_forgotten(s, e))
+            forget(s, e);
+        else if (e->pass != s->pass)
+            unseen[count++] = e;
     if (count > 1)
         qsort(unseen, count, sizeof(unseen[0]), entry_by_name);
     for (size_t i = 0; i < count; i++) {
-        struct entry *e = unseen[i];
+        e = unseen[i];
         if (e->state != SERVER_OUT)
             e->last_ms = s->now_ms;
         vanish(e);
@@ -221,7 +166,7 @@ void server_states_end(struct server_states *s, void (*gone)(void *arg, const ch
 
 void server_states_announce(struct server_states *s, const char *name)
 {
-    struct entry *e = find(s, name, hash_name(name));
+    struct entry *e = find(s, name);
     if (e != NULL && e->state == SERVER_OUT)
         e->announced = true;
 }
@@ -229,8 +174,8 @@ void server_states_announce(struct server_states *s, const char *name)
 uint64_t server_states_due_ms(const struct server_states *s)
 {
     uint64_t due = 0;
-    for (size_t i = 0; i < s->count; i++)
-        if (s->list[i].state == SERVER_DRAINING && (due == 0 || s->list[i].until_ms < due))
-            due = s->list[i].until_ms;
+    for (const struct entry *e = s->entries; e != NULL; e = e->hh.next)
+        if (e->state == SERVER_DRAINING && (due == 0 || e->until_ms < due))
+            due = e->until_ms;
     return due;
 }

@@ -1,0 +1,27 @@
+/*
+ * The one door to uthash, and the one hash of text where only the number is kept: FNV-1a, stable over restarts, of use where
+ * nobody gains from a collision.
+ */
+#ifndef BASE_HASH_H
+#define BASE_HASH_H
+
+#include <stdint.h>
+
+#include "base/mem.h"
+
+/* uthash's own answer to a full memory is exit(); ours is the one of base/mem. */
+#define uthash_malloc(bytes) mem_alloc(bytes)
+#define uthash_free(pointer, bytes) free(pointer)
+#include <uthash.h>
+
+#define HASH_START UINT64_C(0xcbf29ce484222325)
+
+/* h: HASH_START, or what the bytes before these gave. */
+static inline uint64_t hash_bytes(uint64_t h, const char *bytes, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        h = (h ^ (unsigned char)bytes[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+#endif
