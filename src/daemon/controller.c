@@ -60,32 +60,24 @@ struct controller {
 
 /* ---- from a change to a wish ---- */
 
-/* Tells the target, unless it was told just that. */
-static bool tell(struct controller *c, size_t which, struct desired *wish, uint64_t event_us)
-{
-    struct wisher *w = &c->wishers[which];
-    if (!wisher_take(w, wish) || c->targets == NULL || c->stepping_down)
-        return false;
-    targets_wish(c->targets, which, wish, w->cause != NULL ? w->cause : "a drain ended", event_us);
-    return true;
-}
-
-/* True where the target was told something new. *due_ms: when it has to be computed again by itself; 0: no need. */
+/* True where the targets were told something new. *due_ms: when it has to be computed again by itself; 0: no need. */
 static bool compute(struct controller *c, size_t which, uint64_t *due_ms)
 {
     struct wisher *w = &c->wishers[which];
-    struct desired wish;
+    struct desired computed;
+    mapping_compute(w->mapping, c->sources, c->taken_up_ms, &computed);
+    cleanup(desired_unref_ptr) const struct desired *wish = desired_share(&computed);
+    wisher_log(w, wish, c->log);
+    status_take(c->status, which, wish);
+    if (wish->due_ms != 0 && (*due_ms == 0 || wish->due_ms < *due_ms))
+        *due_ms = wish->due_ms;
+    bool news = wisher_take(w, wish) && c->targets != NULL && !c->stepping_down;
+    if (news)
+        targets_wish(c->targets, which, wish, w->cause != NULL ? w->cause : "a drain ended", w->event_us);
     w->dirty = false;
-    mapping_compute(w->mapping, c->sources, c->taken_up_ms, &wish);
-    wisher_log(w, &wish, c->log);
-    status_take(c->status, which, &wish);
-    if (wish.due_ms != 0 && (*due_ms == 0 || wish.due_ms < *due_ms))
-        *due_ms = wish.due_ms;
-    bool told = tell(c, which, &wish, w->event_us);
     w->event_us = 0;
     wisher_set_cause(w, NULL);
-    desired_fini(&wish);
-    return told;
+    return news;
 }
 
 static void set_pause(struct controller *c, uint64_t began_us)
@@ -113,11 +105,12 @@ static void take_up(void *arg)
         return;
     for (size_t i = 0; i < c->mappings.count; i++) {
         struct wisher *w = &c->wishers[i];
-        bool due = w->last.due_ms != 0 && w->last.due_ms <= c->taken_up_ms;
+        uint64_t last_due_ms = w->last != NULL ? w->last->due_ms : 0;
+        bool due = last_due_ms != 0 && last_due_ms <= c->taken_up_ms;
         if ((w->dirty || due) && sources_synced(c->sources, w->mapping->service))
             any = compute(c, i, &due_ms) || any;
-        else if (w->last.due_ms != 0 && (due_ms == 0 || w->last.due_ms < due_ms))
-            due_ms = w->last.due_ms;
+        else if (last_due_ms != 0 && (due_ms == 0 || last_due_ms < due_ms))
+            due_ms = last_due_ms;
     }
     if (due_ms != 0)
         timer_set(&c->drain, due_ms > c->taken_up_ms ? due_ms - c->taken_up_ms : 1);
@@ -157,9 +150,9 @@ static bool ready(void *arg, struct buf *body)
     bool all = sources_ready(c->sources, body);
     for (size_t i = 0; i < c->mappings.count; i++) {
         const struct wisher *w = &c->wishers[i];
-        if (w->last.state != DESIRED_UNDECIDED)
+        if (w->last == NULL || w->last->state != DESIRED_UNDECIDED)
             continue;
-        buf_printf(body, "[-]mapping of backend %s: %s\n", w->mapping->backend, w->last.problem);
+        buf_printf(body, "[-]mapping of backend %s: %s\n", w->mapping->backend, w->last->problem);
         all = false;
     }
     if (!leadership_ready(c->leadership, body))

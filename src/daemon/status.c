@@ -23,7 +23,7 @@
 
 struct status {
     struct status_options options;
-    struct status_nodes *nodes; /* mappings->count */
+    const struct desired **desired; /* shared; mappings->count; NULL: not computed yet */
     uint64_t started_mono_ms;
     int64_t started_wall_ms;
     struct journal_listener decided;
@@ -46,9 +46,7 @@ struct status *status_new(const struct status_options *options, void (*changed)(
     s->arg = arg;
     s->decided = (struct journal_listener){.added = on_decision, .arg = s};
     journal_listen(options->journal, &s->decided);
-    s->nodes = mem_array(options->mappings->count, sizeof(s->nodes[0]));
-    for (size_t i = 0; i < options->mappings->count; i++)
-        status_nodes_init(&s->nodes[i]);
+    s->desired = mem_array(options->mappings->count, sizeof(s->desired[0]));
     s->started_mono_ms = clock_mono_ms();
     s->started_wall_ms = (int64_t)clock_wall_ms();
     return s;
@@ -60,8 +58,8 @@ void status_free(struct status *s)
         return;
     journal_forget_listener(&s->decided);
     for (size_t i = 0; i < s->options.mappings->count; i++)
-        status_nodes_fini(&s->nodes[i]);
-    free(s->nodes);
+        desired_unref(s->desired[i]);
+    free(s->desired);
     free(s);
 }
 
@@ -69,7 +67,8 @@ void status_take(struct status *s, size_t mapping, const struct desired *wish)
 {
     if (s == NULL)
         return;
-    status_nodes_take(&s->nodes[mapping], wish);
+    desired_unref(s->desired[mapping]);
+    s->desired[mapping] = desired_ref(wish);
     s->changed(s->arg);
 }
 
@@ -166,7 +165,7 @@ static void put_backends(const struct status *s, yyjson_mut_doc *doc, yyjson_mut
         json_put_text(doc, service, "namespace", m->rules.namespace);
         json_put_text(doc, service, "name", m->rules.service);
         json_put_text(doc, service, "port", m->rules.port);
-        status_nodes_put(&s->nodes[i], doc, obj, &left);
+        status_nodes_put(s->desired[i], doc, obj, &left);
     }
 }
 

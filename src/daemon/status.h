@@ -80,7 +80,7 @@ struct status_options {
 struct status *status_new(const struct status_options *options, void (*changed)(void *arg), void *arg) must_check;
 void status_free(struct status *s); /* before the journal; NULL is allowed */
 
-/* A mapping's wish was computed: what is shown of it is copied. s NULL: nothing happens. */
+/* A mapping's wish was computed: it is shared, so what is shown refers to it. s NULL: nothing happens. */
 void status_take(struct status *s, size_t mapping, const struct desired *wish);
 
 /* What else it is made of. */

@@ -26,12 +26,12 @@ struct server_view {
 
 static enum place place_of(const struct slot *s, const struct server_view *v)
 {
-    const struct desired_server *want = desired_find(&s->wish, v->line->name);
+    const struct desired_server *want = desired_find(s->wish, v->line->name);
     if (diff_server_is_foreign(v->line, &s->target->options.rules.diff))
         return PLACE_NOT_OURS;
     if (want == NULL && v->line->maintenance)
-        return desired_find_spare(&s->wish, v->line->name) != NULL ? PLACE_SPARE : PLACE_PARKED;
-    if (want == NULL && s->have_wish && s->wish.state == DESIRED_OK)
+        return desired_find_spare(s->wish, v->line->name) != NULL ? PLACE_SPARE : PLACE_PARKED;
+    if (want == NULL && s->have_wish && s->wish->state == DESIRED_OK)
         return PLACE_LEAVING;
     bool rests = v->line->maintenance || (v->running != NULL && v->running->admin != RUNTIME_READY);
     return rests && v->theirs == RUNTIME_READY ? PLACE_DRAINING : PLACE_LIVE;
@@ -66,7 +66,7 @@ static void add_server(const struct slot *s, const struct status_haproxies *h, y
     const struct plan_held *held = plan_find_held(&s->plan, v->line->name);
     yyjson_mut_val *obj = json_add_object(doc, list);
     json_put_text(doc, obj, "name", v->line->name);
-    const char *node = desired_node(&s->wish, v->line->name);
+    const char *node = desired_node(s->wish, v->line->name);
     if (node != NULL && !str_eq(node, v->line->name))
         json_put_text(doc, obj, "node", node);
     json_put_text(doc, obj, "address", v->line->address);
@@ -118,14 +118,14 @@ static void put_servers(const struct slot *s, struct status_haproxies *h, yyjson
 
 static enum status_state state_of(const struct target *t, const struct slot *s)
 {
-    bool undecided = s->have_wish && s->wish.state == DESIRED_UNDECIDED; /* somebody has to say more */
+    bool undecided = s->have_wish && s->wish->state == DESIRED_UNDECIDED; /* somebody has to say more */
     if (s->problem.kind != ERROR_NONE || t->problem.kind != ERROR_NONE || undecided)
         return STATUS_PROBLEM;
     if (s->holding)
         return s->plan.verdict == PLAN_HOLD && s->plan.diff.ours_count == 0 ? STATUS_PROBLEM : STATUS_HOLDING;
     if (s->in_step)
         return STATUS_IN_STEP;
-    bool waits = !s->have_wish || s->wish.state == DESIRED_NOT_SYNCED;
+    bool waits = !s->have_wish || s->wish->state == DESIRED_NOT_SYNCED;
     return waits || !s->looked || !t->history_known ? STATUS_WAITING : STATUS_CHANGING;
 }
 

@@ -44,16 +44,11 @@ void targets_start(struct targets *t)
         target_start(t->list[i]);
 }
 
-/* The last one takes the wish itself. */
-void targets_wish(struct targets *t, size_t backend, struct desired *wish, const char *cause, uint64_t received_us)
+void targets_wish(struct targets *t, size_t backend, const struct desired *wish, const char *cause,
+                  uint64_t received_us)
 {
-    for (size_t i = 0; i + 1 < t->count; i++) {
-        struct desired copy;
-        desired_clone(&copy, wish);
-        target_wish(t->list[i], backend, &copy, cause, received_us);
-        desired_fini(&copy);
-    }
-    target_wish(t->list[t->count - 1], backend, wish, cause, received_us);
+    for (size_t i = 0; i < t->count; i++)
+        target_wish(t->list[i], backend, wish, cause, received_us);
 }
 
 void targets_go(struct targets *t)

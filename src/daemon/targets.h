@@ -21,7 +21,8 @@ void targets_free(struct targets *t); /* NULL is allowed */
 
 /* As those of servers/target. */
 void targets_start(struct targets *t);
-void targets_wish(struct targets *t, size_t backend, struct desired *wish, const char *cause, uint64_t received_us);
+void targets_wish(struct targets *t, size_t backend, const struct desired *wish, const char *cause,
+                  uint64_t received_us);
 void targets_go(struct targets *t);
 void targets_compare(struct targets *t);
 /* stopped is called once, when the last one has stopped (perhaps at once). */

@@ -15,14 +15,13 @@
 void wisher_init(struct wisher *w, const struct mapping *mapping)
 {
     *w = (struct wisher){.mapping = mapping};
-    desired_init(&w->last);
     w->skip_limit.period_ms = w->wait_limit.period_ms = REPEAT_LOG_MS;
     w->note_limit.period_ms = REPEAT_NOTE_MS;
 }
 
 void wisher_fini(struct wisher *w)
 {
-    desired_fini(&w->last);
+    desired_unref(w->last);
     free(w->last_announced);
     free(w->cause);
 }
@@ -48,16 +47,13 @@ static char *announced_names(const struct desired *wish)
 bool wisher_take(struct wisher *w, const struct desired *wish)
 {
     cleanup(mem_free_ptr) char *announced = announced_names(wish);
-    if (desired_eq(wish, &w->last) && str_eq(announced, w->last_announced)) {
-        w->last.due_ms = wish->due_ms;
-        return false;
-    }
-    desired_fini(&w->last);
-    desired_copy(&w->last, wish);
+    bool same = w->last != NULL && desired_eq(wish, w->last) && str_eq(announced, w->last_announced);
+    desired_unref(w->last);
+    w->last = desired_ref(wish);
     free(w->last_announced);
     w->last_announced = announced;
     announced = NULL;
-    return true;
+    return !same;
 }
 
 void wisher_forget_told(struct wisher *w)
@@ -84,7 +80,8 @@ static void log_skips(struct wisher *w, const struct desired *wish, const struct
 static void log_wait(struct wisher *w, const struct desired *wish, const struct log *log)
 {
     unsigned held_back;
-    if (wish->state != DESIRED_UNDECIDED || !log_limit_pass(&w->wait_limit, clock_mono_ms(), wish->problem, &held_back))
+    if (wish == NULL || wish->state != DESIRED_UNDECIDED ||
+        !log_limit_pass(&w->wait_limit, clock_mono_ms(), wish->problem, &held_back))
         return;
     log_error(log, "cannot decide which servers HAProxy should have; nothing is written",
               log_str("backend", w->mapping->backend), log_str("why", wish->problem));
@@ -106,5 +103,5 @@ void wisher_log(struct wisher *w, const struct desired *wish, const struct log *
 
 void wisher_log_wait(struct wisher *w, const struct log *log)
 {
-    log_wait(w, &w->last, log);
+    log_wait(w, w->last, log);
 }

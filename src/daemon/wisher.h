@@ -12,7 +12,8 @@ struct mapping;
 
 struct wisher {
     const struct mapping *mapping;
-    struct desired last;  /* what the targets were told */
+    const struct desired
+        *last;            /* the newest; what the targets were told says the same for HAProxy. NULL: nothing yet */
     char *last_announced; /* with that; NULL: nothing yet */
     bool dirty;           /* something changed since */
     uint64_t event_us;    /* the oldest change that waits */
@@ -25,7 +26,7 @@ void wisher_fini(struct wisher *w);
 
 void wisher_set_cause(struct wisher *w, const char *cause); /* copied; NULL is allowed */
 
-/* Remembers the wish; false where it is just what it was. */
+/* Takes a reference to the wish, which is shared; false where it is just what it was. */
 bool wisher_take(struct wisher *w, const struct desired *wish) must_check;
 
 /* New targets know nothing: whatever is wished next is news. */

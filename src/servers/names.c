@@ -444,7 +444,7 @@ bool names_apply(const struct names_input *in, struct desired *ret)
         return false;
     desired_init(&out);
     if (!plain) {
-        desired_clone(&out, in->desired);
+        desired_copy(&out, in->desired);
         format_all(&w, &out);
     }
     list_names(&w, plain ? in->desired : &out);
@@ -452,7 +452,7 @@ bool names_apply(const struct names_input *in, struct desired *ret)
     if (plain && w.spot_count == 0)
         return false;
     if (plain)
-        desired_clone(&out, in->desired);
+        desired_copy(&out, in->desired);
     if (w.spot_count > 0)
         settle(&w);
     if (w.differs)

@@ -46,7 +46,7 @@ static bool may_ever_write(const struct target *t)
     if (t->options.rules.dry_run)
         return false;
     for (size_t i = 0; i < t->options.backend_count; i++)
-        if (t->slots[i].have_wish && !t->slots[i].wish.paused)
+        if (t->slots[i].have_wish && !t->slots[i].wish->paused)
             return true;
     return false;
 }
@@ -151,8 +151,10 @@ static void slot_init(struct slot *s, struct target *t, const char *name, unsign
 {
     s->target = t;
     s->name = name;
-    desired_init(&s->wish);
-    desired_init(&s->by_node);
+    struct desired nothing;
+    desired_init(&nothing);
+    s->by_node = desired_share(&nothing);
+    s->wish = desired_ref(s->by_node);
     backend_init(&s->actual);
     runtime_init(&s->runtime);
     buf_init(&s->taken_over, 0);
@@ -170,8 +172,8 @@ static void slot_fini(struct slot *s)
 {
     plan_fini(&s->plan);
     brake_fini(&s->brake);
-    desired_fini(&s->wish);
-    desired_fini(&s->by_node);
+    desired_unref(s->wish);
+    desired_unref(s->by_node);
     free(s->adopted);
     backend_fini(&s->actual);
     runtime_fini(&s->runtime);
@@ -251,24 +253,23 @@ static void count_wished(const struct slot *s)
     struct telemetry *m = s->target->options.telemetry;
     slot_measure(s, m->servers_desired, (double)slot_count_desired(s, SERVER_LIVE));
     slot_measure(s, m->servers_draining, (double)slot_count_desired(s, SERVER_DRAINING));
-    slot_measure(s, m->paused, s->wish.paused ? 1 : 0);
+    slot_measure(s, m->paused, s->wish->paused ? 1 : 0);
     slot_measure_up(s);
 }
 
-void target_wish(struct target *t, size_t backend, struct desired *wish, const char *cause, uint64_t received_us)
+void target_wish(struct target *t, size_t backend, const struct desired *wish, const char *cause, uint64_t received_us)
 {
     struct slot *s = &t->slots[backend];
-    if (wish->paused != s->wish.paused)
+    if (wish->paused != s->wish->paused)
         log_info(t->options.log,
                  wish->paused ? "paused by the Service's annotation: nothing is written" : "not paused any more",
                  log_str("backend", s->name), log_str("target", slot_target(s)), log_str("cause", cause));
-    cleanup(desired_fini) struct desired before = s->wish;
-    desired_fini(&s->by_node);
-    s->wish = *wish;
-    s->named = false;
-    desired_init(wish);
-    slot_name_servers(s, &before);
-    plan_note_returns(&s->wish, &s->brake);
+    cleanup(desired_unref_ptr) const struct desired *before = s->wish;
+    desired_unref(s->by_node);
+    s->by_node = desired_ref(wish);
+    s->wish = desired_ref(wish);
+    slot_name_servers(s, before);
+    plan_note_returns(s->wish, &s->brake);
     s->have_wish = true;
     s->wish_number++;
     free(s->cause);

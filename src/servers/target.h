@@ -47,9 +47,9 @@ void target_free(struct target *t);
 /* Reads what is there; writes nothing to a backend before its first wish. */
 void target_start(struct target *t);
 
-/* Takes over wish (it is left empty). cause: what brought it about, for the log; received_us: when that arrived
+/* Takes a reference of its own to wish, which is shared. cause: what brought it about, for the log; received_us: when that arrived
  * (monotonic), 0 where it is no event. Nothing happens before target_go, so that several wishes are one transaction. */
-void target_wish(struct target *t, size_t backend, struct desired *wish, const char *cause, uint64_t received_us);
+void target_wish(struct target *t, size_t backend, const struct desired *wish, const char *cause, uint64_t received_us);
 void target_go(struct target *t);
 
 /* Compares with what HAProxy really has, now. */

@@ -269,14 +269,14 @@ struct plan_rules slot_rules(const struct slot *s, bool runtime)
     rules.file_problem = s->target->guard.problem;
     rules.diff.parking = s->parking;
     /* What is only shown is shown as a transaction would do it: telling HAProxy is no difference that can be seen. */
-    rules.diff.runtime = runtime && !rules.dry_run && !s->wish.paused && slot_is_open(s);
+    rules.diff.runtime = runtime && !rules.dry_run && !s->wish->paused && slot_is_open(s);
     return rules;
 }
 
 /* Whether anything may be written, or told, by this plan. */
 static bool plan_may_write(const struct plan *p, const struct slot *s)
 {
-    if (s->target->options.rules.dry_run || s->wish.paused)
+    if (s->target->options.rules.dry_run || s->wish->paused)
         return false;
     /* Where the file is as wanted, nothing is fought over; what HAProxy was told before is taken back. */
     if (p->verdict != PLAN_IN_STEP && rivalry_pauses(&s->rivalry, clock_mono_ms()))
@@ -307,7 +307,7 @@ static void choose(struct slot *s, const struct plan *p, bool may_write, struct 
     const struct lane_input in = {
         .actual = &s->actual,
         .runtime = &s->runtime,
-        .wish = &s->wish,
+        .wish = s->wish,
         .diff = &p->diff,
         .rules = &s->target->options.rules.diff,
         .memory = &s->memory,
@@ -328,7 +328,7 @@ void slot_choose(struct slot *s, const struct plan *p, struct lane_choice *ret)
 static bool withholds_calls(struct slot *s)
 {
     cleanup(lane_choice_fini) struct lane_choice would = {0};
-    if (!s->wish.paused)
+    if (!s->wish->paused)
         return false;
     choose(s, &s->plan, true, &would);
     if (would.call_count == 0)
@@ -350,11 +350,11 @@ static void make_plan(struct slot *s)
 {
     struct target *t = s->target;
     if (s->parking != NULL)
-        parking_look(s->parking, &s->actual, &s->wish, &t->options.rules.diff, t->options.node_exists,
+        parking_look(s->parking, &s->actual, s->wish, &t->options.rules.diff, t->options.node_exists,
                      t->options.node_arg, clock_mono_ms());
     const struct plan_rules rules = slot_rules(s, true);
     lane_choice_fini(&s->choice);
-    plan_make(&s->actual, &s->wish, &rules, t->dirty || is_stuck(s), &s->brake, clock_mono_ms(), &s->plan);
+    plan_make(&s->actual, s->wish, &rules, t->dirty || is_stuck(s), &s->brake, clock_mono_ms(), &s->plan);
     slot_choose(s, &s->plan, &s->choice);
     if (!s->choice.transaction)
         s->transaction_since_ms = 0;

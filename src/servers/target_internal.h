@@ -95,10 +95,9 @@ struct slot {
     struct target *target;
     const char *name;
 
-    struct desired wish;    /* by the names that its servers have here */
-    struct desired by_node; /* where these are others than those of the nodes (`named`): as Kubernetes gave it */
-    bool named;
-    char *adopted; /* under which names servers were found here, as logged last; NULL: none */
+    const struct desired *by_node; /* as Kubernetes gave it; shared */
+    const struct desired *wish;    /* by the names that its servers have here: the same one, or one of its own */
+    char *adopted;                 /* under which names servers were found here, as logged last; NULL: none */
     bool have_wish;
     uint64_t wish_number;
     char *cause;              /* of the wish, until HAProxy has it; NULL: it had it, and something else moved since */

@@ -255,13 +255,13 @@ static void take_one(struct slot *s, struct observed *found)
     s->unreadable = found->unreadable;
     s->looked = true;
     s->wrote_fast = false;
-    slot_name_servers(s, &s->wish);
+    slot_name_servers(s, s->wish);
 }
 
 static void tell_adopted(struct slot *s)
 {
     const struct target *t = s->target;
-    char *now = s->named ? names_adopted(&s->wish, &t->options.rules.diff) : NULL;
+    char *now = s->wish != s->by_node ? names_adopted(s->wish, &t->options.rules.diff) : NULL;
     if (now != NULL && !str_eq(now, s->adopted))
         log_info(t->options.log, "servers are adopted under the names that they have in haproxy.cfg (ADOPT_SERVERS)",
                  log_str("target", dataplane_client_url(t->options.client)), log_str("backend", s->name),
@@ -273,7 +273,7 @@ static void tell_adopted(struct slot *s)
 void slot_name_servers(struct slot *s, const struct desired *before)
 {
     struct desired named;
-    const struct names_input in = {.desired = s->named ? &s->by_node : &s->wish,
+    const struct names_input in = {.desired = s->by_node,
                                    .before = before,
                                    .actual = &s->actual,
                                    .runtime = &s->runtime,
@@ -281,17 +281,8 @@ void slot_name_servers(struct slot *s, const struct desired *before)
     if (s->unreadable.kind != ERROR_NONE)
         return;
     bool differs = names_apply(&in, &named);
-    if (differs && !s->named)
-        s->by_node = s->wish;
-    else if (differs || s->named)
-        desired_fini(&s->wish);
-    if (differs) {
-        s->wish = named;
-    } else if (s->named) {
-        s->wish = s->by_node;
-        desired_init(&s->by_node);
-    }
-    s->named = differs;
+    desired_unref(s->wish);
+    s->wish = differs ? desired_share(&named) : desired_ref(s->by_node);
     tell_adopted(s);
 }
 
@@ -331,9 +322,9 @@ static void remember(struct target *t)
 void slot_remember(struct slot *s)
 {
     struct target *t = s->target;
-    bool decided = s->have_wish && (s->wish.state == DESIRED_OK || s->wish.state == DESIRED_EMPTY);
+    bool decided = s->have_wish && (s->wish->state == DESIRED_OK || s->wish->state == DESIRED_EMPTY);
     if (is_at_rest(t) && decided && s->actual.exists && s->unreadable.kind == ERROR_NONE)
-        lane_memory_look(&s->memory, &s->actual, &s->runtime, &s->wish, &t->options.rules.diff, t->worker);
+        lane_memory_look(&s->memory, &s->actual, &s->runtime, s->wish, &t->options.rules.diff, t->worker);
     tell_overrides(s);
 }
 

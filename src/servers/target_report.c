@@ -23,7 +23,7 @@ void slot_measure(const struct slot *s, struct metric *gauge, double value)
 
 size_t slot_count_desired(const struct slot *s, enum server_state state)
 {
-    const struct desired *d = s->named ? &s->by_node : &s->wish;
+    const struct desired *d = s->by_node;
     size_t count = 0;
     for (size_t i = 0; i < d->server_count; i++)
         count += d->servers[i].state == state;
@@ -34,9 +34,9 @@ size_t slot_count_desired(const struct slot *s, enum server_state state)
 static void add_down(const struct slot *s, struct buf *text)
 {
     size_t down = 0, live = slot_count_desired(s, SERVER_LIVE);
-    for (size_t i = 0; i < s->wish.server_count; i++) {
-        const struct runtime_server *is = runtime_find(&s->runtime, s->wish.servers[i].name);
-        down += s->wish.servers[i].state == SERVER_LIVE && is != NULL && runtime_fails_check(is);
+    for (size_t i = 0; i < s->wish->server_count; i++) {
+        const struct runtime_server *is = runtime_find(&s->runtime, s->wish->servers[i].name);
+        down += s->wish->servers[i].state == SERVER_LIVE && is != NULL && runtime_fails_check(is);
     }
     if (down > 0)
         buf_printf(text, "; HAProxy's health checks call %zu of %zu desired servers DOWN", down, live);
@@ -50,8 +50,8 @@ void slot_measure_up(const struct slot *s)
         metric_remove(gauge, s->name, dataplane_client_url(s->target->options.client), NULL);
         return;
     }
-    for (size_t i = 0; i < s->wish.server_count; i++) {
-        const struct desired_server *want = &s->wish.servers[i];
+    for (size_t i = 0; i < s->wish->server_count; i++) {
+        const struct desired_server *want = &s->wish->servers[i];
         const struct runtime_server *is = runtime_find(&s->runtime, want->name);
         up += want->state == SERVER_LIVE && is != NULL && !is->down;
     }
@@ -137,11 +137,11 @@ void slot_problem_over(struct slot *s)
 
 static const char *unfinished(const struct target *t, const struct slot *s)
 {
-    return !s->have_wish                        ? "waiting for Kubernetes"
-           : s->wish.state == DESIRED_UNDECIDED ? "nothing is written until the mapping is decided"
-           : !t->seen                           ? "not compared yet"
-           : !t->history_known                  ? "waiting for the end of a reload from before the start"
-                                                : "changing";
+    return !s->have_wish                         ? "waiting for Kubernetes"
+           : s->wish->state == DESIRED_UNDECIDED ? "nothing is written until the mapping is decided"
+           : !t->seen                            ? "not compared yet"
+           : !t->history_known                   ? "waiting for the end of a reload from before the start"
+                                                 : "changing";
 }
 
 /* Adds what stands behind the name; true where it is ready. */
@@ -164,7 +164,7 @@ static bool slot_ready(const struct target *t, const struct slot *s, struct buf 
         return !nothing;
     }
     if (s->in_step) {
-        buf_printf(text, "in step%s%s%s%s%s", s->wish.paused ? ", and paused" : "",
+        buf_printf(text, "in step%s%s%s%s%s", s->wish->paused ? ", and paused" : "",
                    t->options.rules.dry_run ? ", and a dry run" : "", s->overrides != NULL ? "; set by hand: " : "",
                    s->overrides != NULL ? s->overrides : "",
                    s->told_unreadable ? "; by its file alone, what it runs cannot be read" : "");

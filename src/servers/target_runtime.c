@@ -127,7 +127,7 @@ static void tell_wish(struct slot *s)
     const struct plan_rules rules = slot_rules(s, true);
     struct plan plan;
     struct lane_choice choice;
-    plan_make(&s->actual, &s->wish, &rules, s->target->dirty, &s->brake, clock_mono_ms(), &plan);
+    plan_make(&s->actual, s->wish, &rules, s->target->dirty, &s->brake, clock_mono_ms(), &plan);
     slot_choose(s, &plan, &choice);
     add_all(s, &choice);
     lane_choice_fini(&choice);
@@ -156,8 +156,8 @@ static void take_state(struct slot *s, const char *name, enum runtime_admin stat
 /* By the model, for the log; NULL: it has nothing to say of that server. */
 static const char *reason_of(const struct call *c)
 {
-    const struct desired_server *want = desired_find(&c->slot->wish, c->name);
-    const struct desired_skip *out = desired_why_out(&c->slot->wish, c->name);
+    const struct desired_server *want = desired_find(c->slot->wish, c->name);
+    const struct desired_skip *out = desired_why_out(c->slot->wish, c->name);
     return want != NULL ? want->reason : out != NULL ? out->reason : NULL;
 }
 

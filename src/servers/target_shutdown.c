@@ -19,7 +19,7 @@ static bool may_hand_over(const struct slot *s)
 {
     const struct target *t = s->target;
     return s->have_wish && s->looked && s->unreadable.kind == ERROR_NONE && slot_is_open(s) &&
-           s->actual.version == t->version && !t->options.rules.dry_run && !s->wish.paused &&
+           s->actual.version == t->version && !t->options.rules.dry_run && !s->wish->paused &&
            s->plan.verdict != PLAN_REFUSE;
 }
 
@@ -27,8 +27,8 @@ static bool may_hand_over(const struct slot *s)
 static bool is_out(const struct slot *s, const char *name)
 {
     const struct runtime_server *row = runtime_find(&s->runtime, name);
-    const struct desired_server *want = desired_find(&s->wish, name);
-    bool stays = s->wish.state != DESIRED_OK || (want != NULL && want->state == SERVER_LIVE);
+    const struct desired_server *want = desired_find(s->wish, name);
+    bool stays = s->wish->state != DESIRED_OK || (want != NULL && want->state == SERVER_LIVE);
     return !stays || (row != NULL && row->admin != RUNTIME_READY);
 }
 

@@ -297,7 +297,7 @@ static void plan_for_file(struct slot *s)
     if (s->target->options.runtime == NULL)
         return;
     plan_fini(&s->plan);
-    plan_make(&s->actual, &s->wish, &rules, s->target->dirty, &s->brake, clock_mono_ms(), &s->plan);
+    plan_make(&s->actual, s->wish, &rules, s->target->dirty, &s->brake, clock_mono_ms(), &s->plan);
 }
 
 /* What the running HAProxy alone was told of this one is forgotten by the reload, too. */
@@ -305,8 +305,8 @@ static bool joins(struct slot *s)
 {
     const struct target *t = s->target;
     bool drains = false;
-    for (size_t i = 0; i < s->wish.server_count; i++)
-        drains = drains || s->wish.servers[i].state == SERVER_DRAINING;
+    for (size_t i = 0; i < s->wish->server_count; i++)
+        drains = drains || s->wish->servers[i].state == SERVER_DRAINING;
     return drains && !t->one_by_one && s->have_wish && s->unreadable.kind == ERROR_NONE && slot_is_open(s) &&
            (s->plan.verdict == PLAN_IN_STEP || s->plan.verdict == PLAN_BRAKE || s->plan.verdict == PLAN_RELOAD_AGAIN) &&
            !rivalry_pauses(&s->rivalry, clock_mono_ms());

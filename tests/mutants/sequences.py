@@ -29,9 +29,9 @@ STREAMS = (
 
 REPAIRS = (
     Mutant("one backend's commit speaks for all", GUARD, "t->slots[i].harmless || t->slots[i].writing;", "true;"),
-    Mutant("a return during a commit is none", TARGET, "    plan_note_returns(&s->wish, &s->brake);\n", ""),
+    Mutant("a return during a commit is none", TARGET, "    plan_note_returns(s->wish, &s->brake);\n", ""),
     Mutant("the end knows what a call under way will do", TARGET, "t->seen = t->seen && !t->calls.busy;", ";"),
-    Mutant("a server that is renamed is two", REPORT, "s->named ? &s->by_node : &s->wish", "&s->wish"),
+    Mutant("a server that is renamed is two", REPORT, "d = s->by_node;", "d = s->wish;"),
     Mutant("a harmful file passes", GUARD, "    return found == NULL ?", "    return true ?"),
     Mutant("an edit while the API is down is not seen", GUARD, "if (g->file[0] != '\\0' && !str_eq(g->file, digest))", "if (false)"),
     Mutant("no commit is looked at", GUARD, "return first && target_guard_passed(t)", "return false && target_guard_passed(t)"),
@@ -47,7 +47,7 @@ REPORTS = (
     Mutant("without room for a transaction nothing is written", DECIDE,
            "(s->target->dirty || is_overdue(s)) && !target_waits_for_room(s->target);", "s->target->dirty || is_overdue(s);"),
     Mutant("a dry run looks at what a transaction would write", TARGET, "    if (t->options.rules.dry_run)\n        return false;\n", ""),
-    Mutant("a spare is parked", STATUS, "desired_find_spare(&s->wish, v->line->name) != NULL ? PLACE_SPARE", "false ? PLACE_SPARE"),
+    Mutant("a spare is parked", STATUS, "desired_find_spare(s->wish, v->line->name) != NULL ? PLACE_SPARE", "false ? PLACE_SPARE"),
     Mutant("a pause hides who was told to leave before it", DECIDE, "    if (would.call_count == 0)\n", "    if (true)\n"),
     Mutant("a backend that is missing is not made", DIFF, "if (!actual->exists && !rules->create_backend)", "if (!actual->exists)"),
 )

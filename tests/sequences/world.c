@@ -216,14 +216,14 @@ void world_look(struct world *w)
         cluster_desired(&w->cluster, i, w->now_us / 1000, &d);
         take_due(w, d.due_ms);
         desired_fini(&w->wishes[i]);
-        desired_clone(&w->wishes[i], &d);
+        desired_copy(&w->wishes[i], &d);
         take_wants(w, i);
-        if (w->targets != NULL && wisher_take(&w->wishers[i], &d)) {
+        cleanup(desired_unref_ptr) const struct desired *shared = desired_share(&d);
+        if (w->targets != NULL && wisher_take(&w->wishers[i], shared)) {
             loss_reported(w, i);
-            targets_wish(w->targets, i, &d, "an event", w->now_us);
+            targets_wish(w->targets, i, shared, "an event", w->now_us);
             any = true;
         }
-        desired_fini(&d);
     }
     if (any)
         targets_go(w->targets);

@@ -923,8 +923,8 @@ static inline void wish_of(size_t backend, const char *set, const char *cause)
                                     .state = word[len] == '*' ? SERVER_DRAINING : SERVER_LIVE,
                                     .reason = mem_strdup("a reason")};
     }
-    target_wish(w.target, backend, &d, cause, clock_mono_us());
-    desired_fini(&d);
+    cleanup(desired_unref_ptr) const struct desired *shared = desired_share(&d);
+    target_wish(w.target, backend, shared, cause, clock_mono_us());
 }
 
 static inline void wish(const char *set, const char *cause)

@@ -58,8 +58,15 @@ static struct desired_server *servers_copy(const struct desired_server *list, si
 void desired_copy(struct desired *to, const struct desired *from)
 {
     *to = *from;
-    to->skips = NULL;
-    to->skip_count = 0;
+    to->refs = 0;
+    to->skips = mem_array(from->skip_count, sizeof(to->skips[0]));
+    for (size_t i = 0; i < from->skip_count; i++) {
+        struct desired_skip *s = &to->skips[i];
+        *s = from->skips[i];
+        s->subject = mem_strdup(s->subject);
+        s->reason = mem_strdup(s->reason);
+        s->server = mem_strdup(s->server);
+    }
     to->aliases = NULL;
     to->alias_count = 0;
     to->problem = mem_strdup(from->problem);
@@ -68,17 +75,38 @@ void desired_copy(struct desired *to, const struct desired *from)
     to->spares = servers_copy(from->spares, from->spare_count);
 }
 
-void desired_clone(struct desired *to, const struct desired *from)
+const struct desired *desired_share(struct desired *d)
 {
-    desired_copy(to, from);
-    to->skips = mem_array(from->skip_count, sizeof(to->skips[0]));
-    for (; to->skip_count < from->skip_count; to->skip_count++) {
-        struct desired_skip *s = &to->skips[to->skip_count];
-        *s = from->skips[to->skip_count];
-        s->subject = mem_strdup(s->subject);
-        s->reason = mem_strdup(s->reason);
-        s->server = mem_strdup(s->server);
-    }
+    struct desired *shared = mem_alloc(sizeof(*shared));
+    *shared = *d;
+    shared->refs = 1;
+    desired_init(d);
+    return shared;
+}
+
+/* The count alone changes. */
+static struct desired *counted(const struct desired *shared)
+{
+    return (struct desired *)(uintptr_t)shared;
+}
+
+const struct desired *desired_ref(const struct desired *shared)
+{
+    counted(shared)->refs++;
+    return shared;
+}
+
+void desired_unref(const struct desired *shared)
+{
+    if (shared == NULL || --counted(shared)->refs > 0)
+        return;
+    desired_fini(counted(shared));
+    free(counted(shared));
+}
+
+void desired_unref_ptr(const struct desired **shared)
+{
+    desired_unref(*shared);
 }
 
 static bool servers_eq(const struct desired_server *a, const struct desired_server *b, size_t count)

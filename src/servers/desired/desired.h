@@ -104,7 +104,9 @@ enum desired_state {
 
 #define DESIRED_SPARES_MAX 64
 
+/* Once it is shared nobody changes it any more; `refs` is desired_share's. */
 struct desired {
+    unsigned refs;
     enum desired_state state;
     struct desired_server *servers; /* ordered by name */
     size_t server_count;
@@ -130,8 +132,14 @@ struct desired {
 void desired_compute(const struct desired_input *in, struct desired *ret);
 void desired_init(struct desired *d);
 void desired_fini(struct desired *d);
-void desired_copy(struct desired *to, const struct desired *from);  /* deep; not the skips; `to` is initialised */
-void desired_clone(struct desired *to, const struct desired *from); /* the same with the skips */
+void desired_copy(struct desired *to, const struct desired *from); /* deep, all but the aliases; `to` is overwritten */
+
+/* Takes over what d holds (it is left empty): from here on it never changes, so the targets, the status page and the log hold one
+ * and the same, each by a reference of its own; the last desired_unref frees it. */
+const struct desired *desired_share(struct desired *d) must_check;
+const struct desired *desired_ref(const struct desired *shared) must_check;
+void desired_unref(const struct desired *shared);      /* NULL is allowed */
+void desired_unref_ptr(const struct desired **shared); /* for cleanup() */
 /* The same for HAProxy: all but skips, reasons, note and due_ms. */
 bool desired_eq(const struct desired *a, const struct desired *b);
 

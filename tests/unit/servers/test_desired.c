@@ -297,7 +297,7 @@ START_TEST(equality_and_copies)
             ck_assert_msg(desired_eq(&copy, &d[j]) == (i == j), "%zu and %zu", i, j);
         ck_assert_uint_eq(copy.endpoint_count, d[i].endpoint_count);
         ck_assert(str_eq(copy.note, d[i].note));
-        ck_assert_uint_eq(copy.skip_count, 0);
+        ck_assert_uint_eq(copy.skip_count, d[i].skip_count);
         for (size_t k = 0; k < copy.server_count; k++)
             ck_assert_str_eq(copy.servers[k].reason, d[i].servers[k].reason);
         desired_fini(&copy);

@@ -429,11 +429,11 @@ START_TEST(of_any_file_and_wish)
             wish.servers[i].state = SERVER_LIVE;
         struct names_input in = {.desired = &wish, .actual = &b, .rules = &rules};
         if (!names_apply(&in, &named))
-            desired_clone(&named, &wish);
+            desired_copy(&named, &wish);
         check_names(&named);
         in.before = &named; /* nothing changed */
         if (!names_apply(&in, &again))
-            desired_clone(&again, &wish);
+            desired_copy(&again, &wish);
         ck_assert_msg(same_names(&named, &again, true), "round %d", round);
         desired_fini(&again);
         bool all = true;
@@ -458,7 +458,7 @@ START_TEST(of_any_file_and_wish)
             diff_apply(&d, &rules, &b);
             in.before = NULL; /* a restart */
             if (!names_apply(&in, &again))
-                desired_clone(&again, &wish);
+                desired_copy(&again, &wish);
             ck_assert_msg(same_names(&named, &again, false), "round %d, after the write", round);
         } else {
             desired_init(&again);
