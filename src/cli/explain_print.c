@@ -92,7 +92,7 @@ static struct said state_in_maintenance(const struct inspect_report *r, const st
 /* Of a line that is live. */
 static struct said state_that_runs(const struct inspect_backend *b, const struct runtime_server *is)
 {
-    const struct lane_mark *by_hand = inspect_by_hand(b, is->name);
+    const struct admin_state *by_hand = inspect_by_hand(b, is->name);
     const char *state = runtime_admin_name(is->admin);
     if (by_hand != NULL)
         return (struct said){mem_printf("set to %s by hand in the running HAProxy: left alone until taken back (state "
@@ -220,7 +220,7 @@ static char *unchanged_text(const struct inspect_report *r, const struct inspect
 }
 
 /* What the running HAProxy is told. */
-static void print_call(const struct inspect_backend *b, const struct lane_call *call, struct page *p)
+static void print_call(const struct inspect_backend *b, const struct route_command *call, struct page *p)
 {
     cleanup(mem_free_ptr) char *reason = inspect_call_reason(b, call);
     cleanup(mem_free_ptr) char *text =
@@ -249,7 +249,7 @@ static void print_next(const struct inspect_report *r, const struct inspect_back
 {
     const char *server = server_name(b);
     size_t change = find_change(&b->plan.diff, server);
-    const struct lane_call *call = inspect_call(b, server);
+    const struct route_command *call = inspect_call(b, server);
     cleanup(mem_free_ptr) char *text = NULL;
     if (inspect_has_lines(b) && change < b->plan.diff.change_count) {
         print_change(b, change, p);

@@ -179,7 +179,7 @@ static void fill_reasons(const struct inspect *i, const struct mapping *from, st
     }
 }
 
-static void fill_backend(const struct inspect *i, const struct mapping *from, struct observed *found,
+static void fill_backend(const struct inspect *i, const struct mapping *from, struct reading *found,
                          struct inspect_backend *b)
 {
     if (found->unreadable.kind != ERROR_NONE) {
@@ -209,8 +209,8 @@ static void fill_target(struct inspect *i, struct inspect_haproxy *h, struct ins
     t->dirty = h->dirty;
     t->drift = mem_strdup(h->drift);
     t->warning = mem_strdup(h->warning);
-    t->file_problem = mem_strdup(h->observe.file_problem);
-    t->file_doubt = mem_strdup(h->observe.defaults_problem);
+    t->file_problem = mem_strdup(h->reader.file_problem);
+    t->file_doubt = mem_strdup(h->reader.defaults_problem);
     for (size_t k = 0; k < i->mappings.count; k++)
         fill_backend(i, &i->mappings.list[k], &h->found[k], &t->backends[k]);
     inspect_decide(t, i->mappings.count, &rules);

@@ -16,28 +16,28 @@ static bool is_withheld(const struct inspect_backend *b, const struct inspect_ru
 static void make_plan(const struct inspect_target *t, const struct inspect_backend *b,
                       const struct inspect_rules *rules, const struct backend *actual, bool runtime, struct plan *ret)
 {
-    struct brake brake = {0};
+    struct loss_limit loss_limit = {0};
     struct plan_rules of_plan = *rules->plan;
     of_plan.diff.parking = b->parking;
     of_plan.file_problem = t->file_problem;
     of_plan.diff.runtime = runtime && b->runtime.readable;
-    plan_make(actual, b->wish, &of_plan, t->dirty, &brake, rules->now_ms, ret);
-    brake_fini(&brake);
+    plan_make(actual, b->wish, &of_plan, t->dirty, &loss_limit, rules->now_ms, ret);
+    loss_limit_fini(&loss_limit);
 }
 
 /* What is withheld is chosen all the same, to tell which way it would go. */
 static bool may_write(const struct inspect_backend *b)
 {
     enum plan_verdict v = b->first.verdict;
-    return v == PLAN_IN_STEP || v == PLAN_WRITE || v == PLAN_RELOAD_AGAIN || v == PLAN_BRAKE || v == PLAN_WITHHELD;
+    return v == PLAN_IN_STEP || v == PLAN_WRITE || v == PLAN_RELOAD_AGAIN || v == PLAN_LOSS_LIMIT || v == PLAN_WITHHELD;
 }
 
 static void begin_anew(struct inspect_backend *b)
 {
     plan_fini(&b->plan);
     plan_fini(&b->first);
-    lane_choice_fini(&b->choice);
-    lane_memory_fini(&b->memory);
+    route_fini(&b->choice);
+    admin_states_fini(&b->memory);
     parking_free(b->parking);
     b->parking = NULL;
     free(b->ways);
@@ -45,9 +45,9 @@ static void begin_anew(struct inspect_backend *b)
 }
 
 static void choose(const struct inspect_backend *b, const struct inspect_rules *rules, const struct backend *actual,
-                   const struct runtime *runtime, const struct plan *plan, struct lane_choice *ret)
+                   const struct runtime *runtime, const struct plan *plan, struct route *ret)
 {
-    const struct lane_input in = {
+    const struct route_input in = {
         .actual = actual,
         .runtime = runtime,
         .wish = b->wish,
@@ -57,7 +57,7 @@ static void choose(const struct inspect_backend *b, const struct inspect_rules *
         .open = runtime->readable,
         .may_write = may_write(b),
     };
-    lane_choose(&in, ret);
+    route_choose(&in, ret);
 }
 
 /* ---- once that is written ---- */
@@ -86,7 +86,7 @@ static void write_line(struct ahead *a, const struct diff_change *c)
     for (size_t i = 0; i < a->actual.server_count; i++)
         if (str_eq(a->actual.servers[i].name, c->server.name))
             a->actual.servers[i] = c->server;
-    if (c->fields & DIFF_MAINTENANCE)
+    if (c->fields & SERVER_MAINTENANCE)
         set_state(a, c->server.name, c->server.maintenance ? RUNTIME_MAINT : RUNTIME_READY);
 }
 
@@ -110,8 +110,8 @@ static void look_ahead(const struct inspect_target *t, struct inspect_backend *b
 {
     cleanup(ahead_fini) struct ahead ahead;
     cleanup(plan_fini) struct plan plan;
-    cleanup(lane_choice_fini) struct lane_choice later;
-    struct lane_choice *choice = &b->choice;
+    cleanup(route_fini) struct route later;
+    struct route *choice = &b->choice;
     ahead_make(&ahead, b);
     make_plan(t, b, rules, &ahead.actual, true, &plan);
     choose(b, rules, &ahead.actual, &ahead.runtime, &plan, &later);
@@ -132,7 +132,7 @@ static void decide_first(const struct inspect_target *t, struct inspect_backend 
     }
     make_plan(t, b, rules, &b->actual, true, &b->first);
     if (b->actual.exists && (wish->state == DESIRED_OK || wish->state == DESIRED_EMPTY))
-        lane_memory_look(&b->memory, &b->actual, &b->runtime, wish, ours, LANE_WORKER_SAME);
+        admin_states_look(&b->memory, &b->actual, &b->runtime, wish, ours, WORKER_SAME);
     choose(b, rules, &b->actual, &b->runtime, &b->first, &b->choice);
     if (b->choice.write_count > 0 && !t->dirty)
         look_ahead(t, b, rules);
@@ -166,7 +166,7 @@ static bool joins(const struct inspect_backend *b)
     for (size_t i = 0; i < b->wish->server_count; i++)
         drains = drains || b->wish->servers[i].state == SERVER_DRAINING;
     return drains && b->runtime.readable &&
-           (v == PLAN_WRITE || v == PLAN_IN_STEP || v == PLAN_BRAKE || v == PLAN_RELOAD_AGAIN);
+           (v == PLAN_WRITE || v == PLAN_IN_STEP || v == PLAN_LOSS_LIMIT || v == PLAN_RELOAD_AGAIN);
 }
 
 static const struct diff_change *find_change(const struct diff *d, const char *server)

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/codec.h"
+#include "servers/change/diff.h"
 
 /* What is odd is looked at again, once: during a reload much is, for a moment. */
 #define AGAIN_MS 1000
@@ -28,9 +29,9 @@ static void finish_unseen(struct inspect_haproxy *h, const struct error *err)
 static char *running_problem(const struct inspect_haproxy *h)
 {
     for (size_t i = 0; i < h->count; i++) {
-        const struct observed *f = &h->found[i];
+        const struct reading *f = &h->found[i];
         cleanup(mem_free_ptr) char *what =
-            f->unreadable.kind == ERROR_NONE ? runtime_problem(&f->backend, &f->runtime, h->rules) : NULL;
+            f->unreadable.kind == ERROR_NONE ? runtime_problem(&f->backend, &f->runtime, diff_manages, h->rules) : NULL;
         if (what != NULL)
             return mem_printf("backend %s: %s", f->backend.name, what);
     }
@@ -90,7 +91,7 @@ static void on_history(void *arg, const struct dataplane_answer *a)
 
 /* ---- the backends ---- */
 
-static void keep(struct inspect_haproxy *h, struct observed *found)
+static void keep(struct inspect_haproxy *h, struct reading *found)
 {
     for (size_t i = 0; i < h->count; i++) {
         backend_fini(&h->found[i].backend);
@@ -118,7 +119,7 @@ static bool is_odd(const struct inspect_haproxy *h)
     return problem != NULL || is_split(h);
 }
 
-static void on_observed(void *arg, struct observed *found, const struct error *err)
+static void on_observed(void *arg, struct reading *found, const struct error *err)
 {
     struct inspect_haproxy *h = arg;
     if (err != NULL) {
@@ -140,15 +141,15 @@ static void on_observed(void *arg, struct observed *found, const struct error *e
 static void look(void *arg)
 {
     struct inspect_haproxy *h = arg;
-    observe_start(&h->observe);
+    reader_start(&h->reader);
 }
 
 /* The file was read to its end; the running HAProxy was not. */
 static void keep_the_file(struct inspect_haproxy *h, const struct error *err)
 {
-    if (h->observe.step != OBSERVE_WORKER && h->observe.step != OBSERVE_RUNTIME)
+    if (h->reader.step != READER_WORKER && h->reader.step != READER_RUNTIME)
         return;
-    keep(h, h->observe.found);
+    keep(h, h->reader.found);
     for (size_t i = 0; i < h->count; i++)
         if (!h->found[i].runtime.readable && h->found[i].runtime.why == NULL)
             h->found[i].runtime.why = mem_strdup(err->message);
@@ -181,8 +182,8 @@ void inspect_haproxy_init(struct inspect_haproxy *h, struct event_base *base, st
         backend_init(&h->found[i].backend);
         runtime_init(&h->found[i].runtime);
     }
-    observe_init(&h->observe, client, names, count, on_observed, h);
-    h->observe.with_runtime = true;
+    reader_init(&h->reader, client, names, count, on_observed, h);
+    h->reader.with_runtime = true;
     timer_init(&h->again, base, look, h);
     timer_init(&h->deadline, base, on_deadline, h);
 }
@@ -190,7 +191,7 @@ void inspect_haproxy_init(struct inspect_haproxy *h, struct event_base *base, st
 void inspect_haproxy_fini(struct inspect_haproxy *h)
 {
     dataplane_cancel(h->client);
-    observe_fini(&h->observe);
+    reader_fini(&h->reader);
     for (size_t i = 0; i < h->count; i++) {
         backend_fini(&h->found[i].backend);
         runtime_fini(&h->found[i].runtime);

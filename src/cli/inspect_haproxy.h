@@ -10,15 +10,15 @@
 #include <stdint.h>
 
 #include "host/timer.h"
-#include "haproxy/read.h"
+#include "haproxy/reader.h"
 
 struct diff_rules;
 
 struct inspect_haproxy {
     struct dataplane_client *client;
     const struct diff_rules *rules;
-    struct observe observe;
-    struct observed *found; /* one for each name; where it could not be read, it says why */
+    struct reader reader;
+    struct reading *found; /* one for each name; where it could not be read, it says why */
     size_t count;
     bool dirty; /* the last reload failed, or there is a drift: an empty commit is due */
     char *

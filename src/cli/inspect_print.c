@@ -144,7 +144,7 @@ bool inspect_has_lines(const struct inspect_backend *b)
 
 /* ---- what becomes of a line ---- */
 
-const struct lane_call *inspect_call(const struct inspect_backend *b, const char *server)
+const struct route_command *inspect_call(const struct inspect_backend *b, const char *server)
 {
     for (size_t i = 0; i < b->choice.call_count; i++)
         if (str_eq(b->choice.calls[i].name, server))
@@ -168,9 +168,9 @@ size_t inspect_told_count(const struct inspect_backend *b)
     return count;
 }
 
-const struct lane_mark *inspect_by_hand(const struct inspect_backend *b, const char *server)
+const struct admin_state *inspect_by_hand(const struct inspect_backend *b, const char *server)
 {
-    const struct lane_mark *mark = lane_memory_find(&b->memory, server);
+    const struct admin_state *mark = admin_states_find(&b->memory, server);
     /* Without a wish there is nothing that tells whose it is. */
     return mark != NULL && b->memory.looked && mark->theirs != RUNTIME_READY && !mark->parked ? mark : NULL;
 }
@@ -249,7 +249,7 @@ char *inspect_change_reason(const struct inspect_backend *b, const struct diff_c
     return mem_strdup(known != NULL ? known : c->reason);
 }
 
-char *inspect_call_reason(const struct inspect_backend *b, const struct lane_call *c)
+char *inspect_call_reason(const struct inspect_backend *b, const struct route_command *c)
 {
     const struct desired_server *want = desired_find(b->wish, c->name);
     bool drains = want != NULL && want->state == SERVER_DRAINING && c->state == RUNTIME_DRAIN;

@@ -33,8 +33,8 @@ static void backend_end(struct inspect_backend *b)
     desired_fini(&b->named);
     plan_fini(&b->plan);
     plan_fini(&b->first);
-    lane_choice_fini(&b->choice);
-    lane_memory_fini(&b->memory);
+    route_fini(&b->choice);
+    admin_states_fini(&b->memory);
     parking_free(b->parking);
     free(b->ways);
     backend_fini(&b->actual);
@@ -74,7 +74,7 @@ enum inspect_verdict inspect_verdict(const struct inspect_backend *b)
     static const enum inspect_verdict verdicts[] = {
         [PLAN_WAIT] = INSPECT_WAITING,      [PLAN_IN_STEP] = INSPECT_IN_STEP,
         [PLAN_WRITE] = INSPECT_CHANGES,     [PLAN_RELOAD_AGAIN] = INSPECT_RELOAD_AGAIN,
-        [PLAN_HOLD] = INSPECT_HOLD,         [PLAN_BRAKE] = INSPECT_BRAKE,
+        [PLAN_HOLD] = INSPECT_HOLD,         [PLAN_LOSS_LIMIT] = INSPECT_BRAKE,
         [PLAN_WITHHELD] = INSPECT_WITHHELD, [PLAN_REFUSE] = INSPECT_REFUSED,
     };
     if (!b->seen)

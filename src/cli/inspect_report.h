@@ -71,9 +71,9 @@ struct inspect_backend {
      * are what the running HAProxy is told at once; those that are about no change of plan are all that happens to their
      * server. */
     struct plan first;
-    struct lane_choice choice;
-    struct lane_memory memory; /* who set which state, as far as one look can tell */
-    struct parking *parking;   /* NULL: nothing is parked */
+    struct route choice;
+    struct admin_states memory; /* who set which state, as far as one look can tell */
+    struct parking *parking;    /* NULL: nothing is parked */
 };
 
 /* One HAProxy. */

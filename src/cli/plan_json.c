@@ -74,7 +74,7 @@ static void put_told(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct insp
 {
     yyjson_mut_val *list = json_put_list(doc, obj, "told");
     for (size_t i = 0; i < b->choice.call_count; i++) {
-        const struct lane_call *call = &b->choice.calls[i];
+        const struct route_command *call = &b->choice.calls[i];
         cleanup(mem_free_ptr) char *reason = inspect_call_reason(b, call);
         yyjson_mut_val *told = json_add_object(doc, list);
         json_put_text(doc, told, "server", call->name);
@@ -87,7 +87,7 @@ static void put_by_hand(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct i
 {
     yyjson_mut_val *list = json_put_list(doc, obj, "by_hand");
     for (size_t i = 0; i < b->memory.count; i++) {
-        const struct lane_mark *mark = inspect_by_hand(b, b->memory.marks[i].name);
+        const struct admin_state *mark = inspect_by_hand(b, b->memory.marks[i].name);
         if (mark == NULL)
             continue;
         yyjson_mut_val *set = json_add_object(doc, list);

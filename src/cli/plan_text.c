@@ -71,7 +71,7 @@ static void print_parked(const struct inspect_report *r, const struct inspect_ba
 static void print_by_hand(const struct inspect_backend *b, struct page *p)
 {
     size_t count = 0;
-    cleanup(mem_free_ptr) char *what = b->memory.looked ? lane_memory_overrides(&b->memory, &count) : NULL;
+    cleanup(mem_free_ptr) char *what = b->memory.looked ? admin_states_overrides(&b->memory, &count) : NULL;
     if (what == NULL)
         return;
     cleanup(mem_free_ptr) char *text =

@@ -37,7 +37,7 @@ struct controller {
     struct settings *settings;
     const struct log *log;
     struct telemetry telemetry;
-    struct journal *journal;
+    struct history *history;
     struct events *events; /* NULL: nobody wants them */
     struct status *status; /* NULL: there is no status page */
     struct server *server;
@@ -227,7 +227,7 @@ static void make_targets(struct controller *c)
         .node_exists = sources_node_exists,
         .node_arg = c->sources,
         .telemetry = &c->telemetry,
-        .journal = c->journal,
+        .history = c->history,
         .log = c->log,
     };
     c->targets = targets_new(c->base, &options, c->clients.dataplanes, c->clients.dataplane_count);
@@ -337,7 +337,7 @@ static void make_sources(struct controller *c)
 static void make_events(struct controller *c)
 {
     const struct events_options options = {.client = c->clients.kube,
-                                           .journal = c->journal,
+                                           .history = c->history,
                                            .mappings = &c->mappings,
                                            .sources = c->sources,
                                            .written = c->telemetry.events,
@@ -366,7 +366,7 @@ static void make_status(struct controller *c, const char *version)
                                            .sources = c->sources,
                                            .leadership = c->leadership,
                                            .clients = &c->clients,
-                                           .journal = c->journal,
+                                           .history = c->history,
                                            .version = version};
     c->status = status_new(&options, on_status_changed, c);
 }
@@ -406,7 +406,7 @@ struct controller *controller_new(struct event_base *base, struct settings *sett
     timer_init(&c->deadline, base, on_deadline, c);
     timer_init(&c->stepped_down, base, on_stepped_down, c);
     telemetry_init(&c->telemetry, version);
-    c->journal = journal_new();
+    c->history = history_new();
     metric_set(c->telemetry.dry_run, settings->dry_run ? 1 : 0, NULL);
     metrics_on_scrape(c->telemetry.registry, on_scrape, c);
     make_wishers(c);
@@ -439,7 +439,7 @@ void controller_free(struct controller *c)
     clients_free(&c->clients);
     telemetry_fini(&c->telemetry);
     notify_free(c->notify);
-    journal_free(c->journal);
+    history_free(c->history);
     timer_fini(&c->coalesce);
     timer_fini(&c->drain);
     timer_fini(&c->heartbeat);

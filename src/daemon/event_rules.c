@@ -4,26 +4,26 @@
 #include "daemon/events.h"
 #include "report/history.h"
 
-enum event_reason event_reason_of(const struct journal_entry *e)
+enum event_reason event_reason_of(const struct history_entry *e)
 {
     switch (e->kind) {
-    case JOURNAL_IN_STEP:
+    case HISTORY_IN_STEP:
         return EVENT_SYNCED;
-    case JOURNAL_COMMITTED:
-    case JOURNAL_FAST_WRITE:
-    case JOURNAL_TOLD:
+    case HISTORY_COMMITTED:
+    case HISTORY_FAST_WRITE:
+    case HISTORY_TOLD:
         return str_eq(e->state, "drain") ? EVENT_DRAINING : EVENT_NONE;
-    case JOURNAL_HELD_BACK:
+    case HISTORY_HELD_BACK:
         return EVENT_HELD_BACK;
-    case JOURNAL_APPLY_FAILED:
+    case HISTORY_APPLY_FAILED:
         return EVENT_APPLY_FAILED;
-    case JOURNAL_RELOAD_FAILED:
+    case HISTORY_RELOAD_FAILED:
         return EVENT_RELOAD_FAILED;
-    case JOURNAL_DRIFT_REPAIRED:
+    case HISTORY_DRIFT_REPAIRED:
         return EVENT_DRIFT_REPAIRED;
-    case JOURNAL_RELOAD_AGAIN:
-    case JOURNAL_WITHHELD:
-    case JOURNAL_KINDS:
+    case HISTORY_RELOAD_AGAIN:
+    case HISTORY_WITHHELD:
+    case HISTORY_KINDS:
         break;
     }
     return EVENT_NONE;
@@ -48,7 +48,7 @@ bool event_reason_warns(enum event_reason r)
     return r == EVENT_HELD_BACK || r == EVENT_APPLY_FAILED || r == EVENT_RELOAD_FAILED;
 }
 
-char *event_text_of(const struct journal_entry *e)
+char *event_text_of(const struct history_entry *e)
 {
     bool one = e->backend != NULL;
     return mem_printf("%s%s at %s: %s%s%s", one ? "backend " : "HAProxy", one ? e->backend : "", e->target, e->text,

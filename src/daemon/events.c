@@ -50,7 +50,7 @@ struct about {
 struct events {
     struct events_options options;
     char host[HOST_MAX + 1];
-    struct journal_listener listener;
+    struct history_listener listener;
     struct timer timer;
     struct event_writer *writer;
     struct about *about; /* one for each Service of the mappings */
@@ -135,7 +135,7 @@ static void happened(struct events *e, size_t service, enum event_reason reason,
 }
 
 /* Whatever is about all of a HAProxy is about each Service, once. */
-static void on_entry(void *arg, const struct journal_entry *entry)
+static void on_entry(void *arg, const struct history_entry *entry)
 {
     struct events *e = arg;
     const struct mappings *m = e->options.mappings;
@@ -331,8 +331,8 @@ struct events *events_new(struct event_base *base, const struct events_options *
     }
     backoff_init(&e->backoff, 1000, 60000, 500, seed);
     e->dropped_limit.period_ms = LOG_PERIOD_MS;
-    e->listener = (struct journal_listener){.added = on_entry, .arg = e};
-    journal_listen(options->journal, &e->listener);
+    e->listener = (struct history_listener){.added = on_entry, .arg = e};
+    history_listen(options->history, &e->listener);
     return e;
 }
 
@@ -340,7 +340,7 @@ void events_free(struct events *e)
 {
     if (e == NULL)
         return;
-    journal_forget_listener(&e->listener);
+    history_forget_listener(&e->listener);
     event_writer_free(e->writer);
     timer_fini(&e->timer);
     for (size_t i = 0; i < e->count; i++)

@@ -11,8 +11,8 @@
 
 struct event_base;
 struct events;
-struct journal;
-struct journal_entry;
+struct history;
+struct history_entry;
 struct kube_client;
 struct mappings;
 struct metric;
@@ -21,7 +21,7 @@ struct sources;
 /* All of it borrowed. */
 struct events_options {
     struct kube_client *client;
-    struct journal *journal;
+    struct history *history;
     const struct mappings *mappings; /* which backend is for which Service */
     const struct sources *sources;   /* that knows the Services' uids */
     struct metric *written;          /* events_total{result} */
@@ -46,10 +46,10 @@ enum event_reason {
     EVENT_DRIFT_REPAIRED,
     EVENT_REASONS,
 };
-enum event_reason event_reason_of(const struct journal_entry *e);
+enum event_reason event_reason_of(const struct history_entry *e);
 const char *event_reason_name(enum event_reason r); /* "Synced", ...: stable */
 bool event_reason_warns(enum event_reason r);
 /* "backend web at http://lb1:5555: holding back the loss of 3 of 4 servers: n2, n3, n4: 3 of ...". Allocates. */
-char *event_text_of(const struct journal_entry *e) must_check;
+char *event_text_of(const struct history_entry *e) must_check;
 
 #endif

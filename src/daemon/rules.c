@@ -59,7 +59,7 @@ struct plan_rules rules_for_plan(const struct settings *settings)
                  .create_backend = settings->create_backend,
                  .own_check_port = settings->health_check == SETTINGS_HEALTH_CHECK_NODE_PORT},
         .max_loss_percent = settings->max_loss_percent,
-        .brake_ms = settings->resync_period_ms,
+        .loss_window_ms = settings->resync_period_ms,
         .dry_run = settings->dry_run,
     };
 }

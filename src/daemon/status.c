@@ -26,12 +26,12 @@ struct status {
     const struct desired **desired; /* shared; mappings->count; NULL: not computed yet */
     uint64_t started_mono_ms;
     int64_t started_wall_ms;
-    struct journal_listener decided;
+    struct history_listener decided;
     void (*changed)(void *arg);
     void *arg;
 };
 
-static void on_decision(void *arg, const struct journal_entry *e)
+static void on_decision(void *arg, const struct history_entry *e)
 {
     const struct status *s = arg;
     (void)e;
@@ -44,8 +44,8 @@ struct status *status_new(const struct status_options *options, void (*changed)(
     s->options = *options;
     s->changed = changed;
     s->arg = arg;
-    s->decided = (struct journal_listener){.added = on_decision, .arg = s};
-    journal_listen(options->journal, &s->decided);
+    s->decided = (struct history_listener){.added = on_decision, .arg = s};
+    history_listen(options->history, &s->decided);
     s->desired = mem_array(options->mappings->count, sizeof(s->desired[0]));
     s->started_mono_ms = clock_mono_ms();
     s->started_wall_ms = (int64_t)clock_wall_ms();
@@ -56,7 +56,7 @@ void status_free(struct status *s)
 {
     if (s == NULL)
         return;
-    journal_forget_listener(&s->decided);
+    history_forget_listener(&s->decided);
     for (size_t i = 0; i < s->options.mappings->count; i++)
         desired_unref(s->desired[i]);
     free(s->desired);
@@ -148,7 +148,7 @@ static void put_brake(const struct status *s, yyjson_mut_doc *doc, yyjson_mut_va
     const struct plan_rules rules = rules_for_plan(s->options.settings);
     yyjson_mut_val *obj = json_put_object(doc, root, "brake");
     json_put_count(doc, obj, "max_loss_percent", rules.max_loss_percent);
-    json_put_count(doc, obj, "hold_seconds", rules.brake_ms / 1000);
+    json_put_count(doc, obj, "hold_seconds", rules.loss_window_ms / 1000);
 }
 
 /* ---- backends and HAProxies ---- */
@@ -187,14 +187,14 @@ static void add_haproxies(const struct status *s, const struct status_now *now, 
 
 static void put_decisions(const struct status *s, yyjson_mut_doc *doc, yyjson_mut_val *root)
 {
-    const struct journal *j = s->options.journal;
+    const struct history *j = s->options.history;
     yyjson_mut_val *list = json_put_list(doc, root, "decisions");
-    for (size_t i = 0; i < journal_count(j); i++) {
-        const struct journal_entry *e = journal_at(j, i);
+    for (size_t i = 0; i < history_count(j); i++) {
+        const struct history_entry *e = history_at(j, i);
         yyjson_mut_val *obj = json_add_object(doc, list);
         json_put_count(doc, obj, "number", e->number);
         json_put_time(doc, obj, "at", e->wall_ms);
-        json_put_text(doc, obj, "kind", journal_kind_name(e->kind));
+        json_put_text(doc, obj, "kind", history_kind_name(e->kind));
         json_put_text(doc, obj, "haproxy", e->target);
         json_put_text(doc, obj, "backend", e->backend);
         json_put_text(doc, obj, "server", e->server);

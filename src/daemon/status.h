@@ -54,7 +54,7 @@
 struct clients;
 struct settings;
 struct desired;
-struct journal;
+struct history;
 struct leadership;
 struct mappings;
 struct sources;
@@ -72,7 +72,7 @@ struct status_options {
     const struct sources *sources;
     const struct leadership *leadership;
     const struct clients *clients;
-    struct journal *journal;
+    struct history *history;
     const char *version;
 };
 

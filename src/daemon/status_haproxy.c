@@ -39,7 +39,7 @@ static enum place place_of(const struct slot *s, const struct server_view *v)
 
 static struct server_view view_of(const struct slot *s, const struct backend_server *line)
 {
-    const struct lane_mark *mark = lane_memory_find(&s->memory, line->name);
+    const struct admin_state *mark = admin_states_find(&s->memory, line->name);
     struct server_view v = {.line = line,
                             .running = s->runtime.readable ? runtime_find(&s->runtime, line->name) : NULL,
                             .theirs = mark != NULL ? mark->theirs : RUNTIME_READY};
@@ -126,7 +126,7 @@ static enum status_state state_of(const struct target *t, const struct slot *s)
     if (s->in_step)
         return STATUS_IN_STEP;
     bool waits = !s->have_wish || s->wish->state == DESIRED_NOT_SYNCED;
-    return waits || !s->looked || !t->history_known ? STATUS_WAITING : STATUS_CHANGING;
+    return waits || !s->looked || !t->last_reload_known ? STATUS_WAITING : STATUS_CHANGING;
 }
 
 static void put_held(const struct slot *s, const struct status_haproxies *h, yyjson_mut_doc *doc, yyjson_mut_val *obj)
@@ -135,7 +135,7 @@ static void put_held(const struct slot *s, const struct status_haproxies *h, yyj
     bool any = s->plan.held_back > 0;
     json_put_count(doc, held, "servers", s->plan.held_back);
     json_put_text(doc, held, "names", any ? s->plan.held_names : NULL);
-    json_put_time(doc, held, "until", any ? (int64_t)s->plan.brake_until_ms + h->wall_minus_mono_ms : 0);
+    json_put_time(doc, held, "until", any ? (int64_t)s->plan.held_until_ms + h->wall_minus_mono_ms : 0);
 }
 
 static enum status_state add_backend(const struct target *t, const struct slot *s, struct status_haproxies *h,

@@ -25,13 +25,13 @@ void backend_fini(struct backend *b)
         backend_server_fini(&b->servers[i]);
     for (size_t i = 0; i < b->template_count; i++)
         free(b->templates[i].prefix);
-    for (size_t i = 0; i < b->alien_count; i++) {
-        free(b->aliens[i].text);
-        free(b->aliens[i].reason);
+    for (size_t i = 0; i < b->unsupported_count; i++) {
+        free(b->unsupported[i].text);
+        free(b->unsupported[i].reason);
     }
     free(b->servers);
     free(b->templates);
-    free(b->aliens);
+    free(b->unsupported);
     free(b->name);
     free(b->mode);
     free(b->balance);

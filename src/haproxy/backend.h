@@ -34,11 +34,33 @@ struct backend_template {
 };
 
 /* A line of the file that the API does not show or would damage. */
-struct backend_alien_line {
+struct backend_unsupported_line {
     unsigned line; /* number in haproxy.cfg, from 1 */
     char *text;
     char *reason;
     bool only_shown; /* no line at all: the API shows a server that the file lacks; a write damages nothing there */
+};
+
+/* What may differ of a server line. */
+enum server_field {
+    SERVER_ADDRESS = 1,
+    SERVER_PORT = 2,
+    SERVER_WEIGHT = 4,
+    SERVER_MAINTENANCE = 8,
+    SERVER_CHECK = 16,
+    SERVER_CHECK_PORT = 32,
+    SERVER_PROXY_V2 = 64,
+    SERVER_BACKUP = 128,
+};
+
+#define SERVER_WEIGHT_DEFAULT 100 /* of a server whose line has none yet */
+
+/* The settings of a backend that an engine asks for. */
+struct backend_settings {
+    const char *balance;   /* NULL: as it is */
+    const char *adv_check; /* NULL: as it is */
+    bool httpchk_healthz;  /* the httpchk is to ask GET /healthz, unless it says what to ask for */
+    bool proxy_v2;         /* send-proxy-v2 in its default-server */
 };
 
 struct backend {
@@ -59,8 +81,8 @@ struct backend {
     size_t server_count;
     struct backend_template *templates;
     size_t template_count;
-    struct backend_alien_line *aliens;
-    size_t alien_count;
+    struct backend_unsupported_line *unsupported;
+    size_t unsupported_count;
 };
 
 void backend_init(struct backend *b);

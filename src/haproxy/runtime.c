@@ -8,7 +8,6 @@
 #include "base/str.h"
 #include "model/address.h"
 #include "haproxy/backend.h"
-#include "servers/change/diff.h"
 
 #define PROBLEMS_SHOWN 3
 
@@ -113,8 +112,8 @@ static void tell(struct problems *p, const char *server, const char *what)
         buf_printf(&p->text, "%sserver %s: %s", p->text.len > 0 ? "; " : "", server, what);
 }
 
-static void look_at_lines(const struct backend *file, const struct runtime *r, const struct diff_rules *rules,
-                          struct problems *p)
+static void look_at_lines(const struct backend *file, const struct runtime *r, runtime_manages *manages,
+                          const void *arg, struct problems *p)
 {
     for (size_t i = 0; i < file->server_count; i++) {
         const struct backend_server *line = &file->servers[i];
@@ -123,7 +122,7 @@ static void look_at_lines(const struct backend *file, const struct runtime *r, c
             tell(p, line->name, "HAProxy does not have it");
             continue;
         }
-        cleanup(mem_free_ptr) char *moved = diff_server_is_foreign(line, rules) ? NULL : place_problem(line, is);
+        cleanup(mem_free_ptr) char *moved = manages(arg, line) ? place_problem(line, is) : NULL;
         if (moved != NULL)
             tell(p, line->name, moved);
     }
@@ -132,8 +131,8 @@ static void look_at_lines(const struct backend *file, const struct runtime *r, c
 /* Such a line may make any server. */
 static bool has_hidden_lines(const struct backend *file)
 {
-    for (size_t i = 0; i < file->alien_count; i++)
-        if (!file->aliens[i].only_shown)
+    for (size_t i = 0; i < file->unsupported_count; i++)
+        if (!file->unsupported[i].only_shown)
             return true;
     return false;
 }
@@ -154,13 +153,13 @@ static void look_at_rows(const struct backend *file, const struct runtime *r, st
     }
 }
 
-char *runtime_problem(const struct backend *file, const struct runtime *r, const struct diff_rules *rules)
+char *runtime_problem(const struct backend *file, const struct runtime *r, runtime_manages *manages, const void *arg)
 {
     struct problems p = {.count = 0};
     if (!file->exists || !r->readable)
         return NULL;
     buf_init(&p.text, 0);
-    look_at_lines(file, r, rules, &p);
+    look_at_lines(file, r, manages, arg, &p);
     if (!has_hidden_lines(file))
         look_at_rows(file, r, &p);
     if (p.count > PROBLEMS_SHOWN)

@@ -13,7 +13,6 @@
 
 struct backend;
 struct backend_server;
-struct diff_rules;
 
 enum runtime_admin { RUNTIME_READY, RUNTIME_DRAIN, RUNTIME_MAINT };
 
@@ -47,9 +46,11 @@ char *runtime_server_problem(const struct backend_server *line, const struct run
 
 /* For reloads: what only they mend. A line that does not run; something that runs and has no line (not told where
  * server-templates make that name, or where the file has lines that the API does not show); an address or port that
- * differs, but for lines that are not ours by rules, which an operator may move by hand. No states: a call sets them.
+ * differs, but for lines that we do not manage, which an operator may move by hand. No states: a call sets them.
  * "server n1: HAProxy does not have it; ..." with at most three of them; NULL: nothing, or not readable. Allocates. */
-char *runtime_problem(const struct backend *file, const struct runtime *r, const struct diff_rules *rules) must_check;
+typedef bool runtime_manages(const void *arg, const struct backend_server *line);
+char *runtime_problem(const struct backend *file, const struct runtime *r, runtime_manages *manages,
+                      const void *arg) must_check;
 
 /* What HAProxy makes of it when it is told so: who leaves maint is up until a check says otherwise. */
 void runtime_set_admin(struct runtime_server *s, enum runtime_admin admin);

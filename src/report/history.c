@@ -9,31 +9,31 @@
 
 /* All that an entry points to is here. */
 struct kept {
-    struct journal_entry entry;
+    struct history_entry entry;
     char *texts[7];
 };
 
-struct journal {
+struct history {
     struct kept
-        kept[JOURNAL_SIZE]; /* a ring: `added` of them were written, the last one at (added - 1) % JOURNAL_SIZE */
+        kept[HISTORY_SIZE]; /* a ring: `added` of them were written, the last one at (added - 1) % HISTORY_SIZE */
     uint64_t added;
-    LIST_HEAD(journal_listeners, journal_listener) listeners;
+    LIST_HEAD(history_listeners, history_listener) listeners;
 };
 
 static const char *const names[] = {
-    [JOURNAL_COMMITTED] = "committed",
-    [JOURNAL_FAST_WRITE] = "fast_write",
-    [JOURNAL_TOLD] = "told",
-    [JOURNAL_RELOAD_AGAIN] = "reload_again",
-    [JOURNAL_IN_STEP] = "in_step",
-    [JOURNAL_HELD_BACK] = "held_back",
-    [JOURNAL_WITHHELD] = "withheld",
-    [JOURNAL_APPLY_FAILED] = "apply_failed",
-    [JOURNAL_RELOAD_FAILED] = "reload_failed",
-    [JOURNAL_DRIFT_REPAIRED] = "drift_repaired",
+    [HISTORY_COMMITTED] = "committed",
+    [HISTORY_FAST_WRITE] = "fast_write",
+    [HISTORY_TOLD] = "told",
+    [HISTORY_RELOAD_AGAIN] = "reload_again",
+    [HISTORY_IN_STEP] = "in_step",
+    [HISTORY_HELD_BACK] = "held_back",
+    [HISTORY_WITHHELD] = "withheld",
+    [HISTORY_APPLY_FAILED] = "apply_failed",
+    [HISTORY_RELOAD_FAILED] = "reload_failed",
+    [HISTORY_DRIFT_REPAIRED] = "drift_repaired",
 };
 
-const char *journal_kind_name(enum journal_kind kind)
+const char *history_kind_name(enum history_kind kind)
 {
     return names[kind];
 }
@@ -45,18 +45,18 @@ static void kept_clear(struct kept *k)
     *k = (struct kept){0};
 }
 
-struct journal *journal_new(void)
+struct history *history_new(void)
 {
-    struct journal *j = mem_alloc(sizeof(*j));
+    struct history *j = mem_alloc(sizeof(*j));
     LIST_INIT(&j->listeners);
     return j;
 }
 
-void journal_free(struct journal *j)
+void history_free(struct history *j)
 {
     if (j == NULL)
         return;
-    for (size_t i = 0; i < JOURNAL_SIZE; i++)
+    for (size_t i = 0; i < HISTORY_SIZE; i++)
         kept_clear(&j->kept[i]);
     free(j);
 }
@@ -65,19 +65,19 @@ static const char *keep(char **at, const char *text)
 {
     if (text == NULL)
         return NULL;
-    *at = strnlen(text, JOURNAL_TEXT_MAX_BYTES + 1) <= JOURNAL_TEXT_MAX_BYTES
+    *at = strnlen(text, HISTORY_TEXT_MAX_BYTES + 1) <= HISTORY_TEXT_MAX_BYTES
               ? mem_strdup(text)
-              : mem_printf("%.*s...", (int)utf8_cut(text, JOURNAL_TEXT_MAX_BYTES - 3), text);
+              : mem_printf("%.*s...", (int)utf8_cut(text, HISTORY_TEXT_MAX_BYTES - 3), text);
     return *at;
 }
 
-void journal_add(struct journal *j, const struct journal_entry *e)
+void history_add(struct history *j, const struct history_entry *e)
 {
     if (j == NULL)
         return;
-    struct kept *k = &j->kept[j->added % JOURNAL_SIZE];
+    struct kept *k = &j->kept[j->added % HISTORY_SIZE];
     kept_clear(k);
-    k->entry = (struct journal_entry){
+    k->entry = (struct history_entry){
         .kind = e->kind,
         .number = ++j->added,
         .wall_ms = clock_wall_ms(),
@@ -91,29 +91,29 @@ void journal_add(struct journal *j, const struct journal_entry *e)
         .took_us = e->took_us,
         .reaction_us = e->reaction_us,
     };
-    struct journal_listener *l, *next;
+    struct history_listener *l, *next;
     for (l = LIST_FIRST(&j->listeners); l != NULL; l = next) {
         next = LIST_NEXT(l, entry);
         l->added(l->arg, &k->entry);
     }
 }
 
-size_t journal_count(const struct journal *j)
+size_t history_count(const struct history *j)
 {
-    return j->added < JOURNAL_SIZE ? (size_t)j->added : JOURNAL_SIZE;
+    return j->added < HISTORY_SIZE ? (size_t)j->added : HISTORY_SIZE;
 }
 
-const struct journal_entry *journal_at(const struct journal *j, size_t i)
+const struct history_entry *history_at(const struct history *j, size_t i)
 {
-    return &j->kept[(j->added - 1 - i) % JOURNAL_SIZE].entry;
+    return &j->kept[(j->added - 1 - i) % HISTORY_SIZE].entry;
 }
 
-void journal_listen(struct journal *j, struct journal_listener *l)
+void history_listen(struct history *j, struct history_listener *l)
 {
     LIST_INSERT_HEAD(&j->listeners, l, entry);
 }
 
-void journal_forget_listener(struct journal_listener *l)
+void history_forget_listener(struct history_listener *l)
 {
     LIST_REMOVE(l, entry);
 }

@@ -272,7 +272,7 @@ void metric_remove(struct metric *x, ...)
         series_free(x, s);
 }
 
-static void observe(struct histogram *h, double seconds)
+static void reader(struct histogram *h, double seconds)
 {
     for (size_t i = 0; i < array_len(bounds); i++)
         if (seconds <= bounds[i]) {
@@ -290,7 +290,7 @@ void metric_observe(struct metric *x, double seconds, ...)
     struct histogram *h = isnan(seconds) ? NULL : get_series(x, ap)->histogram;
     va_end(ap);
     if (h != NULL)
-        observe(h, seconds);
+        reader(h, seconds);
 }
 
 double metric_value(struct metric *x, ...)

@@ -142,7 +142,7 @@ static const char *target_of(const struct decision_place *at)
 
 static bool drains(const struct diff_change *c)
 {
-    return c->op == DIFF_CHANGE && (c->fields & DIFF_MAINTENANCE) && c->server.maintenance && !c->parks;
+    return c->op == DIFF_CHANGE && (c->fields & SERVER_MAINTENANCE) && c->server.maintenance && !c->parks;
 }
 
 /* The servers that go into drain by it, where the file is the first to know. *ret_name: where it is but one. */
@@ -157,29 +157,29 @@ static size_t count_drains(const struct decision_place *at, const struct diff *d
     return count;
 }
 
-static struct journal_entry entry_of(const struct decision_place *at, enum journal_kind kind, const char *text)
+static struct history_entry entry_of(const struct decision_place *at, enum history_kind kind, const char *text)
 {
-    return (struct journal_entry){.kind = kind, .target = at->url, .backend = at->backend, .text = text};
+    return (struct history_entry){.kind = kind, .target = at->url, .backend = at->backend, .text = text};
 }
 
 /* ---- what was done ---- */
 
-static void journal_commit(const struct decision_place *at, const struct plan *p, const char *why, const char *cause,
-                           const struct txn *t, uint64_t event_us)
+static void history_commit(const struct decision_place *at, const struct plan *p, const char *why, const char *cause,
+                           const struct transaction *t, uint64_t event_us)
 {
     cleanup(mem_free_ptr) char *text = decision_sentence(&p->diff);
-    struct journal_entry e = entry_of(at, JOURNAL_COMMITTED, text);
+    struct history_entry e = entry_of(at, HISTORY_COMMITTED, text);
     if (count_drains(at, &p->diff, &e.server) > 0)
         e.state = "drain";
     e.why = why;
     e.cause = cause;
     e.took_us = t->begin_us + t->change_us + t->commit_us;
     e.reaction_us = event_us;
-    journal_add(at->journal, &e);
+    history_add(at->history, &e);
 }
 
-void decision_log_commit(const struct decision_place *at, const struct plan *p, const char *cause, const struct txn *t,
-                         uint64_t event_us)
+void decision_log_commit(const struct decision_place *at, const struct plan *p, const char *cause,
+                         const struct transaction *t, uint64_t event_us)
 {
     const struct diff *d = &p->diff;
     cleanup(lists_fini) struct lists l;
@@ -192,14 +192,14 @@ void decision_log_commit(const struct decision_place *at, const struct plan *p, 
              log_int("version", t->version), log_str("reload_id", t->reload_id), log_us_as_ms("begin_ms", t->begin_us),
              log_us_as_ms("change_ms", t->change_us), log_us_as_ms("commit_ms", t->commit_us),
              log_if(event_us > 0, log_us_as_ms("event_to_commit_ms", event_us)));
-    journal_commit(at, p, l.why, cause, t, event_us);
+    history_commit(at, p, l.why, cause, t, event_us);
 }
 
 void decision_log_fast(const struct decision_place *at, const struct diff_change *c, const char *cause,
-                       const struct lane *l, uint64_t event_us)
+                       const struct runtime_update *l, uint64_t event_us)
 {
     cleanup(mem_free_ptr) char *text = decision_sentence_of(c);
-    struct journal_entry e = entry_of(at, JOURNAL_FAST_WRITE, text);
+    struct history_entry e = entry_of(at, HISTORY_FAST_WRITE, text);
     log_info(at->log, "server changed without a reload", log_str("backend", at->backend),
              log_str("target", target_of(at)), log_str("server", c->server.name), log_str("what", c->detail),
              log_str("why", c->reason), log_str("cause", cause), log_int("version", l->version),
@@ -211,28 +211,28 @@ void decision_log_fast(const struct decision_place *at, const struct diff_change
     e.cause = cause;
     e.took_us = l->write_us;
     e.reaction_us = event_us;
-    journal_add(at->journal, &e);
+    history_add(at->history, &e);
 }
 
-void decision_log_reload_again(const struct decision_place *at, const struct txn *t)
+void decision_log_reload_again(const struct decision_place *at, const struct transaction *t)
 {
-    struct journal_entry e = entry_of(at, JOURNAL_RELOAD_AGAIN, "empty commit, so that HAProxy is reloaded again");
+    struct history_entry e = entry_of(at, HISTORY_RELOAD_AGAIN, "empty commit, so that HAProxy is reloaded again");
     log_info(at->log, "empty commit, to reload HAProxy again", log_str("target", at->url),
              log_int("version", t->version), log_str("reload_id", t->reload_id), log_us_as_ms("begin_ms", t->begin_us),
              log_us_as_ms("commit_ms", t->commit_us));
     e.took_us = t->begin_us + t->commit_us;
-    journal_add(at->journal, &e);
+    history_add(at->history, &e);
 }
 
-static void journal_withheld(const struct decision_place *at, const struct plan *p, const char *cause)
+static void history_withheld(const struct decision_place *at, const struct plan *p, const char *cause)
 {
     cleanup(mem_free_ptr) char *what = decision_sentence(&p->diff);
     cleanup(mem_free_ptr) char *text = what[0] != '\0' ? mem_printf("not written: %s", what)
                                                        : mem_strdup("not done: an empty commit, to reload HAProxy");
-    struct journal_entry e = entry_of(at, JOURNAL_WITHHELD, text);
+    struct history_entry e = entry_of(at, HISTORY_WITHHELD, text);
     e.why = p->why;
     e.cause = cause;
-    journal_add(at->journal, &e);
+    history_add(at->history, &e);
 }
 
 void decision_log_withheld(const struct decision_place *at, struct log_limit *limit, uint64_t now_ms,
@@ -256,7 +256,7 @@ void decision_log_withheld(const struct decision_place *at, struct log_limit *li
              log_str("settings", d->backend_detail), log_str("why", l.why),
              log_if(d->create_backend, log_bool("created", true)), log_str("held_back", p->held_names),
              log_if(only_reload, log_bool("reload", true)));
-    journal_withheld(at, p, cause);
+    history_withheld(at, p, cause);
 }
 
 /* True the first time. */

@@ -13,14 +13,14 @@
 #include "servers/change/plan.h"
 
 struct buf;
-struct journal;
-struct lane;
-struct txn;
+struct history;
+struct runtime_update;
+struct transaction;
 
 /* Whose decisions, and who is told; all of it borrowed. */
 struct decision_place {
     const struct log *log;
-    struct journal *journal; /* NULL: nobody reads it */
+    struct history *history; /* NULL: nobody reads it */
     const char *url;         /* of the Data Plane API */
     bool several;            /* there are other HAProxies: the log says which */
     const char *backend;     /* NULL: all of that HAProxy */
@@ -28,15 +28,15 @@ struct decision_place {
 };
 
 /* A committed change to a backend. event_us: from the watch event to the commit; 0: no event caused it. */
-void decision_log_commit(const struct decision_place *at, const struct plan *p, const char *cause, const struct txn *t,
-                         uint64_t event_us);
+void decision_log_commit(const struct decision_place *at, const struct plan *p, const char *cause,
+                         const struct transaction *t, uint64_t event_us);
 
 /* A server that was changed in the file and in the running HAProxy at once. */
 void decision_log_fast(const struct decision_place *at, const struct diff_change *c, const char *cause,
-                       const struct lane *l, uint64_t event_us);
+                       const struct runtime_update *l, uint64_t event_us);
 
 /* The empty commit that repeats a reload. */
-void decision_log_reload_again(const struct decision_place *at, const struct txn *t);
+void decision_log_reload_again(const struct decision_place *at, const struct transaction *t);
 
 /* What would be written, were it not paused or a dry run; told when it changes (see `limit`). */
 void decision_log_withheld(const struct decision_place *at, struct log_limit *limit, uint64_t now_ms,

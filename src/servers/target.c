@@ -67,15 +67,15 @@ static void arm(struct target *t, uint64_t now)
                         t->look_again_ms,
                         t->structural_not_before_ms,
                         t->calls.not_before_ms,
-                        t->history_known ? 0 : t->history_next_ms,
+                        t->last_reload_known ? 0 : t->last_reload_next_ms,
                         t->reload.state == RELOAD_PENDING ? t->reload.next_ms : 0};
     for (size_t i = 0; i < array_len(times); i++)
         sooner(&due, times[i], now);
     for (size_t i = 0; i < t->options.backend_count; i++) {
         const struct slot *s = &t->slots[i];
         sooner(&due, s->write_wait_until_ms, now);
-        sooner(&due, s->plan.held_back > 0 ? s->plan.brake_until_ms : 0, now);
-        sooner(&due, s->rivalry.until_ms, now);
+        sooner(&due, s->plan.held_back > 0 ? s->plan.held_until_ms : 0, now);
+        sooner(&due, s->conflict.until_ms, now);
     }
     if (due != 0)
         timer_set(&t->timer, due - now);
@@ -112,7 +112,7 @@ void target_step(struct target *t)
         target_poll_reload(t);
     else if (!waiting && !t->seen)
         target_look(t);
-    else if (!waiting && !t->history_known && now >= t->history_next_ms)
+    else if (!waiting && !t->last_reload_known && now >= t->last_reload_next_ms)
         target_ask_history(t);
     else if (!waiting && !t->dead_deleted && may_ever_write(t))
         target_delete_dead(t);
@@ -138,10 +138,10 @@ static void on_resync(void *arg)
 {
     struct target *t = arg;
     timer_set(&t->resync, t->options.resync_period_ms);
-    t->dead_deleted = t->dead_deleted && t->txn.noted == NULL && t->txn.held_count == 0;
+    t->dead_deleted = t->dead_deleted && t->transaction.noted == NULL && t->transaction.held_count == 0;
     t->seen = false;
     for (size_t i = 0; i < t->options.backend_count; i++)
-        lane_memory_age(&t->slots[i].memory);
+        admin_states_age(&t->slots[i].memory);
     if (t->left_dirty)
         target_ask_history_again(t);
     target_step(t);
@@ -171,14 +171,14 @@ static void slot_init(struct slot *s, struct target *t, const char *name, unsign
 static void slot_fini(struct slot *s)
 {
     plan_fini(&s->plan);
-    brake_fini(&s->brake);
+    loss_limit_fini(&s->loss_limit);
     desired_unref(s->wish);
     desired_unref(s->by_node);
     free(s->adopted);
     backend_fini(&s->actual);
     runtime_fini(&s->runtime);
-    lane_memory_fini(&s->memory);
-    lane_choice_fini(&s->choice);
+    admin_states_fini(&s->memory);
+    route_fini(&s->choice);
     parking_free(s->parking);
     buf_fini(&s->taken_over);
     story_fini(&s->story);
@@ -197,10 +197,10 @@ struct target *target_new(struct event_base *base, const struct target_options *
     timer_init(&t->timer, base, on_timer, t);
     timer_init(&t->resync, base, on_resync, t);
     timer_init(&t->read_again, base, target_read_again, t);
-    observe_init(&t->observe, options->client, options->backends, options->backend_count, target_observed, t);
-    t->observe.with_runtime = options->runtime != NULL;
-    txn_init(&t->txn);
-    lane_init(&t->lane);
+    reader_init(&t->reader, options->client, options->backends, options->backend_count, target_observed, t);
+    t->reader.with_runtime = options->runtime != NULL;
+    transaction_init(&t->transaction);
+    runtime_update_init(&t->runtime_update);
     unsigned seed = backoff_random_seed();
     backoff_init(&t->backoff, 500, 15000, 100, seed);
     backoff_init(&t->room_backoff, 500, 8000, 100, seed);
@@ -230,9 +230,9 @@ void target_free(struct target *t)
     for (size_t i = 0; i < t->options.backend_count; i++)
         slot_fini(&t->slots[i]);
     free(t->slots);
-    observe_fini(&t->observe);
-    txn_fini(&t->txn);
-    lane_fini(&t->lane);
+    reader_fini(&t->reader);
+    transaction_fini(&t->transaction);
+    runtime_update_fini(&t->runtime_update);
     reload_fini(&t->reload);
     free(t->ended.id);
     free(t->drift);
@@ -269,7 +269,7 @@ void target_wish(struct target *t, size_t backend, const struct desired *wish, c
     s->by_node = desired_ref(wish);
     s->wish = desired_ref(wish);
     slot_name_servers(s, before);
-    plan_note_returns(s->wish, &s->brake);
+    plan_note_returns(s->wish, &s->loss_limit);
     s->have_wish = true;
     s->wish_number++;
     free(s->cause);
@@ -306,7 +306,7 @@ void target_compare(struct target *t)
         struct slot *s = &t->slots[i];
         s->write_wait_until_ms = 0;
         s->asked = true;
-        rivalry_forget(&s->rivalry);
+        conflict_forget(&s->conflict);
         log_limit_reset(&s->problem_limit);
         log_limit_reset(&s->hold_limit);
         log_limit_reset(&s->withheld_limit);
@@ -322,7 +322,7 @@ void target_stop(struct target *t, void (*stopped)(void *arg), void *arg)
     t->seen = t->seen && !t->calls.busy; /* it may be carried out all the same */
     target_forget_calls(t);
     if (t->phase == TARGET_WRITING) {
-        txn_abort(&t->txn);
+        transaction_abort(&t->transaction);
         return;
     }
     if (t->phase == TARGET_FAST)

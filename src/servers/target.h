@@ -18,7 +18,7 @@
 
 struct dataplane_client;
 struct event_base;
-struct journal;
+struct history;
 struct target;
 struct telemetry;
 
@@ -37,7 +37,7 @@ struct target_options {
     bool (*node_exists)(const void *arg, const char *server);
     const void *node_arg;
     struct telemetry *telemetry;
-    struct journal *journal; /* NULL: nobody reads it */
+    struct history *history; /* NULL: nobody reads it */
     const struct log *log;
 };
 

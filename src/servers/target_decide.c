@@ -41,14 +41,14 @@ static void in_step(struct slot *s)
     s->committed_wish_number = s->wish_number; /* also where this wish needed no write */
     s->committed_held_back = 0;
     s->committed_told = slot_is_open(s);
-    if (rivalry_pauses(&s->rivalry, clock_mono_ms()))
-        rivalry_forget(&s->rivalry); /* the other side came round */
+    if (conflict_pauses(&s->conflict, clock_mono_ms()))
+        conflict_forget(&s->conflict); /* the other side came round */
     if (!slot_is_told(s) || s->choice.call_count > 0) {
         slot_set_in_step(s, false);
         return;
     }
     wish_is_done(s);
-    if (t->reload.state == RELOAD_PENDING || !t->history_known)
+    if (t->reload.state == RELOAD_PENDING || !t->last_reload_known)
         return;
     if (t->lost) {
         struct error err = {0};
@@ -174,7 +174,7 @@ static void count_undone(struct slot *s, uint64_t now)
                                (long long)s->actual.version, (long long)s->ours_version, buf_str(&text));
     s->ours_version = -1; /* counted */
     metric_add(s->target->options.telemetry->undone, 1, s->name, dataplane_client_url(s->target->options.client), NULL);
-    (void)rivalry_undone(&s->rivalry, now);
+    (void)conflict_undone(&s->conflict, now);
     if (s->cause == NULL)
         s->cause = mem_printf("somebody else wrote version %lld", (long long)s->actual.version);
 }
@@ -189,14 +189,14 @@ static bool is_fought_over(struct slot *s)
         return true;
     if (undone)
         count_undone(s, now);
-    if (!rivalry_pauses(&s->rivalry, now))
+    if (!conflict_pauses(&s->conflict, now))
         return false;
     struct error err = {0};
     error_set(&err, ERROR_CONFLICT,
               "%s, and so it was %d times within %d minutes, or again after a pause. Stop the other writer (another "
               "controller on "
               "this backend?), then send SIGHUP; otherwise it is tried again %d minutes from the last time",
-              s->undone_how, RIVALRY_TIMES, RIVALRY_WINDOW_MS / 60000, RIVALRY_PAUSE_MS / 60000);
+              s->undone_how, CONFLICT_TIMES, CONFLICT_WINDOW_MS / 60000, CONFLICT_PAUSE_MS / 60000);
     slot_problem(s, "somebody else undoes our changes; HAProxy is left to them for now", &err);
     return true;
 }
@@ -279,19 +279,19 @@ static bool plan_may_write(const struct plan *p, const struct slot *s)
     if (s->target->options.rules.dry_run || s->wish->paused)
         return false;
     /* Where the file is as wanted, nothing is fought over; what HAProxy was told before is taken back. */
-    if (p->verdict != PLAN_IN_STEP && rivalry_pauses(&s->rivalry, clock_mono_ms()))
+    if (p->verdict != PLAN_IN_STEP && conflict_pauses(&s->conflict, clock_mono_ms()))
         return false;
     if (p->verdict == PLAN_REFUSE)
         return s->target->guard.problem != NULL; /* what HAProxy is told is in no file: drains go on */
     return p->verdict == PLAN_IN_STEP || p->verdict == PLAN_WRITE || p->verdict == PLAN_RELOAD_AGAIN ||
-           p->verdict == PLAN_BRAKE;
+           p->verdict == PLAN_LOSS_LIMIT;
 }
 
 /* It is read back just now: a call in between would make it look as if the write had not reached it. */
 static const char *being_written(const struct slot *s)
 {
     const struct target *t = s->target;
-    return t->phase == TARGET_FAST && t->fast_slot == s ? t->lane.wanted.name : NULL;
+    return t->phase == TARGET_FAST && t->fast_slot == s ? t->runtime_update.wanted.name : NULL;
 }
 
 static const char *being_stopped(const struct slot *s)
@@ -300,11 +300,11 @@ static const char *being_stopped(const struct slot *s)
     return q->busy && q->list[0].slot == s && q->list[0].state != RUNTIME_READY ? q->list[0].name : NULL;
 }
 
-static void choose(struct slot *s, const struct plan *p, bool may_write, struct lane_choice *ret)
+static void choose(struct slot *s, const struct plan *p, bool may_write, struct route *ret)
 {
     if (!s->memory.looked && s->looked)
         slot_remember(s);
-    const struct lane_input in = {
+    const struct route_input in = {
         .actual = &s->actual,
         .runtime = &s->runtime,
         .wish = s->wish,
@@ -316,10 +316,10 @@ static void choose(struct slot *s, const struct plan *p, bool may_write, struct 
         .open = slot_is_open(s),
         .may_write = may_write,
     };
-    lane_choose(&in, ret);
+    route_choose(&in, ret);
 }
 
-void slot_choose(struct slot *s, const struct plan *p, struct lane_choice *ret)
+void slot_choose(struct slot *s, const struct plan *p, struct route *ret)
 {
     choose(s, p, plan_may_write(p, s), ret);
 }
@@ -327,7 +327,7 @@ void slot_choose(struct slot *s, const struct plan *p, struct lane_choice *ret)
 /* Paused, it is not told to bring back who left before: it is not as it should be, though the file is. */
 static bool withholds_calls(struct slot *s)
 {
-    cleanup(lane_choice_fini) struct lane_choice would = {0};
+    cleanup(route_fini) struct route would = {0};
     if (!s->wish->paused)
         return false;
     choose(s, &s->plan, true, &would);
@@ -343,7 +343,7 @@ static bool withholds_calls(struct slot *s)
 /* It was told something that no call takes back while what runs cannot be read. A reload does. */
 static bool is_stuck(const struct slot *s)
 {
-    return s->told_unreadable && lane_memory_holds(&s->memory);
+    return s->told_unreadable && admin_states_holds(&s->memory);
 }
 
 static void make_plan(struct slot *s)
@@ -353,8 +353,8 @@ static void make_plan(struct slot *s)
         parking_look(s->parking, &s->actual, s->wish, &t->options.rules.diff, t->options.node_exists,
                      t->options.node_arg, clock_mono_ms());
     const struct plan_rules rules = slot_rules(s, true);
-    lane_choice_fini(&s->choice);
-    plan_make(&s->actual, s->wish, &rules, t->dirty || is_stuck(s), &s->brake, clock_mono_ms(), &s->plan);
+    route_fini(&s->choice);
+    plan_make(&s->actual, s->wish, &rules, t->dirty || is_stuck(s), &s->loss_limit, clock_mono_ms(), &s->plan);
     slot_choose(s, &s->plan, &s->choice);
     if (!s->choice.transaction)
         s->transaction_since_ms = 0;
@@ -384,7 +384,7 @@ static enum need act_on_plan(struct slot *s)
         stay_loudly(s, "hold", "holding the last good servers");
         wish_is_done(s); /* its answer was to hold */
         return NEED_NOTHING;
-    case PLAN_BRAKE:
+    case PLAN_LOSS_LIMIT:
         stay_loudly(s, "brake", "holding servers back that would be lost");
         s->event_us = s->latest_event_us = 0; /* to be held is no latency; its cause is still worth a word later */
         return NEED_NOTHING;
@@ -405,7 +405,7 @@ static enum need act_on_plan(struct slot *s)
 
 static bool is_stay(enum plan_verdict v)
 {
-    return v == PLAN_HOLD || v == PLAN_BRAKE || v == PLAN_WITHHELD;
+    return v == PLAN_HOLD || v == PLAN_LOSS_LIMIT || v == PLAN_WITHHELD;
 }
 
 static enum need decide(struct slot *s)
@@ -440,7 +440,7 @@ static void nothing_to_write(struct target *t)
     }
     t->conflicts = 0;
     t->write_failing = false;
-    if (t->reload.state == RELOAD_PENDING || !t->history_known)
+    if (t->reload.state == RELOAD_PENDING || !t->last_reload_known)
         return;
     t->renewed = false;
     if (!t->dirty)

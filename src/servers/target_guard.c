@@ -42,13 +42,13 @@ static void free_file(struct target *t)
     for (size_t i = 0; i < t->options.backend_count; i++)
         if (!t->slots[i].harmless)
             return;
-    buf_fini(&t->observe.file);
+    buf_fini(&t->reader.file);
 }
 
 void target_guard_look(struct target *t)
 {
     struct guard *g = &t->guard;
-    const struct observe *o = &t->observe;
+    const struct reader *o = &t->reader;
     if (o->file.len > 0)
         take_file(g, &o->file);
     const char *problem = o->file_problem == NULL && g->blind ? o->defaults_problem : o->file_problem;
@@ -91,7 +91,7 @@ void target_guard_wrote(struct target *t, int64_t version)
     if (target_guard_passed(t) && version == t->version + 1)
         t->guard.passed = version;
     else
-        buf_fini(&t->observe.file); /* what is compared next has our write in it */
+        buf_fini(&t->reader.file); /* what is compared next has our write in it */
     t->guard.file[0] = '\0';
 }
 
@@ -99,7 +99,7 @@ void target_guard_wrote(struct target *t, int64_t version)
 
 bool target_guard_wants(const struct target *t)
 {
-    return t->guard.problem == NULL && !target_guard_passed(t) && !is_split(t) && t->observe.file.len > 0 &&
+    return t->guard.problem == NULL && !target_guard_passed(t) && !is_split(t) && t->reader.file.len > 0 &&
            clock_mono_ms() >= t->write_wait_until_ms;
 }
 
@@ -108,7 +108,7 @@ bool target_guard_looks_first(const struct target *t)
     bool first = false;
     for (size_t i = 0; i < t->options.backend_count; i++)
         first = first || (t->slots[i].writing && !t->slots[i].harmless);
-    return first && target_guard_passed(t) && !t->guard.blind && t->observe.file.len > 0;
+    return first && target_guard_passed(t) && !t->guard.blind && t->reader.file.len > 0;
 }
 
 void target_guard_committed(struct target *t)
@@ -116,7 +116,7 @@ void target_guard_committed(struct target *t)
     /* What was not looked at was harmless before, or nobody can look. */
     for (size_t i = 0; i < t->options.backend_count; i++)
         t->slots[i].harmless = t->slots[i].harmless || t->slots[i].writing;
-    buf_fini(&t->observe.file);
+    buf_fini(&t->reader.file);
 }
 
 static const struct slot *slot_of(const struct target *t, const char *kind, const char *name)
@@ -155,32 +155,34 @@ static bool is_ours(const void *arg, const char *kind, const char *name, const c
 
 char *target_guard_judge(struct target *t, const struct dataplane_answer *a)
 {
-    cleanup(cfgfile_fini) struct cfgfile before = {0};
-    cleanup(cfgfile_fini) struct cfgfile after = {0};
+    cleanup(cfg_file_fini) struct cfg_file before = {0};
+    cleanup(cfg_file_fini) struct cfg_file after = {0};
     struct error err = {0};
-    if (cfgfile_init(&before, t->observe.file.data, t->observe.file.len, &err) != 0 ||
-        cfgfile_init(&after, a->body, a->body_len, &err) != 0)
+    if (cfg_file_init(&before, t->reader.file.data, t->reader.file.len, &err) != 0 ||
+        cfg_file_init(&after, a->body, a->body_len, &err) != 0)
         return mem_strdup(err.message);
     t->guard.blind = before.version < 0 && after.version < 0; /* what it would write has a version */
-    const struct cfgfile_ours ours = {.is_ours = is_ours, .arg = t};
-    cleanup(mem_free_ptr) char *found = cfgfile_compare(&before, &after, t->txn.preview_only ? NULL : &ours);
+    const struct cfg_file_ours ours = {.is_ours = is_ours, .arg = t};
+    cleanup(mem_free_ptr) char *found = cfg_file_compare(&before, &after, t->transaction.preview_only ? NULL : &ours);
     return found == NULL ? NULL : mem_printf("%s; write them as the API keeps them, see docs/haproxy-side.md", found);
 }
 
 static void failed(struct target *t)
 {
-    const struct write_failure f = {
-        .result = t->txn.result, .error = &t->txn.error, .retry_after_ms = t->txn.retry_after_ms};
-    if (f.result == TXN_CONFLICT)
+    const struct write_failure f = {.result = t->transaction.result,
+                                    .error = &t->transaction.error,
+                                    .retry_after_ms = t->transaction.retry_after_ms};
+    if (f.result == TRANSACTION_CONFLICT)
         t->seen = false;
     if (f.result ==
-        TXN_ABORTED) /* at the end nothing can be left in a file that has not passed: that needs no more looks */
+        TRANSACTION_ABORTED) /* at the end nothing can be left in a file that has not passed: that needs no more looks */
         t->handed_over = t->looked_at_end = true;
-    if (f.result != TXN_LIMIT && f.result != TXN_REJECTED) {
+    if (f.result != TRANSACTION_LIMIT && f.result != TRANSACTION_REJECTED) {
         target_write_failed(t, &f);
         return;
     }
-    if (f.result == TXN_LIMIT && t->guard.unsure == t->version) { /* no room to make sure: what needs none goes on */
+    if (f.result == TRANSACTION_LIMIT &&
+        t->guard.unsure == t->version) { /* no room to make sure: what needs none goes on */
         t->guard.passed = t->version;
         return;
     }
@@ -193,19 +195,20 @@ static void failed(struct target *t)
 void target_guard_previewed(struct target *t)
 {
     struct guard *g = &t->guard;
-    if (t->txn.result == TXN_HARMFUL) {
+    if (t->transaction.result == TRANSACTION_HARMFUL) {
         g->refused = t->version;
-        set_problem(g, t->txn.error.message);
-    } else if (t->txn.result != TXN_PREVIEWED) {
+        set_problem(g, t->transaction.error.message);
+    } else if (t->transaction.result != TRANSACTION_PREVIEWED) {
         failed(t);
-    } else if (t->txn.error.kind == ERROR_NONE && !g->blind) {
+    } else if (t->transaction.error.kind == ERROR_NONE && !g->blind) {
         g->passed = t->version;
         set_harmless(t, false);
     } else {
         g->blind = true;
         log_warn(t->options.log,
                  "this Data Plane API does not show what it would write; haproxy.cfg is judged by its lines alone",
-                 log_str("target", dataplane_client_url(t->options.client)), log_str("error", t->txn.error.message));
+                 log_str("target", dataplane_client_url(t->options.client)),
+                 log_str("error", t->transaction.error.message));
         target_guard_look(t);
     }
 }

@@ -25,7 +25,7 @@ void story_fini(struct story *st)
 struct decision_place target_place(const struct target *t)
 {
     return (struct decision_place){.log = t->options.log,
-                                   .journal = t->options.journal,
+                                   .history = t->options.history,
                                    .url = dataplane_client_url(t->options.client),
                                    .several = t->options.several,
                                    .backend = t->options.backend_count == 1 ? t->slots[0].name : NULL};
@@ -39,19 +39,19 @@ struct decision_place slot_place(const struct slot *s)
     return at;
 }
 
-void slot_note(const struct slot *s, struct journal_entry e)
+void slot_note(const struct slot *s, struct history_entry e)
 {
     e.target = dataplane_client_url(s->target->options.client);
     e.backend = s->name;
-    journal_add(s->target->options.journal, &e);
+    history_add(s->target->options.history, &e);
 }
 
-static void target_note(const struct target *t, struct journal_entry e)
+static void target_note(const struct target *t, struct history_entry e)
 {
     const struct decision_place at = target_place(t);
     e.target = at.url;
     e.backend = at.backend;
-    journal_add(at.journal, &e);
+    history_add(at.history, &e);
 }
 
 static void is_news_to_all(struct target *t)
@@ -62,18 +62,18 @@ static void is_news_to_all(struct target *t)
 
 /* ---- troubles ---- */
 
-void target_note_trouble(struct target *t, enum journal_kind kind, const char *what, const char *why)
+void target_note_trouble(struct target *t, enum history_kind kind, const char *what, const char *why)
 {
     is_news_to_all(t);
-    target_note(t, (struct journal_entry){.kind = kind, .text = what, .why = why});
+    target_note(t, (struct history_entry){.kind = kind, .text = what, .why = why});
 }
 
-void target_note_problem(struct target *t, enum journal_kind kind, const char *what, const char *why)
+void target_note_problem(struct target *t, enum history_kind kind, const char *what, const char *why)
 {
     unsigned held_back;
     is_news_to_all(t);
     if (log_limit_pass_message(&t->trouble_limit, clock_mono_ms(), t->problem.message, &held_back))
-        target_note(t, (struct journal_entry){.kind = kind, .text = what, .why = why});
+        target_note(t, (struct history_entry){.kind = kind, .text = what, .why = why});
 }
 
 void slot_note_problem(struct slot *s, const char *what, const char *why)
@@ -81,7 +81,7 @@ void slot_note_problem(struct slot *s, const char *what, const char *why)
     unsigned held_back;
     s->story.news = true;
     if (log_limit_pass_message(&s->story.trouble_limit, clock_mono_ms(), s->problem.message, &held_back))
-        slot_note(s, (struct journal_entry){.kind = JOURNAL_APPLY_FAILED, .text = what, .why = why, .cause = s->cause});
+        slot_note(s, (struct history_entry){.kind = HISTORY_APPLY_FAILED, .text = what, .why = why, .cause = s->cause});
 }
 
 /* ---- what was written ---- */
@@ -119,7 +119,7 @@ static void note_in_step(struct slot *s)
     cleanup(mem_free_ptr) char *text =
         mem_printf("in step with %zu server%s%s%s%s", count, count == 1 ? "" : "s", st->written.len > 0 ? ": " : "",
                    buf_str(&st->written), more != NULL ? more : "");
-    slot_note(s, (struct journal_entry){.kind = JOURNAL_IN_STEP,
+    slot_note(s, (struct history_entry){.kind = HISTORY_IN_STEP,
                                         .text = text,
                                         .cause = st->cause,
                                         .reaction_us = st->event_us != 0 ? clock_mono_us() - st->event_us : 0});
@@ -128,7 +128,7 @@ static void note_in_step(struct slot *s)
 static void note_drift_repaired(struct slot *s)
 {
     cleanup(mem_free_ptr) char *text = mem_printf("put right what somebody else had changed %s", s->story.drift);
-    slot_note(s, (struct journal_entry){.kind = JOURNAL_DRIFT_REPAIRED, .text = text});
+    slot_note(s, (struct history_entry){.kind = HISTORY_DRIFT_REPAIRED, .text = text});
     free(s->story.drift);
     s->story.drift = NULL;
 }
@@ -159,7 +159,7 @@ static void note_hold(const struct slot *s)
     cleanup(mem_free_ptr) char *text =
         stay > 0 ? mem_printf("holding the last good servers, %zu of them", stay) : mem_strdup("no server in rotation");
     slot_note(s,
-              (struct journal_entry){.kind = JOURNAL_HELD_BACK, .text = text, .why = s->plan.why, .cause = s->cause});
+              (struct history_entry){.kind = HISTORY_HELD_BACK, .text = text, .why = s->plan.why, .cause = s->cause});
 }
 
 static void note_brake(const struct slot *s)
@@ -167,7 +167,7 @@ static void note_brake(const struct slot *s)
     cleanup(mem_free_ptr) char *text = mem_printf("holding back the loss of %zu of %zu servers: %s", s->plan.held_back,
                                                   s->plan.diff.live_count, s->plan.held_names);
     slot_note(s,
-              (struct journal_entry){.kind = JOURNAL_HELD_BACK, .text = text, .why = s->plan.text, .cause = s->cause});
+              (struct history_entry){.kind = HISTORY_HELD_BACK, .text = text, .why = s->plan.text, .cause = s->cause});
 }
 
 void slot_note_held(struct slot *s)
@@ -214,7 +214,7 @@ void target_note_drift_over(struct target *t)
     cleanup(mem_free_ptr) char *text =
         mem_printf("HAProxy ran something else than its file says, and was reloaded: %s", t->drift_found);
     if (t->drift_answered)
-        target_note(t, (struct journal_entry){.kind = JOURNAL_DRIFT_REPAIRED, .text = text});
+        target_note(t, (struct history_entry){.kind = HISTORY_DRIFT_REPAIRED, .text = text});
     free(t->drift_found);
     t->drift_found = NULL;
 }

@@ -20,7 +20,7 @@
 #include "host/timer.h"
 #include "servers/decision.h"
 #include "report/history.h"
-#include "haproxy/read.h"
+#include "haproxy/reader.h"
 #include "servers/change/plan.h"
 #include "haproxy/reload.h"
 #include "servers/change/conflict.h"
@@ -111,15 +111,15 @@ struct slot {
     struct runtime runtime;        /* what HAProxy runs, as the API said last */
     bool was_readable;             /* at the last look */
     bool told_unreadable;          /* that it cannot be read was logged */
-    struct lane_memory memory;     /* who set which state in it */
-    struct lane_choice choice;     /* which way the changes of plan go */
+    struct admin_states memory;    /* who set which state in it */
+    struct route choice;           /* which way the changes of plan go */
     uint64_t transaction_since_ms; /* it needs one; 0: it does not */
     struct parking *parking;       /* NULL: servers that are out are removed */
     char *overrides;               /* what operators have set, as logged last; NULL: nothing */
 
     struct plan plan;
-    struct brake brake;
-    struct rivalry rivalry;
+    struct loss_limit loss_limit;
+    struct conflict conflict;
     char *undone_how;      /* the last time; NULL: never */
     bool took_over;        /* it was in step once: what goes from now on goes for a reason that the log has */
     struct buf taken_over; /* those that the log named before that */
@@ -160,24 +160,24 @@ struct target {
     bool away;             /* the last look failed: what was read before says nothing of now */
     int64_t version;       /* that all of `actual` was read at */
     int64_t split_version; /* the version at which the file lagged behind the API when last looked at; -1: it did not */
-    struct observe observe;
+    struct reader reader;
     int64_t wall_minus_mono_ms; /* constant, so that a moment to come is told the same each time */
 
-    struct txn txn;
+    struct transaction transaction;
     uint64_t write_started_us;
-    bool one_by_one;    /* several backends in one transaction were refused: which of them is it? */
-    bool history_known; /* how the last reload before our start ended */
-    bool history_again; /* it is asked for since then to see whether somebody mended what we left dirty */
-    unsigned history_polls, history_failures;
-    uint64_t history_next_ms;
+    bool one_by_one;        /* several backends in one transaction were refused: which of them is it? */
+    bool last_reload_known; /* how the last reload before our start ended */
+    bool last_reload_again; /* it is asked for since then to see whether somebody mended what we left dirty */
+    unsigned last_reload_polls, last_reload_failures;
+    uint64_t last_reload_next_ms;
     bool dead_deleted;  /* what earlier runs left behind was looked for */
     unsigned conflicts; /* in a row */
 
-    struct lane lane; /* the write without a reload in hand, for fast_slot */
+    struct runtime_update runtime_update; /* the write without a reload in hand, for fast_slot */
     struct timer read_again;
-    struct txn_action reading; /* what it sends */
-    struct slot *fast_slot;    /* never NULL: the one that such a write was made for last */
-    struct lane_write fast;
+    struct transaction_action reading; /* what it sends */
+    struct slot *fast_slot;            /* never NULL: the one that such a write was made for last */
+    struct route_update fast;
     bool unverified; /* there were such since the last look: what the file has is still to be read back */
     struct calls calls;
     enum trust trust;
@@ -191,7 +191,7 @@ struct target {
     int64_t worker_pid, worker_uptime_s; /* of the HAProxy that answered last; -1: not known */
     bool worker_known;
     bool lost;                 /* the API says that it gets no answer from it */
-    enum lane_worker worker;   /* since the memories looked last */
+    enum worker_change worker; /* since the memories looked last */
     unsigned unreadable_looks; /* in a row, of a running HAProxy that could be read before */
     int64_t drift_version;     /* at which it ran something else than the file when last looked at; -1: it did not */
     uint64_t drift_since_ms;   /* that it did so, at that version */
@@ -267,7 +267,7 @@ bool target_is_confirmed(const struct target *t);
 /* What runs and is not what the file says, in the backends that can be read; NULL: nothing. Allocates. */
 char *target_running_problem(const struct target *t) must_check;
 void target_look(struct target *t);
-void target_observed(void *arg, struct observed *found, const struct error *err);
+void target_observed(void *arg, struct reading *found, const struct error *err);
 
 /* target_tell.c */
 
@@ -316,7 +316,7 @@ void target_give_up_end_look(struct target *t);
 /* The rules of s as they are now. runtime: without a reload where that is possible. */
 struct plan_rules slot_rules(const struct slot *s, bool runtime);
 /* Which way the changes of a plan of s go. */
-void slot_choose(struct slot *s, const struct plan *p, struct lane_choice *ret);
+void slot_choose(struct slot *s, const struct plan *p, struct route *ret);
 
 /* Each backend that has a wish, and then one transaction for all that are to be written. */
 void target_decide(struct target *t);
@@ -331,11 +331,11 @@ struct decision_place target_place(const struct target *t); /* of all backends, 
 struct decision_place slot_place(const struct slot *s);
 
 /* An entry on this backend. */
-void slot_note(const struct slot *s, struct journal_entry e);
+void slot_note(const struct slot *s, struct history_entry e);
 /* Of all backends, at each call. */
-void target_note_trouble(struct target *t, enum journal_kind kind, const char *what, const char *why);
+void target_note_trouble(struct target *t, enum history_kind kind, const char *what, const char *why);
 /* Of all backends, or of one: while it goes on, now and then. After `problem` was set. */
-void target_note_problem(struct target *t, enum journal_kind kind, const char *what, const char *why);
+void target_note_problem(struct target *t, enum history_kind kind, const char *what, const char *why);
 void slot_note_problem(struct slot *s, const char *what, const char *why);
 
 /* It was written to. what: for the entry that it is in step; NULL: an empty commit. */
@@ -376,7 +376,7 @@ void target_poll_reload(struct target *t); /* t->reload, which is pending */
 /* backoff: of the next attempt. */
 void target_reload_failed(struct target *t, const struct error *err, struct backoff *backoff);
 void target_count_reload(struct target *t, const char *result);
-void target_ask_history(struct target *t); /* until history_known */
+void target_ask_history(struct target *t); /* until last_reload_known */
 /* Whether somebody else mended what we left dirty; the step does it. */
 void target_ask_history_again(struct target *t);
 
@@ -384,7 +384,7 @@ void target_ask_history_again(struct target *t);
 
 /* What to do after a write that came to nothing. count: backends that it was for. */
 struct write_failure {
-    enum txn_result result;
+    enum transaction_result result;
     const struct error *error;
     int64_t retry_after_ms;
     bool gone_at_commit;

@@ -20,7 +20,7 @@
 void target_look(struct target *t)
 {
     t->phase = TARGET_OBSERVING;
-    observe_start(&t->observe);
+    reader_start(&t->reader);
 }
 
 bool target_renew_credentials(struct target *t)
@@ -64,7 +64,7 @@ static void see_split(struct target *t, bool split)
                                "an empty commit will apply it again";
     log_warn(t->options.log, what, log_str("target", dataplane_client_url(t->options.client)),
              log_int("version", t->version));
-    target_note_trouble(t, JOURNAL_RELOAD_FAILED, what, NULL);
+    target_note_trouble(t, HISTORY_RELOAD_FAILED, what, NULL);
 }
 
 static bool any_wish(const struct target *t)
@@ -80,7 +80,7 @@ static bool any_wish(const struct target *t)
 /* Another process than at the last look: reloaded, or started again. Not known: it is the same. */
 static bool take_worker(struct target *t)
 {
-    int64_t pid = t->observe.worker_pid, uptime_s = t->observe.worker_uptime_s;
+    int64_t pid = t->reader.worker_pid, uptime_s = t->reader.worker_uptime_s;
     if (pid < 0)
         return false;
     bool other = t->worker_known && (pid != t->worker_pid || uptime_s < t->worker_uptime_s);
@@ -100,7 +100,7 @@ char *target_running_problem(const struct target *t)
     for (size_t i = 0; i < t->options.backend_count; i++) {
         const struct slot *s = &t->slots[i];
         char *what = s->actual.exists && s->unreadable.kind == ERROR_NONE
-                         ? runtime_problem(&s->actual, &s->runtime, &t->options.rules.diff)
+                         ? runtime_problem(&s->actual, &s->runtime, diff_manages, &t->options.rules.diff)
                          : NULL;
         if (what == NULL)
             continue;
@@ -116,7 +116,7 @@ static bool all_readable(const struct target *t)
     for (size_t i = 0; i < t->options.backend_count; i++)
         if (t->slots[i].actual.exists && !t->slots[i].runtime.readable)
             return false;
-    return t->observe.worker_pid >= 0;
+    return t->reader.worker_pid >= 0;
 }
 
 bool target_is_confirmed(const struct target *t)
@@ -229,7 +229,7 @@ static void tell_overrides(struct slot *s)
 {
     struct target *t = s->target;
     size_t count = 0;
-    char *now = lane_memory_overrides(&s->memory, &count);
+    char *now = admin_states_overrides(&s->memory, &count);
     if (now != NULL && !str_eq(now, s->overrides))
         log_warn(t->options.log,
                  "somebody has set server states in the running HAProxy by hand; they are left alone until taken back "
@@ -244,7 +244,7 @@ static void tell_overrides(struct slot *s)
     slot_measure(s, t->options.telemetry->servers_overridden, (double)count);
 }
 
-static void take_one(struct slot *s, struct observed *found)
+static void take_one(struct slot *s, struct reading *found)
 {
     backend_fini(&s->actual);
     runtime_fini(&s->runtime);
@@ -316,7 +316,7 @@ static void remember(struct target *t)
     for (size_t i = 0; i < t->options.backend_count; i++)
         slot_remember(&t->slots[i]);
     if (is_at_rest(t))
-        t->worker = LANE_WORKER_SAME;
+        t->worker = WORKER_SAME;
 }
 
 void slot_remember(struct slot *s)
@@ -324,19 +324,18 @@ void slot_remember(struct slot *s)
     struct target *t = s->target;
     bool decided = s->have_wish && (s->wish->state == DESIRED_OK || s->wish->state == DESIRED_EMPTY);
     if (is_at_rest(t) && decided && s->actual.exists && s->unreadable.kind == ERROR_NONE)
-        lane_memory_look(&s->memory, &s->actual, &s->runtime, s->wish, &t->options.rules.diff, t->worker);
+        admin_states_look(&s->memory, &s->actual, &s->runtime, s->wish, &t->options.rules.diff, t->worker);
     tell_overrides(s);
 }
 
 static void take_runtime(struct target *t)
 {
-    t->lost = t->observe.worker_silent;
+    t->lost = t->reader.worker_silent;
     bool other = take_worker(t);
-    if (other && t->worker == LANE_WORKER_SAME)
-        t->worker = LANE_WORKER_OTHER;
-    if (t->ended.waits &&
-        t->worker == LANE_WORKER_OTHER) /* it may have been seen before the API said that it was done */
-        t->worker = LANE_WORKER_OURS;
+    if (other && t->worker == WORKER_SAME)
+        t->worker = WORKER_OTHER;
+    if (t->ended.waits && t->worker == WORKER_OTHER) /* it may have been seen before the API said that it was done */
+        t->worker = WORKER_OURS;
     if (other && t->reload.state != RELOAD_PENDING && !t->ended.waits)
         log_info(t->options.log, "HAProxy was reloaded or started again by somebody else",
                  log_str("target", dataplane_client_url(t->options.client)), log_int("pid", t->worker_pid));
@@ -345,7 +344,7 @@ static void take_runtime(struct target *t)
     for (size_t i = 0; i < t->options.backend_count; i++) {
         struct slot *s = &t->slots[i];
         tell_unreadable(s);
-        if (lane_memory_correct(&s->memory, &s->runtime, other)) {
+        if (admin_states_correct(&s->memory, &s->runtime, other)) {
             t->unverified = true;
             slot_measure_up(s);
         }
@@ -356,7 +355,7 @@ static void take_runtime(struct target *t)
     remember(t);
 }
 
-static void take_found(struct target *t, struct observed *found)
+static void take_found(struct target *t, struct reading *found)
 {
     bool split = false, unreadable = false;
     t->version = found[0].backend.version;
@@ -381,7 +380,7 @@ static void take_found(struct target *t, struct observed *found)
         target_problem_over(t);
 }
 
-void target_observed(void *arg, struct observed *found, const struct error *err)
+void target_observed(void *arg, struct reading *found, const struct error *err)
 {
     struct target *t = arg;
     t->phase = TARGET_IDLE;

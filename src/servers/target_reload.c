@@ -82,7 +82,7 @@ static void judge_again(struct target *t, const struct codec_reload_history *his
 {
     cleanup(mem_free_ptr) char *problem = target_running_problem(t);
     bool ended = history->response != NULL && !history->pending;
-    t->history_known = true;
+    t->last_reload_known = true;
     if (!ended || history->last_failed || t->split_version >= 0 || problem != NULL)
         return;
     log_info(t->options.log, "somebody else reloaded HAProxy; it runs what its file says",
@@ -106,17 +106,17 @@ static void unconfirmed(struct target *t, const char *why)
 /* A reload that failed while nobody of us was there: the file (and every GET) says one thing, HAProxy runs another. */
 static void judge_history(struct target *t, const struct codec_reload_history *history)
 {
-    t->history_next_ms = clock_mono_ms() + HISTORY_POLL_MS;
-    if (history->pending && ++t->history_polls < HISTORY_POLLS_MAX)
+    t->last_reload_next_ms = clock_mono_ms() + HISTORY_POLL_MS;
+    if (history->pending && ++t->last_reload_polls < HISTORY_POLLS_MAX)
         return; /* how it ends decides; what there is to write need not wait for that */
-    t->history_known = true;
+    t->last_reload_known = true;
     if (history->pending)
         unconfirmed(t, "it does not end");
     if (!history->last_failed)
         return;
     static const char what[] = "the last reload failed before this daemon started; an empty commit will repeat it";
     log_warn(t->options.log, what, log_str("haproxy", history->response));
-    target_note_trouble(t, JOURNAL_RELOAD_FAILED, what, history->response);
+    target_note_trouble(t, HISTORY_RELOAD_FAILED, what, history->response);
     t->dirty = true;
 }
 
@@ -124,17 +124,17 @@ static void judge_history(struct target *t, const struct codec_reload_history *h
 static void history_failed(struct target *t, const struct error *err)
 {
     bool may_pass = err->kind == ERROR_RETRY || err->kind == ERROR_AUTH;
-    if (t->history_again) {
-        t->history_known = true; /* until the next resync */
+    if (t->last_reload_again) {
+        t->last_reload_known = true; /* until the next resync */
         return;
     }
-    if (may_pass && ++t->history_failures < HISTORY_FAILURES_MAX) {
+    if (may_pass && ++t->last_reload_failures < HISTORY_FAILURES_MAX) {
         target_problem(t, "cannot read the list of reloads", err);
         target_pause(t, true, -1);
         return;
     }
     unconfirmed(t, err->message);
-    t->history_known = true;
+    t->last_reload_known = true;
 }
 
 static void on_history(void *arg, const struct dataplane_answer *a)
@@ -152,7 +152,7 @@ static void on_history(void *arg, const struct dataplane_answer *a)
         status = codec_read_reloads(a->body, a->body_len, &history, &err);
     if (a->error != NULL || status != 0)
         history_failed(t, &err);
-    else if (t->history_again)
+    else if (t->last_reload_again)
         judge_again(t, &history);
     else
         judge_history(t, &history);
@@ -162,9 +162,9 @@ static void on_history(void *arg, const struct dataplane_answer *a)
 
 void target_ask_history_again(struct target *t)
 {
-    t->history_again = t->history_again || t->history_known;
-    t->history_known = false;
-    t->history_next_ms = 0;
+    t->last_reload_again = t->last_reload_again || t->last_reload_known;
+    t->last_reload_known = false;
+    t->last_reload_next_ms = 0;
 }
 
 void target_ask_history(struct target *t)

@@ -96,7 +96,7 @@ static const char *only_backend(const struct target *t)
     return t->options.backend_count == 1 ? t->slots[0].name : NULL;
 }
 
-static void target_problem_of(struct target *t, enum journal_kind kind, const char *what, const struct error *err)
+static void target_problem_of(struct target *t, enum history_kind kind, const char *what, const struct error *err)
 {
     for (size_t i = 0; i < t->options.backend_count; i++)
         slot_set_in_step(&t->slots[i], false);
@@ -106,12 +106,12 @@ static void target_problem_of(struct target *t, enum journal_kind kind, const ch
 
 void target_problem(struct target *t, const char *what, const struct error *err)
 {
-    target_problem_of(t, JOURNAL_APPLY_FAILED, what, err);
+    target_problem_of(t, HISTORY_APPLY_FAILED, what, err);
 }
 
 void target_reload_problem(struct target *t, const char *what, const struct error *err)
 {
-    target_problem_of(t, JOURNAL_RELOAD_FAILED, what, err);
+    target_problem_of(t, HISTORY_RELOAD_FAILED, what, err);
 }
 
 void slot_problem(struct slot *s, const char *what, const struct error *err)
@@ -140,7 +140,7 @@ static const char *unfinished(const struct target *t, const struct slot *s)
     return !s->have_wish                         ? "waiting for Kubernetes"
            : s->wish->state == DESIRED_UNDECIDED ? "nothing is written until the mapping is decided"
            : !t->seen                            ? "not compared yet"
-           : !t->history_known                   ? "waiting for the end of a reload from before the start"
+           : !t->last_reload_known               ? "waiting for the end of a reload from before the start"
                                                  : "changing";
 }
 

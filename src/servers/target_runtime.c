@@ -54,7 +54,7 @@ bool slot_is_told(const struct slot *s)
 /* ---- what is to be told ---- */
 
 /* The latest word counts; what is under way is not sent twice. */
-static void add(struct slot *s, const struct lane_call *c)
+static void add(struct slot *s, const struct route_command *c)
 {
     struct calls *q = &s->target->calls;
     for (size_t i = q->count; i-- > 0;) {
@@ -74,7 +74,7 @@ static void add(struct slot *s, const struct lane_call *c)
         .slot = s, .name = mem_strdup(c->name), .state = c->state, .why = c->why, .event_us = s->latest_event_us};
 }
 
-static bool is_chosen(const struct lane_choice *choice, const char *name)
+static bool is_chosen(const struct route *choice, const char *name)
 {
     for (size_t i = 0; i < choice->call_count; i++)
         if (str_eq(choice->calls[i].name, name))
@@ -83,7 +83,7 @@ static bool is_chosen(const struct lane_choice *choice, const char *name)
 }
 
 /* What waits behind others, and is not wanted any more. What is under way is answered first. */
-static void forget_unchosen(const struct slot *s, const struct lane_choice *choice)
+static void forget_unchosen(const struct slot *s, const struct route *choice)
 {
     struct calls *q = &s->target->calls;
     size_t first = q->busy ? 1 : 0;
@@ -105,7 +105,7 @@ static void put_back_first(struct calls *q)
     }
 }
 
-static void add_all(struct slot *s, const struct lane_choice *choice)
+static void add_all(struct slot *s, const struct route *choice)
 {
     struct target *t = s->target;
     forget_unchosen(s, choice);
@@ -126,11 +126,11 @@ static void tell_wish(struct slot *s)
 {
     const struct plan_rules rules = slot_rules(s, true);
     struct plan plan;
-    struct lane_choice choice;
-    plan_make(&s->actual, s->wish, &rules, s->target->dirty, &s->brake, clock_mono_ms(), &plan);
+    struct route choice;
+    plan_make(&s->actual, s->wish, &rules, s->target->dirty, &s->loss_limit, clock_mono_ms(), &plan);
     slot_choose(s, &plan, &choice);
     add_all(s, &choice);
-    lane_choice_fini(&choice);
+    route_fini(&choice);
     plan_fini(&plan);
 }
 
@@ -173,7 +173,7 @@ static void note_told(const struct call *c, uint64_t took_us, uint64_t event_us)
     cleanup(mem_free_ptr) char *why = reason == NULL              ? mem_strdup(c->why)
                                       : c->state == RUNTIME_DRAIN ? mem_strdup(reason)
                                                                   : mem_printf("%s: %s", c->why, reason);
-    slot_note(c->slot, (struct journal_entry){.kind = JOURNAL_TOLD,
+    slot_note(c->slot, (struct history_entry){.kind = HISTORY_TOLD,
                                               .server = c->name,
                                               .state = runtime_admin_name(c->state),
                                               .text = text,
@@ -188,9 +188,9 @@ static void told(const struct call *c, uint64_t took_us)
     struct target *t = c->slot->target;
     uint64_t event_us = c->event_us != 0 ? clock_mono_us() - c->event_us : 0;
     t->calls.failures = 0;
-    lane_memory_called(&c->slot->memory, c->name, c->state);
+    admin_states_called(&c->slot->memory, c->name, c->state);
     if (t->phase == TARGET_OBSERVING)
-        lane_memory_crossed(&c->slot->memory, c->name);
+        admin_states_crossed(&c->slot->memory, c->name);
     take_state(c->slot, c->name, c->state);
     if (event_us != 0 && c->state != RUNTIME_READY)
         metric_observe(t->options.telemetry->event_to_runtime, (double)event_us / 1e6, NULL);
@@ -207,7 +207,7 @@ static void not_told(const struct call *c, const struct error *err)
     if (err->kind == ERROR_AUTH)
         (void)dataplane_credentials_refused(t->options.runtime);
     if (err->http_status == 0 && err->kind == ERROR_RETRY)
-        lane_memory_unanswered(&c->slot->memory, c->name, c->state);
+        admin_states_unanswered(&c->slot->memory, c->name, c->state);
     t->calls.failures += t->seen; /* else it may just be that the API is away */
     t->seen = false;
     t->calls.not_before_ms = clock_mono_ms() + CALL_PAUSE_MS * (t->calls.failures > 0 ? t->calls.failures : 1);
@@ -227,7 +227,7 @@ static void on_answer(void *arg, const struct dataplane_answer *a)
     struct error err = {0};
     struct call c = t->calls.list[0];
     t->calls.busy = false;
-    bool ok = lane_call_answer(a, c.state, &err) == 0;
+    bool ok = runtime_command_answer(a, c.state, &err) == 0;
     metric_add(t->options.telemetry->runtime_calls, 1, runtime_admin_name(c.state),
                ok ? "done" : error_kind_name(err.kind), dataplane_client_url(t->options.client), NULL);
     if (ok)
@@ -247,11 +247,11 @@ static void send_next(struct target *t)
     if (q->busy || q->count == 0 || t->stopping)
         return;
     const struct call *c = &q->list[0];
-    cleanup(mem_free_ptr) char *path = lane_call_path(c->slot->name, c->name);
+    cleanup(mem_free_ptr) char *path = runtime_command_path(c->slot->name, c->name);
     cleanup(mem_free_ptr) char *body = mem_printf("{\"admin_state\":\"%s\"}", runtime_admin_name(c->state));
     q->busy = true;
     /* From here on it may be seen; a look that is under way must not take it for an operator's, nor one after an answer that
      * was lost. */
-    lane_memory_calls(&c->slot->memory, c->name, c->state);
+    admin_states_calls(&c->slot->memory, c->name, c->state);
     dataplane_send(t->options.runtime, "PUT", path, body, on_answer, t);
 }

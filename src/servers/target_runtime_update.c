@@ -40,9 +40,9 @@ bool slot_is_open(const struct slot *s)
 /* Whether what was read back can come of the write alone: maintenance was told by a call before, mostly. */
 static bool shows_the_write(const struct slot *s)
 {
-    const struct lane *l = &s->target->lane;
+    const struct runtime_update *l = &s->target->runtime_update;
     const struct runtime_server *was = runtime_find(&s->runtime, l->wanted.name);
-    return !(l->fields == DIFF_MAINTENANCE && l->wanted.maintenance && was != NULL && was->admin == RUNTIME_MAINT);
+    return !(l->fields == SERVER_MAINTENANCE && l->wanted.maintenance && was != NULL && was->admin == RUNTIME_MAINT);
 }
 
 static void prove(struct target *t, bool by_the_write)
@@ -74,8 +74,8 @@ void target_doubt(struct target *t, const struct error *why)
 static void take_written(struct slot *s)
 {
     struct target *t = s->target;
-    unsigned fields = t->lane.fields;
-    const struct backend_server *is = &t->lane.wanted;
+    unsigned fields = t->runtime_update.fields;
+    const struct backend_server *is = &t->runtime_update.wanted;
     for (size_t i = 0; i < s->actual.server_count; i++) {
         struct backend_server *at = &s->actual.servers[i];
         if (!str_eq(at->name, is->name))
@@ -90,24 +90,25 @@ static void take_written(struct slot *s)
         free(at->address);
         at->address = mem_strdup(is->address);
         at->port = is->port;
-        if (fields & DIFF_MAINTENANCE)
+        if (fields & SERVER_MAINTENANCE)
             runtime_set_admin(at, is->maintenance ? RUNTIME_MAINT : RUNTIME_READY);
     }
     slot_measure_up(s);
-    lane_memory_written(&s->memory, is->name);
+    admin_states_written(&s->memory, is->name);
 }
 
 static void take_version(struct target *t)
 {
-    target_guard_wrote(t, t->lane.version);
-    t->seen = t->lane.version == t->version + 1; /* else somebody else wrote just before us, and the API let us */
+    target_guard_wrote(t, t->runtime_update.version);
+    t->seen =
+        t->runtime_update.version == t->version + 1; /* else somebody else wrote just before us, and the API let us */
     for (size_t i = 0; i < t->options.backend_count; i++) {
         struct slot *s = &t->slots[i];
         if (s != t->fast_slot)
-            slot_passed_by(s, t->lane.version);
-        s->actual.version = t->lane.version;
+            slot_passed_by(s, t->runtime_update.version);
+        s->actual.version = t->runtime_update.version;
     }
-    t->version = t->lane.version;
+    t->version = t->runtime_update.version;
 }
 
 static void written(struct slot *s)
@@ -118,7 +119,7 @@ static void written(struct slot *s)
     uint64_t event_us = s->write_event_us != 0 ? clock_mono_us() - s->write_event_us : 0;
     cleanup(mem_free_ptr) char *what = decision_sentence_of(c);
     const struct decision_place at = slot_place(s);
-    decision_log_fast(&at, c, s->write_cause, &t->lane, event_us);
+    decision_log_fast(&at, c, s->write_cause, &t->runtime_update, event_us);
     slot_note_written(s, what, s->write_event_us);
     take_version(t);
     take_written(s);
@@ -132,7 +133,7 @@ static void written(struct slot *s)
     free(s->fast_name);
     s->fast_name = t->fast.keep_maintenance ? NULL : mem_strdup(c->server.name);
     s->fast_wish_number = s->write_wish_number;
-    s->ours_version = last ? t->lane.version : -1;
+    s->ours_version = last ? t->runtime_update.version : -1;
     s->committed_version = -1;
     s->committed_wish_number = s->write_wish_number;
     s->committed_held_back = s->plan.held_back;
@@ -146,35 +147,36 @@ static void written(struct slot *s)
     backoff_reset(&t->backoff);
 }
 
-static enum txn_result as_txn_result(enum lane_result r)
+static enum transaction_result as_txn_result(enum update_result r)
 {
     switch (r) {
-    case LANE_CONFLICT:
-        return TXN_CONFLICT;
-    case LANE_REJECTED:
-        return TXN_REJECTED;
-    case LANE_UNAUTHORIZED:
-        return TXN_UNAUTHORIZED;
-    case LANE_UNKNOWN:
-        return TXN_UNKNOWN;
-    case LANE_WRITTEN:
-    case LANE_RELOADS:
-    case LANE_UNPROVEN:
-    case LANE_UNAVAILABLE:
+    case UPDATE_CONFLICT:
+        return TRANSACTION_CONFLICT;
+    case UPDATE_REJECTED:
+        return TRANSACTION_REJECTED;
+    case UPDATE_UNAUTHORIZED:
+        return TRANSACTION_UNAUTHORIZED;
+    case UPDATE_UNKNOWN:
+        return TRANSACTION_UNKNOWN;
+    case UPDATE_WRITTEN:
+    case UPDATE_RELOADS:
+    case UPDATE_UNVERIFIED:
+    case UPDATE_UNAVAILABLE:
         break;
     }
-    return TXN_UNAVAILABLE;
+    return TRANSACTION_UNAVAILABLE;
 }
 
 static void failed(struct target *t)
 {
-    const struct write_failure f = {
-        .result = as_txn_result(t->lane.result), .error = &t->lane.error, .retry_after_ms = t->lane.retry_after_ms};
+    const struct write_failure f = {.result = as_txn_result(t->runtime_update.result),
+                                    .error = &t->runtime_update.error,
+                                    .retry_after_ms = t->runtime_update.retry_after_ms};
     t->seen = false;
-    if (t->lane.result == LANE_REJECTED)
+    if (t->runtime_update.result == UPDATE_REJECTED)
         t->dead_deleted = false; /* the API keeps a failed transaction for each refused write */
-    if (t->lane.refusal != NULL) {
-        txn_note_refusal(&t->txn, t->lane.refusal);
+    if (t->runtime_update.refusal != NULL) {
+        transaction_note_refusal(&t->transaction, t->runtime_update.refusal);
         t->dead_deleted = false;
     }
     target_write_failed(t, &f);
@@ -184,53 +186,54 @@ static void failed(struct target *t)
 static void unproven(struct target *t)
 {
     if (t->reload.state != RELOAD_PENDING) {
-        target_doubt(t, &t->lane.error);
-        slot_note(t->fast_slot, (struct journal_entry){.kind = JOURNAL_APPLY_FAILED,
-                                                       .server = t->lane.wanted.name,
+        target_doubt(t, &t->runtime_update.error);
+        slot_note(t->fast_slot, (struct history_entry){.kind = HISTORY_APPLY_FAILED,
+                                                       .server = t->runtime_update.wanted.name,
                                                        .text = "a change did not reach the running HAProxy; it will be "
                                                                "reloaded",
-                                                       .why = t->lane.error.message,
+                                                       .why = t->runtime_update.error.message,
                                                        .cause = t->fast_slot->write_cause});
         return;
     }
     t->dirty = true;
     log_info(t->options.log, "a change during a reload may not have reached HAProxy; it will be loaded again",
-             log_str("target", dataplane_client_url(t->options.client)), log_str("error", t->lane.error.message));
+             log_str("target", dataplane_client_url(t->options.client)),
+             log_str("error", t->runtime_update.error.message));
 }
 
 /* The file has it, and what runs will have it by a reload. */
 static void written_by_reload(struct slot *s)
 {
     cleanup(mem_free_ptr) char *what = decision_sentence_of(&s->plan.diff.changes[s->target->fast.change]);
-    target_guard_wrote(s->target, s->target->lane.version);
+    target_guard_wrote(s->target, s->target->runtime_update.version);
     slot_note_written(s, what, s->write_event_us);
     for (size_t i = 0; i < s->target->options.backend_count; i++)
         if (&s->target->slots[i] != s)
-            slot_note_passed_by(&s->target->slots[i], s->target->lane.version);
+            slot_note_passed_by(&s->target->slots[i], s->target->runtime_update.version);
 }
 
 static void finished(struct target *t)
 {
     struct slot *s = t->fast_slot;
-    const char *result = lane_result_name(t->lane.result);
+    const char *result = update_result_name(t->runtime_update.result);
     t->phase = TARGET_IDLE;
     metric_add(t->options.telemetry->fast_writes, 1, result, dataplane_client_url(t->options.client), NULL);
     target_count_reconcile(t, result);
-    switch (t->lane.result) {
-    case LANE_WRITTEN: {
+    switch (t->runtime_update.result) {
+    case UPDATE_WRITTEN: {
         bool shown = shows_the_write(s);
         written(s);
         prove(t, shown);
         break;
     }
-    case LANE_RELOADS:
+    case UPDATE_RELOADS:
         written_by_reload(s);
         t->seen = false;
-        target_doubt(t, &t->lane.error);
+        target_doubt(t, &t->runtime_update.error);
         t->dirty = false; /* that reload loads it */
-        target_follow_reload(t, t->lane.reload_id);
+        target_follow_reload(t, t->runtime_update.reload_id);
         break;
-    case LANE_UNPROVEN:
+    case UPDATE_UNVERIFIED:
         written_by_reload(s);
         t->seen = false;
         unproven(t);
@@ -247,15 +250,15 @@ static void finished(struct target *t)
 
 static void on_answer(void *arg, const struct dataplane_answer *a);
 
-static void perform(struct target *t, struct txn_action action)
+static void perform(struct target *t, struct transaction_action action)
 {
-    if (action.type == TXN_SEND && action.delay_ms > 0) {
+    if (action.type == TRANSACTION_SEND && action.delay_ms > 0) {
         t->reading = action;
         t->reading.delay_ms = 0;
         timer_set(&t->read_again, action.delay_ms);
         return;
     }
-    if (action.type == TXN_SEND)
+    if (action.type == TRANSACTION_SEND)
         dataplane_send(t->options.client, action.method, action.path, action.body, on_answer, t);
     else
         finished(t);
@@ -264,7 +267,7 @@ static void perform(struct target *t, struct txn_action action)
 static void on_answer(void *arg, const struct dataplane_answer *a)
 {
     struct target *t = arg;
-    perform(t, lane_answer(&t->lane, a));
+    perform(t, runtime_update_answer(&t->runtime_update, a));
 }
 
 void target_read_again(void *arg)
@@ -276,12 +279,13 @@ void target_read_again(void *arg)
 void target_write_fast(struct slot *s)
 {
     struct target *t = s->target;
-    struct txn_action action;
+    struct transaction_action action;
     struct error err = {0};
     t->fast = s->choice.writes[0];
     t->fast_slot = s;
     const struct diff_change *c = &s->plan.diff.changes[t->fast.change];
-    if (lane_start(&t->lane, t->version, s->name, c, t->fast.keep_maintenance, &action, &err) != 0) {
+    if (runtime_update_start(&t->runtime_update, t->version, s->name, &c->server, c->fields, t->fast.keep_maintenance,
+                             &action, &err) != 0) {
         slot_rejected(s, "cannot put the change into words of the Data Plane API", &err);
         target_step(t); /* for the others */
         return;

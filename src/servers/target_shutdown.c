@@ -36,7 +36,7 @@ static const struct backend_server *first_drained(const struct slot *s)
 {
     for (size_t i = 0; i < s->actual.server_count; i++) {
         const struct backend_server *line = &s->actual.servers[i];
-        const struct lane_mark *mark = line->maintenance ? NULL : lane_memory_find(&s->memory, line->name);
+        const struct admin_state *mark = line->maintenance ? NULL : admin_states_find(&s->memory, line->name);
         if (mark != NULL && mark->ours != RUNTIME_READY && mark->theirs == RUNTIME_READY && is_out(s, line->name))
             return line;
     }
@@ -47,15 +47,16 @@ static bool send_first(struct slot *s)
 {
     struct target *t = s->target;
     const struct backend_server *line = may_hand_over(s) ? first_drained(s) : NULL;
-    struct diff_change c = {.op = DIFF_CHANGE, .fields = DIFF_MAINTENANCE};
-    struct txn_action action;
+    struct backend_server server;
+    struct transaction_action action;
     struct error err = {0};
     if (line == NULL)
         return false;
-    backend_server_copy(&c.server, line);
-    c.server.maintenance = true;
-    bool started = lane_start(&t->lane, t->version, s->name, &c, false, &action, &err) == 0;
-    backend_server_fini(&c.server);
+    backend_server_copy(&server, line);
+    server.maintenance = true;
+    bool started = runtime_update_start(&t->runtime_update, t->version, s->name, &server, SERVER_MAINTENANCE, false,
+                                        &action, &err) == 0;
+    backend_server_fini(&server);
     if (!started)
         return false;
     t->fast_slot = s;
@@ -68,31 +69,31 @@ static void take_written(struct target *t)
 {
     struct slot *s = t->fast_slot;
     log_info(t->options.log, "a server that drains is left in maintenance for whoever comes next",
-             log_str("backend", s->name), log_str("target", slot_target(s)), log_str("server", t->lane.wanted.name),
-             log_int("version", t->lane.version));
-    slot_note(s, (struct journal_entry){.kind = JOURNAL_FAST_WRITE,
-                                        .server = t->lane.wanted.name,
+             log_str("backend", s->name), log_str("target", slot_target(s)),
+             log_str("server", t->runtime_update.wanted.name), log_int("version", t->runtime_update.version));
+    slot_note(s, (struct history_entry){.kind = HISTORY_FAST_WRITE,
+                                        .server = t->runtime_update.wanted.name,
                                         .text = "left in maintenance for whoever comes next: it drains",
-                                        .took_us = t->lane.write_us});
-    target_guard_wrote(t, t->lane.version);
-    t->version = t->lane.version;
+                                        .took_us = t->runtime_update.write_us});
+    target_guard_wrote(t, t->runtime_update.version);
+    t->version = t->runtime_update.version;
     for (size_t i = 0; i < t->options.backend_count; i++)
         t->slots[i].actual.version = t->version;
     for (size_t i = 0; i < s->actual.server_count; i++)
-        if (str_eq(s->actual.servers[i].name, t->lane.wanted.name))
+        if (str_eq(s->actual.servers[i].name, t->runtime_update.wanted.name))
             s->actual.servers[i].maintenance = true;
 }
 
 static void on_answer(void *arg, const struct dataplane_answer *a)
 {
     struct target *t = arg;
-    struct txn_action action = lane_answer(&t->lane, a);
-    if (action.type == TXN_SEND) {
+    struct transaction_action action = runtime_update_answer(&t->runtime_update, a);
+    if (action.type == TRANSACTION_SEND) {
         dataplane_send(t->options.client, action.method, action.path, action.body, on_answer, t);
         return;
     }
-    bool written = t->lane.result == LANE_WRITTEN;
-    bool look_again = t->lane.result == LANE_CONFLICT && !t->looked_at_end; /* somebody wrote meanwhile */
+    bool written = t->runtime_update.result == UPDATE_WRITTEN;
+    bool look_again = t->runtime_update.result == UPDATE_CONFLICT && !t->looked_at_end; /* somebody wrote meanwhile */
     t->phase = TARGET_IDLE;
     if (written)
         take_written(t);
@@ -103,7 +104,7 @@ static void on_answer(void *arg, const struct dataplane_answer *a)
                  "a drain of ours could not be left in HAProxy's configuration; if its pod is ready again "
                  "by then, the next start takes it for an operator's",
                  log_str("backend", t->fast_slot->name), log_str("target", slot_target(t->fast_slot)),
-                 log_str("server", t->lane.wanted.name), log_str("error", t->lane.error.message));
+                 log_str("server", t->runtime_update.wanted.name), log_str("error", t->runtime_update.error.message));
     t->handed_over = !written && !look_again;
     target_step(t);
 }

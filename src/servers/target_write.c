@@ -4,21 +4,22 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "haproxy/dataplane/client.h"
+#include "servers/change/transaction_steps.h"
 #include "servers/target_internal.h"
 #include "report/telemetry.h"
 
 #define CONFLICTS_AT_ONCE 3
 #define STRUCTURAL_PAUSE_MS 2000 /* what comes meanwhile goes into one transaction, and one reload */
 
-static void perform(struct target *t, struct txn_action action);
+static void perform(struct target *t, struct transaction_action action);
 
 static void on_answer(void *arg, const struct dataplane_answer *a)
 {
     struct target *t = arg;
-    struct txn_action action = txn_answer(&t->txn, a);
-    if (action.type == TXN_JUDGE) {
+    struct transaction_action action = transaction_answer(&t->transaction, a);
+    if (action.type == TRANSACTION_JUDGE) {
         cleanup(mem_free_ptr) char *problem = target_guard_judge(t, a);
-        action = txn_judged(&t->txn, problem);
+        action = transaction_judged(&t->transaction, problem);
     }
     perform(t, action);
 }
@@ -51,12 +52,12 @@ static void slot_committed(struct slot *s, uint64_t now_us)
     cleanup(mem_free_ptr) char *what = s->writing ? decision_sentence(&s->plan.diff) : NULL;
     const struct decision_place at = slot_place(s);
     if (s->writing)
-        decision_log_commit(&at, &s->plan, s->write_cause, &t->txn, event_us);
+        decision_log_commit(&at, &s->plan, s->write_cause, &t->transaction, event_us);
     slot_note_written(s, what, s->write_event_us);
     if (event_us != 0)
         metric_observe(t->options.telemetry->event_to_commit, (double)event_us / 1e6, NULL);
     s->took_over = s->took_over || (leaves_as_planned(s) && s->plan.held_back == 0);
-    s->committed_version = s->ours_version = leaves_as_planned(s) ? t->txn.version : -1;
+    s->committed_version = s->ours_version = leaves_as_planned(s) ? t->transaction.version : -1;
     s->committed_wish_number = s->write_wish_number;
     s->committed_held_back = s->plan.held_back;
     s->committed_told = false;
@@ -74,7 +75,7 @@ void slot_passed_by(struct slot *s, int64_t version)
 
 static void committed(struct target *t)
 {
-    target_guard_wrote(t, t->txn.version);
+    target_guard_wrote(t, t->transaction.version);
     target_guard_committed(t);
     uint64_t now_us = clock_mono_us();
     for (size_t i = 0; i < t->options.backend_count; i++) {
@@ -82,13 +83,13 @@ static void committed(struct target *t)
         if (is_carried(s))
             slot_committed(s, now_us);
         else
-            slot_passed_by(s, t->txn.version);
+            slot_passed_by(s, t->transaction.version);
         if (!s->runtime.readable)
-            lane_memory_reloads(&s->memory);
+            admin_states_reloads(&s->memory);
     }
     const struct decision_place at = target_place(t);
     if (count_writing(t) == 0)
-        decision_log_reload_again(&at, &t->txn);
+        decision_log_reload_again(&at, &t->transaction);
     t->drift_answered = true;
     t->write_wait_until_ms = 0;
     t->write_failing = false;
@@ -99,10 +100,10 @@ static void committed(struct target *t)
     backoff_reset(&t->room_backoff);
     /* Its reload carries whatever was not loaded before; from here on that reload tells. None: applied at once. */
     t->dirty = false;
-    t->history_known = true;
+    t->last_reload_known = true;
     t->structural_not_before_ms = clock_mono_ms() + STRUCTURAL_PAUSE_MS;
-    if (t->txn.reload_id != NULL)
-        target_follow_reload(t, t->txn.reload_id);
+    if (t->transaction.reload_id != NULL)
+        target_follow_reload(t, t->transaction.reload_id);
 }
 
 static void give_events_back(struct target *t)
@@ -161,7 +162,7 @@ static void rejected(struct target *t, const struct error *err)
 
 static void wait_after(struct target *t, const struct write_failure *f, const char *what)
 {
-    target_pause(t, f->result != TXN_UNKNOWN, f->retry_after_ms);
+    target_pause(t, f->result != TRANSACTION_UNKNOWN, f->retry_after_ms);
     t->write_failing = true;
     target_problem(t, what, f->error);
 }
@@ -180,35 +181,35 @@ static void wait_for_room(struct target *t, const struct write_failure *f)
 void target_write_failed(struct target *t, const struct write_failure *f)
 {
     switch (f->result) {
-    case TXN_CONFLICT:
+    case TRANSACTION_CONFLICT:
         conflicted(t, f);
         break;
-    case TXN_REJECTED:
+    case TRANSACTION_REJECTED:
         rejected(t, f->error);
         break;
-    case TXN_LIMIT:
+    case TRANSACTION_LIMIT:
         wait_for_room(t, f);
         break;
-    case TXN_UNAUTHORIZED:
+    case TRANSACTION_UNAUTHORIZED:
         if (target_renew_credentials(t))
             target_problem(t, "the Data Plane API refused the credentials; trying the new ones", f->error);
         else
             wait_after(t, f, TARGET_REFUSED);
         break;
-    case TXN_UNKNOWN:
+    case TRANSACTION_UNKNOWN:
         t->guard.unsure = target_guard_passed(t) ? t->version + 1 : -1;
         t->dirty = true; /* the file will tell what was committed, nobody tells whether it was loaded */
         wait_after(t, f, "the answer to a commit was lost; reading the configuration again");
         break;
-    case TXN_ABORTED:
+    case TRANSACTION_ABORTED:
         log_info(t->options.log, "transaction given up: stopping",
                  log_str("target", dataplane_client_url(t->options.client)));
         break;
-    case TXN_UNAVAILABLE:
-    case TXN_COMMITTED:
-    case TXN_CLEANED:
-    case TXN_PREVIEWED:
-    case TXN_HARMFUL:
+    case TRANSACTION_UNAVAILABLE:
+    case TRANSACTION_COMMITTED:
+    case TRANSACTION_CLEANED:
+    case TRANSACTION_PREVIEWED:
+    case TRANSACTION_HARMFUL:
         wait_after(t, f,
                    f->error->http_status != 0 ? "the Data Plane API fails" : "the Data Plane API is not available");
         break;
@@ -217,40 +218,40 @@ void target_write_failed(struct target *t, const struct write_failure *f)
 
 static void failed(struct target *t)
 {
-    const struct write_failure f = {.result = t->txn.result,
-                                    .error = &t->txn.error,
-                                    .retry_after_ms = t->txn.retry_after_ms,
-                                    .gone_at_commit =
-                                        t->txn.failed_in == TXN_COMMIT && t->txn.error.http_status == 404};
+    const struct write_failure f = {.result = t->transaction.result,
+                                    .error = &t->transaction.error,
+                                    .retry_after_ms = t->transaction.retry_after_ms,
+                                    .gone_at_commit = t->transaction.failed_in == TRANSACTION_COMMIT &&
+                                                      t->transaction.error.http_status == 404};
     give_events_back(t);
     target_write_failed(t, &f);
 }
 
 static void tell_strangers(const struct target *t)
 {
-    for (size_t i = 0; i < t->txn.stranger_count; i++)
+    for (size_t i = 0; i < t->transaction.stranger_count; i++)
         log_warn(t->options.log,
                  "deleted another client's transaction: it was begun at an older version than the file has, so that it "
                  "could "
                  "never be committed, and the Data Plane API had no room for one more",
                  log_str("target", dataplane_client_url(t->options.client)),
-                 log_str("transaction", t->txn.strangers[i]));
+                 log_str("transaction", t->transaction.strangers[i]));
 }
 
 static void finished(struct target *t)
 {
-    const char *result = txn_result_name(t->txn.result);
-    bool cleaning = t->txn.cleanup_only;
+    const char *result = transaction_result_name(t->transaction.result);
+    bool cleaning = t->transaction.cleanup_only;
     t->phase = TARGET_IDLE;
     tell_strangers(t);
     if (cleaning) {
         /* Best effort: what could not be deleted costs a place among 20, and our next commit frees it, or, where no commit
          * does, it is tried again after the next write, or RESYNC_PERIOD. */
         t->dead_deleted = true;
-        if (t->txn.result == TXN_UNAUTHORIZED || t->txn.result == TXN_UNAVAILABLE)
+        if (t->transaction.result == TRANSACTION_UNAUTHORIZED || t->transaction.result == TRANSACTION_UNAVAILABLE)
             failed(t);
-    } else if (t->txn.preview_only) {
-        t->dead_deleted = t->dead_deleted && t->txn.held_count == 0;
+    } else if (t->transaction.preview_only) {
+        t->dead_deleted = t->dead_deleted && t->transaction.held_count == 0;
         target_guard_previewed(t);
     } else {
         metric_add(t->options.telemetry->transactions, 1, result, dataplane_client_url(t->options.client), NULL);
@@ -258,11 +259,11 @@ static void finished(struct target *t)
                        (double)(clock_mono_us() - t->write_started_us) / 1e6, NULL);
         target_count_reconcile(t, result);
         t->seen = false; /* read back what it is now */
-        t->dead_deleted = t->dead_deleted && t->txn.noted == NULL;
-        if (t->txn.result == TXN_HARMFUL) {
+        t->dead_deleted = t->dead_deleted && t->transaction.noted == NULL;
+        if (t->transaction.result == TRANSACTION_HARMFUL) {
             give_events_back(t);
             target_guard_previewed(t);
-        } else if (t->txn.result == TXN_COMMITTED)
+        } else if (t->transaction.result == TRANSACTION_COMMITTED)
             committed(t);
         else
             failed(t);
@@ -270,9 +271,9 @@ static void finished(struct target *t)
     target_step(t);
 }
 
-static void perform(struct target *t, struct txn_action action)
+static void perform(struct target *t, struct transaction_action action)
 {
-    if (action.type == TXN_SEND)
+    if (action.type == TRANSACTION_SEND)
         dataplane_send(t->options.client, action.method, action.path, action.body, on_answer, t);
     else
         finished(t);
@@ -281,13 +282,13 @@ static void perform(struct target *t, struct txn_action action)
 void target_delete_dead(struct target *t)
 {
     t->phase = TARGET_WRITING;
-    perform(t, txn_start_cleanup(&t->txn));
+    perform(t, transaction_start_cleanup(&t->transaction));
 }
 
 void target_preview(struct target *t)
 {
     t->phase = TARGET_WRITING;
-    perform(t, txn_start_preview(&t->txn, t->version));
+    perform(t, transaction_start_preview(&t->transaction, t->version));
 }
 
 /* What goes into a transaction says everything in the file: its reload forgets what the running HAProxy alone was told. */
@@ -297,7 +298,7 @@ static void plan_for_file(struct slot *s)
     if (s->target->options.runtime == NULL)
         return;
     plan_fini(&s->plan);
-    plan_make(&s->actual, s->wish, &rules, s->target->dirty, &s->brake, clock_mono_ms(), &s->plan);
+    plan_make(&s->actual, s->wish, &rules, s->target->dirty, &s->loss_limit, clock_mono_ms(), &s->plan);
 }
 
 /* What the running HAProxy alone was told of this one is forgotten by the reload, too. */
@@ -308,17 +309,17 @@ static bool joins(struct slot *s)
     for (size_t i = 0; i < s->wish->server_count; i++)
         drains = drains || s->wish->servers[i].state == SERVER_DRAINING;
     return drains && !t->one_by_one && s->have_wish && s->unreadable.kind == ERROR_NONE && slot_is_open(s) &&
-           (s->plan.verdict == PLAN_IN_STEP || s->plan.verdict == PLAN_BRAKE || s->plan.verdict == PLAN_RELOAD_AGAIN) &&
-           !rivalry_pauses(&s->rivalry, clock_mono_ms());
+           (s->plan.verdict == PLAN_IN_STEP || s->plan.verdict == PLAN_LOSS_LIMIT ||
+            s->plan.verdict == PLAN_RELOAD_AGAIN) &&
+           !conflict_pauses(&s->conflict, clock_mono_ms());
 }
 
 /* Its steps; where it cannot be put into words it is left out, and says so. */
-static void add_steps(struct slot *s, struct txn_step **steps, size_t *count)
+static void add_steps(struct slot *s, struct transaction_step **steps, size_t *count)
 {
     struct target *t = s->target;
-    struct error err = {0};
     plan_for_file(s);
-    if (txn_steps_add(&s->actual, &s->plan.diff, &t->options.rules.diff, steps, count, &err) != 0) {
+    if (transaction_steps_add(&s->actual, &s->plan.diff, steps, count, &err) != 0) {
         s->writing = false;
         slot_rejected(s, "cannot put the change into words of the Data Plane API", &err);
     } else if (!s->took_over) {
@@ -327,7 +328,7 @@ static void add_steps(struct slot *s, struct txn_step **steps, size_t *count)
     }
 }
 
-static void collect(struct target *t, struct txn_step **steps, size_t *count)
+static void collect(struct target *t, struct transaction_step **steps, size_t *count)
 {
     for (size_t i = 0; i < t->options.backend_count; i++) {
         struct slot *s = &t->slots[i];
@@ -350,7 +351,7 @@ static void collect(struct target *t, struct txn_step **steps, size_t *count)
 
 void target_write(struct target *t)
 {
-    struct txn_step *steps = NULL;
+    struct transaction_step *steps = NULL;
     size_t count = 0;
     bool wanted = count_writing(t) > 0;
     collect(t, &steps, &count);
@@ -358,8 +359,8 @@ void target_write(struct target *t)
         return;
     t->phase = TARGET_WRITING;
     t->write_started_us = clock_mono_us();
-    struct txn_action begin = txn_start(&t->txn, t->version, steps, count);
+    struct transaction_action begin = transaction_start(&t->transaction, t->version, steps, count);
     if (target_guard_looks_first(t))
-        txn_look_first(&t->txn);
+        transaction_look_first(&t->transaction);
     perform(t, begin);
 }

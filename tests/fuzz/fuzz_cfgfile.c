@@ -23,15 +23,15 @@ static char *exactly(const char *text, size_t len)
     return copy;
 }
 
-static void look_at(const struct cfgfile *f)
+static void look_at(const struct cfg_file *f)
 {
     size_t lines = 0;
     for (size_t i = 0; i < f->section_count; i++)
         lines += 1 + f->sections[i].line_count;
     check(lines <= f->line_count && f->version >= -1);
-    free(cfgfile_problem(f));
-    free(cfgfile_defaults_problem(f));
-    check(cfgfile_compare(f, f, NULL) == NULL);
+    free(cfg_file_problem(f));
+    free(cfg_file_defaults_problem(f));
+    check(cfg_file_compare(f, f, NULL) == NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -43,16 +43,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t skip = split != NULL ? first - 1 + strlen(mark) : size;
     char *before = exactly(input, first), *after = exactly(input + skip, size - skip);
     struct error err = {0};
-    struct cfgfile a, b;
-    bool both = cfgfile_init(&a, before, first, &err) == 0;
-    both = cfgfile_init(&b, after, size - skip, &err) == 0 && both;
+    struct cfg_file a, b;
+    bool both = cfg_file_init(&a, before, first, &err) == 0;
+    both = cfg_file_init(&b, after, size - skip, &err) == 0 && both;
     check(both || err.kind == ERROR_INVALID);
     if (a.section_count > 0)
         look_at(&a);
     if (both)
-        free(cfgfile_compare(&a, &b, NULL));
-    cfgfile_fini(&a);
-    cfgfile_fini(&b);
+        free(cfg_file_compare(&a, &b, NULL));
+    cfg_file_fini(&a);
+    cfg_file_fini(&b);
     free(before);
     free(after);
     return 0;

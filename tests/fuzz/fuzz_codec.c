@@ -22,20 +22,19 @@ static void check(bool holds)
 
 static void check_server(const struct backend_server *s)
 {
-    struct diff_change c = {.op = DIFF_CHANGE, .server = *s};
     struct backend again;
     struct buf out, list;
     struct error err = {0};
     buf_init(&out, 0);
     buf_init(&list, 0);
     backend_init(&again);
-    check(codec_write_server(&c, &out, &err) == 0);
+    check(codec_write_server(s, &out, &err) == 0);
     buf_printf(&list, "[%s]", buf_str(&out));
     check(codec_read_servers(list.data, list.len, &again, &err) == 0 && again.server_count == 1);
     const struct backend_server *t = &again.servers[0];
     check(str_eq(s->name, t->name) && str_eq(s->address, t->address) && s->port == t->port && s->check == t->check &&
           s->backup == t->backup && s->maintenance == t->maintenance && s->check_port == t->check_port &&
-          s->send_proxy_v2 == t->send_proxy_v2 && t->weight == (s->weight >= 0 ? s->weight : DESIRED_WEIGHT));
+          s->send_proxy_v2 == t->send_proxy_v2 && t->weight == (s->weight >= 0 ? s->weight : SERVER_WEIGHT_DEFAULT));
     backend_fini(&again);
     buf_fini(&out);
     buf_fini(&list);
@@ -43,17 +42,19 @@ static void check_server(const struct backend_server *s)
 
 static void check_backend(const struct backend *b, bool own_httpchk)
 {
-    static const struct diff_rules rules = {.balance = "roundrobin", .proxy_v2 = true};
-    const struct diff d = {.adv_check = own_httpchk ? "httpchk" : "tcp-check", .own_httpchk = own_httpchk};
+    const struct backend_settings settings = {.balance = "roundrobin",
+                                              .adv_check = own_httpchk ? "httpchk" : "tcp-check",
+                                              .httpchk_healthz = own_httpchk,
+                                              .proxy_v2 = true};
     struct backend again;
     struct buf out;
     struct error err = {0};
     buf_init(&out, 0);
     backend_init(&again);
-    check(codec_write_backend(b, &d, &rules, &out, &err) == 0);
+    check(codec_write_backend(b, &settings, NULL, 0, &out, &err) == 0);
     check(codec_read_backend(out.data, out.len, &again, &err) == 0);
     check(str_eq(b->name, again.name) && str_eq(b->mode, again.mode) && str_eq(again.balance, "roundrobin") &&
-          str_eq(again.adv_check, d.adv_check) && again.default_send_proxy_v2);
+          str_eq(again.adv_check, settings.adv_check) && again.default_send_proxy_v2);
     /* Parameters beside another check are never shown: where they were, they stay. */
     check(own_httpchk ? again.httpchk_params : !again.httpchk_params || str_eq(b->adv_check, "tcp-check"));
     backend_fini(&again);

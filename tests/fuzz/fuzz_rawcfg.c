@@ -44,18 +44,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *file = mem_alloc(size - skip); /* of its own, so that the sanitizer sees its end */
     if (size > skip)
         memcpy(file, input + skip, size - skip);
-    struct cfgfile f;
-    if (cfgfile_init(&f, file, size - skip, &err) == 0 && rawcfg_find_aliens(&f, &b, &err) == 0) {
+    struct cfg_file f;
+    if (cfg_file_init(&f, file, size - skip, &err) == 0 && cfg_find_unsupported(&f, &b, &err) == 0) {
         size_t lines = count_lines(file, size - skip);
-        check(b.alien_count <= 64);
-        for (size_t i = 0; i < b.alien_count; i++)
-            check(b.aliens[i].line >= 1 && b.aliens[i].line <= lines && !str_empty(b.aliens[i].reason) &&
-                  strlen(b.aliens[i].text) <= 256);
+        check(b.unsupported_count <= 64);
+        for (size_t i = 0; i < b.unsupported_count; i++)
+            check(b.unsupported[i].line >= 1 && b.unsupported[i].line <= lines && !str_empty(b.unsupported[i].reason) &&
+                  strlen(b.unsupported[i].text) <= 256);
     } else {
-        check(err.kind == ERROR_INVALID && err.message[0] != '\0' && b.alien_count == 0);
+        check(err.kind == ERROR_INVALID && err.message[0] != '\0' && b.unsupported_count == 0);
     }
     check(f.version >= -1);
-    cfgfile_fini(&f);
+    cfg_file_fini(&f);
     free(file);
     backend_fini(&b);
     return 0;

@@ -1,4 +1,4 @@
-"""Which files are written to (haproxy/cfg/file, cfgfile_compare, servers/target_guard and what asks it)."""
+"""Which files are written to (haproxy/cfg/file, cfg_file_compare, servers/target_guard and what asks it)."""
 
 from .mutant import Mutant, Room
 
@@ -51,24 +51,24 @@ WRITING = (
     Mutant("who showed nothing once is never asked again", GUARD, "    t->guard.blind = false;", ""),
     Mutant("what we wrote is an edit", GUARD, "    t->guard.file[0] = '\\0';\n", ""),
     Mutant("a reload that failed is for ever", GUARD, "return target_guard_passed(t) || is_split(t);", "return target_guard_passed(t);"),
-    Mutant("no room after a lost answer stops all", GUARD, "f.result == TXN_LIMIT && t->guard.unsure == t->version", "false"),
-    Mutant("what no room hides passes", GUARD, "f.result == TXN_LIMIT && t->guard.unsure == t->version", "f.result == TXN_LIMIT"),
-    Mutant("a refused begin stops all", GUARD, "if (f.result != TXN_LIMIT && ", "if ("),
+    Mutant("no room after a lost answer stops all", GUARD, "f.result == TRANSACTION_LIMIT &&\n        t->guard.unsure == t->version", "false"),
+    Mutant("what no room hides passes", GUARD, "f.result == TRANSACTION_LIMIT &&\n        t->guard.unsure == t->version", "f.result == TRANSACTION_LIMIT"),
+    Mutant("a refused begin stops all", GUARD, "if (f.result != TRANSACTION_LIMIT && ", "if ("),
     Mutant("drains wait for the file", DECIDE, "return s->target->guard.problem != NULL; /*", "return false; /*"),
     Mutant("a file that is refused is in step", DECIDE, "    if (t->guard.problem != NULL) {", "    if (false) {"),
     Mutant("no commit is looked at", GUARD, "return first && target_guard_passed(t) && ", "return false && "),
     Mutant("every commit is looked at", GUARD, "t->slots[i].harmless || t->slots[i].writing;", "false;"),
-    Mutant("what is ours may not change", GUARD, "t->txn.preview_only ? NULL : &ours", "NULL"),
+    Mutant("what is ours may not change", GUARD, "t->transaction.preview_only ? NULL : &ours", "NULL"),
     Mutant("the plan knows nothing of the file", PLAN, "if (rules->file_problem != NULL && ", "if (false && "),
 )
 
 LOOKING = (
     Mutant("a dead transaction is an API without a preview", "haproxy/dataplane/transaction.c", "a->version == t->version &&\n", "true &&\n"),
-    Mutant("an API without a preview stops it", "haproxy/dataplane/transaction.c", "        t->result = TXN_PREVIEWED;\n    return next;", "        ;\n    return next;"),
+    Mutant("an API without a preview stops it", "haproxy/dataplane/transaction.c", "        t->result = TRANSACTION_PREVIEWED;\n    return next;", "        ;\n    return next;"),
     Mutant("a look is committed", "haproxy/dataplane/transaction.c", "if (t->preview_only || (t->look_wanted", "if ((t->look_wanted"),
-    Mutant("a problem is none", "haproxy/dataplane/transaction.c", "problem != NULL ? TXN_HARMFUL : TXN_PREVIEWED", "TXN_PREVIEWED"),
-    Mutant("anything is a preview", "haproxy/dataplane/transaction.c", "if (txn_is_success(a) && a->version >= 0)\n        return (struct txn_action){.type = TXN_JUDGE};",
-           "if (txn_is_success(a))\n        return (struct txn_action){.type = TXN_JUDGE};"),
+    Mutant("a problem is none", "haproxy/dataplane/transaction.c", "problem != NULL ? TRANSACTION_HARMFUL : TRANSACTION_PREVIEWED", "TRANSACTION_PREVIEWED"),
+    Mutant("anything is a preview", "haproxy/dataplane/transaction.c", "if (transaction_is_success(a) && a->version >= 0)\n        return (struct transaction_action){.type = TRANSACTION_JUDGE};",
+           "if (transaction_is_success(a))\n        return (struct transaction_action){.type = TRANSACTION_JUDGE};"),
 )
 
 ROOMS = (

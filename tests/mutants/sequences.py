@@ -23,13 +23,13 @@ STREAMS = (
     Mutant("a file that went back is at rest", LOOK, "t->drift == NULL && t->split_version < 0 &&", "t->drift == NULL &&"),
     Mutant("the end takes out who is to serve", HANDOVER, "return !stays || (row != NULL && row->admin != RUNTIME_READY);", "return true;"),
     Mutant("who is left to another writer is told nothing though the file is as wanted", DECIDE,
-           "if (p->verdict != PLAN_IN_STEP && rivalry_pauses(&s->rivalry, clock_mono_ms()))",
-           "if (rivalry_pauses(&s->rivalry, clock_mono_ms()))"),
+           "if (p->verdict != PLAN_IN_STEP && conflict_pauses(&s->conflict, clock_mono_ms()))",
+           "if (conflict_pauses(&s->conflict, clock_mono_ms()))"),
 )
 
 REPAIRS = (
     Mutant("one backend's commit speaks for all", GUARD, "t->slots[i].harmless || t->slots[i].writing;", "true;"),
-    Mutant("a return during a commit is none", TARGET, "    plan_note_returns(s->wish, &s->brake);\n", ""),
+    Mutant("a return during a commit is none", TARGET, "    plan_note_returns(s->wish, &s->loss_limit);\n", ""),
     Mutant("the end knows what a call under way will do", TARGET, "t->seen = t->seen && !t->calls.busy;", ";"),
     Mutant("a server that is renamed is two", REPORT, "d = s->by_node;", "d = s->wish;"),
     Mutant("a harmful file passes", GUARD, "    return found == NULL ?", "    return true ?"),
@@ -56,8 +56,8 @@ REPORTS = (
 FOUND = (
     Mutant("a loss is forgotten as soon as it is over", BRAKE, "return !l->held && counts(l, r->now_ms) && !r->returned(r->arg, l->server);", "return false;"),
     Mutant("no loss is held", BRAKE, "bool held = (uint64_t)lost * 100 > (uint64_t)base * r->max_percent;", "bool held = false;"),
-    Mutant("who drains is told again and again", TELL, "    t->calls.failures = 0;\n    lane_memory_called(&c->slot->memory, c->name, c->state);\n", "    t->calls.failures = 0;\n"),
-    Mutant("a line is made anew instead of changed", WRITE, "start_from(change->op == DIFF_CHANGE ? s->json : NULL, what, err);", "start_from(NULL, what, err);"),
+    Mutant("who drains is told again and again", TELL, "    t->calls.failures = 0;\n    admin_states_called(&c->slot->memory, c->name, c->state);\n", "    t->calls.failures = 0;\n"),
+    Mutant("a line is made anew instead of changed", WRITE, "start_from(s->json, what, err);", "start_from(NULL, what, err);"),
     Mutant("a file that is behind is not seen", OBSERVE, "f->backend.split = file->version >= 0 && file->version != f->backend.version;", "f->backend.split = false;"),
 )
 

@@ -27,7 +27,7 @@ END = (
     Mutant("drains that a commit carried are left once more", END_FILE, "if (!t->seen && !t->looked_at_end && any_drained(t)) {", "if (false) {"),
     Mutant("the end looks for nothing", END_FILE, "!t->looked_at_end && any_drained(t)) {", "!t->looked_at_end) {"),
     Mutant("the end looks again and again", END_FILE, "        t->looked_at_end = true;\n", ""),
-    Mutant("a stranger's write keeps a drain from being left", END_FILE, "t->lane.result == LANE_CONFLICT && !t->looked_at_end;", "false;"),
+    Mutant("a stranger's write keeps a drain from being left", END_FILE, "t->runtime_update.result == UPDATE_CONFLICT && !t->looked_at_end;", "false;"),
 )
 
 ROOMS = (

@@ -239,7 +239,7 @@ void daemon_start(struct world *w)
     if (w->targets != NULL)
         return;
     telemetry_init(&w->telemetry, "0");
-    w->journal = journal_new();
+    w->history = history_new();
     for (size_t i = 0; i < w->settings.targets; i++)
         clients[i] = (struct clients_dataplane){.file = &w->apis[i].file,
                                                 .runtime = w->settings.lanes != 0 ? &w->apis[i].runtime : NULL};
@@ -252,13 +252,13 @@ void daemon_start(struct world *w)
                                                         .create_backend = w->settings.create != 0},
                                                .dry_run = w->settings.dry != 0,
                                                .max_loss_percent = w->settings.limit,
-                                               .brake_ms = RESYNC_MS},
+                                               .loss_window_ms = RESYNC_MS},
                                      .resync_period_ms = RESYNC_MS,
                                      .park_ttl_ms = (uint64_t)w->settings.park_s * 1000,
                                      .node_exists = cluster_has_node,
                                      .node_arg = &w->cluster,
                                      .telemetry = &w->telemetry,
-                                     .journal = w->journal,
+                                     .history = w->history,
                                      .log = &w->log};
     cluster_forget_states(&w->cluster);
     w->life++;
@@ -302,7 +302,7 @@ void daemon_kill(struct world *w)
     for (size_t i = 0; i < OURS; i++)
         wisher_fini(&w->wishers[i]);
     telemetry_fini(&w->telemetry);
-    journal_free(w->journal);
+    history_free(w->history);
 }
 
 static void on_stopped(void *arg)

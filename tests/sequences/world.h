@@ -40,7 +40,7 @@ struct world {
     /* the daemon */
     struct targets *targets; /* NULL: it does not run */
     struct telemetry telemetry;
-    struct journal *journal;
+    struct history *history;
     struct log log;
     struct mapping mappings[OURS];
     struct wisher wishers[OURS];

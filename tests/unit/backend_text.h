@@ -87,9 +87,9 @@ static inline void text_add_template(struct backend *b, char *words)
 
 static inline void text_add_alien(struct backend *b, char *words)
 {
-    b->aliens = mem_resize(b->aliens, b->alien_count + 1, sizeof(b->aliens[0]));
-    struct backend_alien_line *a = &b->aliens[b->alien_count++];
-    *a = (struct backend_alien_line){.line = text_port(strsep(&words, " "))};
+    b->unsupported = mem_resize(b->unsupported, b->unsupported_count + 1, sizeof(b->unsupported[0]));
+    struct backend_unsupported_line *a = &b->unsupported[b->unsupported_count++];
+    *a = (struct backend_unsupported_line){.line = text_port(strsep(&words, " "))};
     a->text = mem_strdup(strsep(&words, "|"));
     a->reason = mem_strdup(words);
 }

@@ -76,11 +76,11 @@ static inline void text_runtime(struct runtime *r, const struct backend *file, c
     runtime_sort(r);
 }
 
-static inline void text_mark(struct lane_memory *m, char *words)
+static inline void text_mark(struct admin_states *m, char *words)
 {
     m->marks = mem_resize(m->marks, m->count + 1, sizeof(m->marks[0]));
-    struct lane_mark *mark = &m->marks[m->count++];
-    *mark = (struct lane_mark){.name = mem_strdup(strsep(&words, " "))};
+    struct admin_state *mark = &m->marks[m->count++];
+    *mark = (struct admin_state){.name = mem_strdup(strsep(&words, " "))};
     for (char *word; (word = strsep(&words, " ")) != NULL;) {
         if (strcmp(word, "theirs") == 0)
             mark->theirs = text_admin(strsep(&words, " "));
@@ -99,22 +99,22 @@ static inline void text_mark(struct lane_memory *m, char *words)
 }
 
 /* Names in their order. */
-static inline void text_memory(struct lane_memory *m, const char *text)
+static inline void text_memory(struct admin_states *m, const char *text)
 {
     cleanup(mem_free_ptr) char *copy = mem_strdup(text);
     char *rest = copy;
-    *m = (struct lane_memory){.looked = true};
+    *m = (struct admin_states){.looked = true};
     for (char *words; (words = strsep(&rest, ";")) != NULL;)
         if (words[0] != '\0')
             text_mark(m, words + (words[0] == ' '));
 }
 
-static inline char *text_of_memory(const struct lane_memory *m)
+static inline char *text_of_memory(const struct admin_states *m)
 {
     struct buf b;
     buf_init(&b, 0);
     for (size_t i = 0; i < m->count; i++) {
-        const struct lane_mark *mark = &m->marks[i];
+        const struct admin_state *mark = &m->marks[i];
         buf_printf(&b, "%s%s", i > 0 ? "; " : "", mark->name);
         if (mark->theirs != RUNTIME_READY)
             buf_printf(&b, " theirs %s", runtime_admin_name(mark->theirs));

@@ -110,7 +110,7 @@ static struct world {
     unsigned transactions;     /* begun ever */
     unsigned commits;
     bool stubborn;         /* takes changes and forgets them */
-    bool alien;            /* the file has a line that no write may touch */
+    bool unsupported;      /* the file has a line that no write may touch */
     const char *file_more; /* more lines of the file; NULL: none */
     const char *rewritten; /* what a write makes of them; NULL: they stay */
     const char *damaged;   /* what one with a change of ours makes of them; NULL: the same */
@@ -124,14 +124,14 @@ static struct world {
     unsigned fail_reloads;     /* so many will fail */
     bool held;                 /* none ends */
     bool paused;               /* wishes say so */
-    const char *history;       /* instead of the true list of reloads */
+    const char *reload_list;   /* instead of the true list of reloads */
     unsigned renewed;          /* so often the credentials turn out to be others */
     struct fault faults[4];
 
     struct buf trace;
     int log_fd;
     struct telemetry telemetry;
-    struct journal *journal;
+    struct history *history;
     struct target *target;
     unsigned stopped;
     struct target_options options;
@@ -319,8 +319,8 @@ static size_t backend_of(void)
 static char step_of(void)
 {
     bool transaction = str_has_prefix(w.path, "/transactions");
-    if (w.target->phase == TARGET_WRITING && w.target->txn.preview_only && strcmp(w.path, "/transactions") != 0 &&
-        w.target->txn.state != TXN_DELETE_DEAD)
+    if (w.target->phase == TARGET_WRITING && w.target->transaction.preview_only &&
+        strcmp(w.path, "/transactions") != 0 && w.target->transaction.state != TRANSACTION_DELETE_DEAD)
         return strcmp(w.method, "POST") == 0 ? '(' : strcmp(w.method, "DELETE") == 0 ? ')' : '|';
     if (str_has_prefix(w.path, "/runtime/"))
         return str_has_suffix(w.path, "/info") ? 'i' : str_has_suffix(w.path, "/servers") ? 'v' : 'b';
@@ -548,7 +548,7 @@ static void put_file(struct buf *b, const struct sets *sets)
             continue;
         buf_printf(b, "\nbackend %s\n  mode tcp\n", backend_names[i]);
         put_file_servers(b, sets->of[i]);
-        if (i == 0 && w.alien)
+        if (i == 0 && w.unsupported)
             buf_add(b, "  server odd 10.0.0.9:80 no-such-word\n");
     }
 }
@@ -660,8 +660,8 @@ static int carry_out(char step, struct buf *b, char *reload_id)
         return status;
     }
     case 'H':
-        if (w.history != NULL)
-            buf_add(b, w.history);
+        if (w.reload_list != NULL)
+            buf_add(b, w.reload_list);
         else
             put_reloads(b);
         return 200;
@@ -1042,7 +1042,7 @@ static inline void world_make_as(size_t backends, struct plan_rules rules, uint6
     w.log_fd = memfd_create("log", 0);
     w.daemon_log = (struct log){.level = LOG_LEVEL_DEBUG, .fd = w.log_fd};
     telemetry_init(&w.telemetry, "0");
-    w.journal = journal_new();
+    w.history = history_new();
     w.pid = 100;
     w.options = (struct target_options){.client = FILE_CLIENT,
                                         .runtime = lanes ? RUNTIME_CLIENT : NULL,
@@ -1052,7 +1052,7 @@ static inline void world_make_as(size_t backends, struct plan_rules rules, uint6
                                         .rules = rules,
                                         .resync_period_ms = RESYNC_MS,
                                         .telemetry = &w.telemetry,
-                                        .journal = w.journal,
+                                        .history = w.history,
                                         .log = &w.daemon_log};
     w.target = target_new(NULL, &w.options);
 }
@@ -1085,7 +1085,7 @@ static inline void world_end(void)
 {
     target_free(w.target);
     telemetry_fini(&w.telemetry);
-    journal_free(w.journal);
+    history_free(w.history);
     buf_fini(&w.trace);
     close(w.log_fd);
 }

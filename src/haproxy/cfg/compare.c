@@ -17,7 +17,7 @@ struct entry {
     char *text; /* its words; may be a secret */
     unsigned line;
     size_t order;
-    const struct cfgfile_section *in;
+    const struct cfg_file_section *in;
 };
 
 struct bag {
@@ -65,10 +65,10 @@ static bool is_check(const char *option)
 }
 
 /* Allocates. */
-static char *kind_of(const struct rawcfg_line *l)
+static char *kind_of(const struct cfg_line *l)
 {
-    size_t at = str_eq(rawcfg_word(l, 0), "no") && l->count > 1;
-    const char *first = rawcfg_word(l, at), *second = rawcfg_word(l, at + 1);
+    size_t at = str_eq(cfg_word(l, 0), "no") && l->count > 1;
+    const char *first = cfg_word(l, at), *second = cfg_word(l, at + 1);
     bool two = is_among(first, prefixes, array_len(prefixes));
     if (str_eq(first, "option") && is_check(second))
         return mem_strdup("check");
@@ -106,40 +106,39 @@ static void add(struct bag *b, struct entry e)
 }
 
 /* Whether the API writes the words behind the first in an order of its own, up to the condition. */
-static bool is_regrouped(const struct rawcfg_line *l)
+static bool is_regrouped(const struct cfg_line *l)
 {
     static const char *const lines[] = {"cookie", "http-check", "http-error", "stick-table", "tcp-check"};
     static const char *const rules[] = {"http-request", "http-response"};
     static const char *const actions[] = {"deny", "return", "tarpit"};
-    return is_among(rawcfg_word(l, 0), lines, array_len(lines)) ||
-           (is_among(rawcfg_word(l, 0), rules, array_len(rules)) &&
-            is_among(rawcfg_word(l, 1), actions, array_len(actions)));
+    return is_among(cfg_word(l, 0), lines, array_len(lines)) ||
+           (is_among(cfg_word(l, 0), rules, array_len(rules)) && is_among(cfg_word(l, 1), actions, array_len(actions)));
 }
 
 static int order_of_words(const void *a, const void *b)
 {
-    return strcmp(((const struct rawcfg_word *)a)->text, ((const struct rawcfg_word *)b)->text);
+    return strcmp(((const struct cfg_word *)a)->text, ((const struct cfg_word *)b)->text);
 }
 
 /* As the API regroups and names them, too: by the alphabet. */
-static void regroup(struct rawcfg_line *l)
+static void regroup(struct cfg_line *l)
 {
     size_t end = 1;
-    bool rule = str_has_prefix(rawcfg_word(l, 0), "http-re");
+    bool rule = str_has_prefix(cfg_word(l, 0), "http-re");
     for (; end < l->count && !str_eq(l->words[end].text, "if") && !str_eq(l->words[end].text, "unless"); end++)
         if (rule && str_eq(l->words[end].text, "status"))
-            l->words[end] = (struct rawcfg_word){.text = "deny_status", .plain = true};
+            l->words[end] = (struct cfg_word){.text = "deny_status", .plain = true};
     if (end > 3)
         qsort(&l->words[2], end - 2, sizeof(l->words[0]), order_of_words);
 }
 
 /* Quotes are no matter, but a variable is one only in "". What is broken is taken as it stands. */
-static char *text_of(const struct rawcfg_line *l, const struct cfgfile_line *line, size_t defaults_before)
+static char *text_of(const struct cfg_line *l, const struct cfg_file_line *line, size_t defaults_before)
 {
     struct buf out;
     buf_init_secret(&out, 0);
     for (size_t i = 0; !l->broken && i < l->count; i++) {
-        const struct rawcfg_word *w = &l->words[i];
+        const struct cfg_word *w = &l->words[i];
         bool as_it_is = !w->plain && memchr(w->raw, '$', w->raw_len) != NULL;
         buf_addn(&out, "\x1f", i > 0);
         buf_addn(&out, as_it_is ? w->raw : w->text, as_it_is ? w->raw_len : strlen(w->text));
@@ -151,24 +150,24 @@ static char *text_of(const struct rawcfg_line *l, const struct cfgfile_line *lin
     return buf_take(&out);
 }
 
-static bool is_ours(const struct cfgfile_ours *ours, const struct cfgfile_section *s, const struct rawcfg_line *l)
+static bool is_ours(const struct cfg_file_ours *ours, const struct cfg_file_section *s, const struct cfg_line *l)
 {
-    return ours != NULL && ours->is_ours(ours->arg, s->kind, s->name, l != NULL ? rawcfg_word(l, 0) : NULL,
-                                         l != NULL ? rawcfg_word(l, 1) : NULL);
+    return ours != NULL && ours->is_ours(ours->arg, s->kind, s->name, l != NULL ? cfg_word(l, 0) : NULL,
+                                         l != NULL ? cfg_word(l, 1) : NULL);
 }
 
-static void add_lines(struct bag *b, const struct cfgfile_section *s, const char *section, struct rawcfg_line *words,
-                      const struct cfgfile_ours *ours)
+static void add_lines(struct bag *b, const struct cfg_file_section *s, const char *section, struct cfg_line *words,
+                      const struct cfg_file_ours *ours)
 {
     static const char *const servers[] = {"server", "server-template", "peer"};
     size_t defaults = 0;
     for (size_t i = 0; i < s->line_count; i++) {
-        rawcfg_line_split(words, s->lines[i].text, s->lines[i].len);
+        cfg_line_split(words, s->lines[i].text, s->lines[i].len);
         if (is_ours(ours, s, words))
             continue;
         cleanup(mem_free_ptr) char *kind = kind_of(words);
         /* Among peers, the order of the servers says nothing. */
-        const char *peer = str_eq(s->kind, "peers") ? rawcfg_word(words, 1) : "";
+        const char *peer = str_eq(s->kind, "peers") ? cfg_word(words, 1) : "";
         bool server = is_among(kind, servers, array_len(servers));
         if (!words->broken && is_regrouped(words))
             regroup(words);
@@ -183,7 +182,7 @@ static void add_lines(struct bag *b, const struct cfgfile_section *s, const char
 /* ---- sections ---- */
 
 /* The API's name for an unnamed one. Allocates. */
-static char *name_of_defaults(const struct cfgfile *f, size_t section)
+static char *name_of_defaults(const struct cfg_file *f, size_t section)
 {
     size_t number = 1;
     if (f->sections[section].name[0] != '\0')
@@ -195,17 +194,17 @@ static char *name_of_defaults(const struct cfgfile *f, size_t section)
 
 /* The name of the defaults section that it inherits from; "": none. last: the number of the last one before it, from 1; 0: none.
  * Allocates. */
-static char *inherits(const struct cfgfile *f, const struct cfgfile_section *s, size_t last)
+static char *inherits(const struct cfg_file *f, const struct cfg_file_section *s, size_t last)
 {
-    if (s->from[0] != '\0' || !cfgfile_is_proxy(s->kind))
+    if (s->from[0] != '\0' || !cfg_file_is_proxy(s->kind))
         return mem_strdup(s->from);
     return last > 0 ? name_of_defaults(f, last - 1) : mem_strdup("");
 }
 
-static void add_section(struct bag *b, const struct cfgfile *f, size_t i, size_t last_defaults,
-                        struct rawcfg_line *words, const struct cfgfile_ours *ours)
+static void add_section(struct bag *b, const struct cfg_file *f, size_t i, size_t last_defaults, struct cfg_line *words,
+                        const struct cfg_file_ours *ours)
 {
-    const struct cfgfile_section *s = &f->sections[i];
+    const struct cfg_file_section *s = &f->sections[i];
     cleanup(mem_free_ptr) char *name = str_eq(s->kind, "defaults") ? name_of_defaults(f, i) : mem_strdup(s->name);
     cleanup(mem_free_ptr) char *section = mem_printf("%s %s", s->kind, name);
     if (!str_eq(s->kind, "global") && !is_ours(ours, s, NULL))
@@ -223,12 +222,12 @@ static int order_of_entries(const void *a, const void *b)
     return n != 0 ? n : (x->order > y->order) - (x->order < y->order);
 }
 
-static void bag_init(struct bag *b, const struct cfgfile *f, const struct cfgfile_ours *ours)
+static void bag_init(struct bag *b, const struct cfg_file *f, const struct cfg_file_ours *ours)
 {
-    cleanup(rawcfg_line_fini) struct rawcfg_line words;
+    cleanup(cfg_line_fini) struct cfg_line words;
     size_t last_defaults = 0;
     *b = (struct bag){0};
-    rawcfg_line_init(&words);
+    cfg_line_init(&words);
     for (size_t i = 0; i < f->section_count; i++) {
         add_section(b, f, i, last_defaults, &words, ours);
         last_defaults = str_eq(f->sections[i].kind, "defaults") ? i + 1 : last_defaults;
@@ -354,7 +353,7 @@ static void compare_runs(struct run before, struct run after, struct report *r)
     compare_lines(last_of(before), last_of(after), r);
 }
 
-char *cfgfile_compare(const struct cfgfile *before, const struct cfgfile *after, const struct cfgfile_ours *ours)
+char *cfg_file_compare(const struct cfg_file *before, const struct cfg_file *after, const struct cfg_file_ours *ours)
 {
     cleanup(bag_fini) struct bag a;
     cleanup(bag_fini) struct bag b;

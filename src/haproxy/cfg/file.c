@@ -29,7 +29,7 @@ static bool begins_section(const char *word)
     return false;
 }
 
-static void add_line(struct cfgfile *f, size_t *room, struct cfgfile_line line)
+static void add_line(struct cfg_file *f, size_t *room, struct cfg_file_line line)
 {
     if (f->line_count == *room) {
         *room = *room * 2 + 64;
@@ -39,7 +39,7 @@ static void add_line(struct cfgfile *f, size_t *room, struct cfgfile_line line)
 }
 
 /* Of the first line that says one. */
-static void take_version(struct cfgfile *f, struct cfgfile_line line)
+static void take_version(struct cfg_file *f, struct cfg_file_line line)
 {
     static const char mark[] = "# _version=";
     uint64_t version;
@@ -52,39 +52,39 @@ static void take_version(struct cfgfile *f, struct cfgfile_line line)
 }
 
 /* `line` is its number among the lines for now: they move. */
-static void add_section(struct cfgfile *f, const struct rawcfg_line *words)
+static void add_section(struct cfg_file *f, const struct cfg_line *words)
 {
     f->sections = mem_resize(f->sections, f->section_count + 1, sizeof(f->sections[0]));
-    struct cfgfile_section *s = &f->sections[f->section_count++];
+    struct cfg_file_section *s = &f->sections[f->section_count++];
     bool named = words->count > 1 && !str_eq(words->words[1].text, "from");
     size_t from = named ? 2 : 1;
-    *s = (struct cfgfile_section){
-        .kind = mem_strdup(rawcfg_word(words, 0)),
-        .name = mem_strdup(named ? rawcfg_word(words, 1) : ""),
-        .from = mem_strdup(str_eq(rawcfg_word(words, from), "from") ? rawcfg_word(words, from + 1) : ""),
+    *s = (struct cfg_file_section){
+        .kind = mem_strdup(cfg_word(words, 0)),
+        .name = mem_strdup(named ? cfg_word(words, 1) : ""),
+        .from = mem_strdup(str_eq(cfg_word(words, from), "from") ? cfg_word(words, from + 1) : ""),
         .line_count = f->line_count - 1};
 }
 
-static void take_line(struct cfgfile *f, size_t *room, struct rawcfg_line *words, struct cfgfile_line line)
+static void take_line(struct cfg_file *f, size_t *room, struct cfg_line *words, struct cfg_file_line line)
 {
     if (line.len >= CFGFILE_LINE_MAX_BYTES && f->too_long == 0)
         f->too_long = line.number;
     take_version(f, line);
-    rawcfg_line_split(words, line.text, line.len);
+    cfg_line_split(words, line.text, line.len);
     if (words->count == 0)
         return;
     add_line(f, room, line);
-    if (begins_section(rawcfg_word(words, 0)))
+    if (begins_section(cfg_word(words, 0)))
         add_section(f, words);
 }
 
 /* Until there are too many. */
-static void split_lines(struct cfgfile *f, const char *text, size_t len)
+static void split_lines(struct cfg_file *f, const char *text, size_t len)
 {
-    cleanup(rawcfg_line_fini) struct rawcfg_line words;
-    struct cfgfile_line line = {.text = text};
+    cleanup(cfg_line_fini) struct cfg_line words;
+    struct cfg_file_line line = {.text = text};
     size_t room = 0;
-    rawcfg_line_init(&words);
+    cfg_line_init(&words);
     for (const char *end = text + len; line.text < end && f->line_count <= LINES_MAX; line.text += line.len + 1) {
         const char *newline = memchr(line.text, '\n', (size_t)(end - line.text));
         line.len = (size_t)((newline != NULL ? newline : end) - line.text);
@@ -94,11 +94,11 @@ static void split_lines(struct cfgfile *f, const char *text, size_t len)
 }
 
 /* Now that the lines stay where they are. */
-static void share_lines_out(struct cfgfile *f)
+static void share_lines_out(struct cfg_file *f)
 {
-    const struct cfgfile_line *end = f->lines + f->line_count;
+    const struct cfg_file_line *end = f->lines + f->line_count;
     for (size_t i = f->section_count; i-- > 0;) {
-        struct cfgfile_section *s = &f->sections[i];
+        struct cfg_file_section *s = &f->sections[i];
         s->line = &f->lines[s->line_count];
         s->lines = s->line + 1;
         s->line_count = (size_t)(end - s->lines);
@@ -106,9 +106,9 @@ static void share_lines_out(struct cfgfile *f)
     }
 }
 
-int cfgfile_init(struct cfgfile *f, const char *text, size_t len, struct error *err)
+int cfg_file_init(struct cfg_file *f, const char *text, size_t len, struct error *err)
 {
-    *f = (struct cfgfile){.version = -1};
+    *f = (struct cfg_file){.version = -1};
     if (len > 0 && memchr(text, '\0', len) != NULL)
         return error_set(err, ERROR_INVALID, "haproxy.cfg holds a NUL character: that is no configuration");
     if (len > 0)
@@ -118,7 +118,7 @@ int cfgfile_init(struct cfgfile *f, const char *text, size_t len, struct error *
     bool too_many = f->line_count > LINES_MAX;
     if (f->section_count > 0 && !too_many)
         return 0;
-    cfgfile_fini(f);
+    cfg_file_fini(f);
     if (too_many)
         return error_set(err, ERROR_INVALID, "haproxy.cfg as the Data Plane API gives it has more than %d lines",
                          LINES_MAX);
@@ -126,7 +126,7 @@ int cfgfile_init(struct cfgfile *f, const char *text, size_t len, struct error *
                      (int)(len < 80 ? len : 80), text);
 }
 
-void cfgfile_fini(struct cfgfile *f)
+void cfg_file_fini(struct cfg_file *f)
 {
     for (size_t i = 0; i < f->section_count; i++) {
         free(f->sections[i].kind);
@@ -135,7 +135,7 @@ void cfgfile_fini(struct cfgfile *f)
     }
     free(f->sections);
     free(f->lines);
-    *f = (struct cfgfile){.version = -1};
+    *f = (struct cfg_file){.version = -1};
 }
 
 /* ---- what no write may touch ---- */
@@ -182,30 +182,30 @@ static bool is_server(const char *word)
     return str_eq(word, "server") || str_eq(word, "server-template") || str_eq(word, "peer");
 }
 
-static void look_at_servers(const struct cfgfile_section *s, struct rawcfg_line *words, struct finding *late)
+static void look_at_servers(const struct cfg_file_section *s, struct cfg_line *words, struct finding *late)
 {
     bool servers = false;
     for (size_t i = 0; has_servers(s->kind) && i < s->line_count; i++) {
-        rawcfg_line_split(words, s->lines[i].text, s->lines[i].len);
-        const char *first = rawcfg_word(words, 0);
+        cfg_line_split(words, s->lines[i].text, s->lines[i].len);
+        const char *first = cfg_word(words, 0);
         servers = servers || is_server(first);
         if (servers && str_eq(first, "default-server"))
             found(late, s->lines[i].number);
     }
 }
 
-char *cfgfile_problem(const struct cfgfile *f)
+char *cfg_file_problem(const struct cfg_file *f)
 {
-    cleanup(rawcfg_line_fini) struct rawcfg_line words;
+    cleanup(cfg_line_fini) struct cfg_line words;
     struct finding conditionals = {0}, late = {0}, too_long = {0};
     struct buf out;
-    rawcfg_line_init(&words);
+    cfg_line_init(&words);
     buf_init(&out, 0);
     for (size_t i = 0; i < f->line_count; i++) {
         if (memchr(f->lines[i].text, '.', f->lines[i].len) == NULL)
             continue;
-        rawcfg_line_split(&words, f->lines[i].text, f->lines[i].len);
-        if (is_conditional(rawcfg_word(&words, 0)))
+        cfg_line_split(&words, f->lines[i].text, f->lines[i].len);
+        if (is_conditional(cfg_word(&words, 0)))
             found(&conditionals, f->lines[i].number);
     }
     for (size_t i = 0; i < f->section_count; i++)
@@ -223,12 +223,12 @@ char *cfgfile_problem(const struct cfgfile *f)
     return out.len > 0 ? buf_take(&out) : NULL;
 }
 
-bool cfgfile_is_proxy(const char *kind)
+bool cfg_file_is_proxy(const char *kind)
 {
     return str_eq(kind, "frontend") || str_eq(kind, "backend") || str_eq(kind, "listen");
 }
 
-char *cfgfile_defaults_problem(const struct cfgfile *f)
+char *cfg_file_defaults_problem(const struct cfg_file *f)
 {
     struct finding lost = {0};
     struct buf out;
@@ -237,7 +237,7 @@ char *cfgfile_defaults_problem(const struct cfgfile *f)
     while (last > 0 && !str_eq(f->sections[last - 1].kind, "defaults"))
         last--;
     for (size_t i = 0; i < last; i++)
-        if (cfgfile_is_proxy(f->sections[i].kind) && f->sections[i].from[0] == '\0')
+        if (cfg_file_is_proxy(f->sections[i].kind) && f->sections[i].from[0] == '\0')
             found(&lost, f->sections[i].line->number);
     tell(
         &out, &lost,

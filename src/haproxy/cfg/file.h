@@ -15,44 +15,44 @@
 #define CFGFILE_LINE_MAX_BYTES 65536
 
 /* Neither blank nor a comment alone. */
-struct cfgfile_line {
+struct cfg_file_line {
     const char *text; /* without its end; borrowed */
     size_t len;
     unsigned number;
 };
 
-struct cfgfile_section {
-    char *kind, *name, *from;         /* "" where there is none; quotes resolved */
-    const struct cfgfile_line *line;  /* its header */
-    const struct cfgfile_line *lines; /* the others */
+struct cfg_file_section {
+    char *kind, *name, *from;          /* "" where there is none; quotes resolved */
+    const struct cfg_file_line *line;  /* its header */
+    const struct cfg_file_line *lines; /* the others */
     size_t line_count;
 };
 
-struct cfgfile {
-    int64_t version;            /* `# _version=N`; -1 where absent */
-    struct cfgfile_line *lines; /* all of the file; those before the first section belong to none */
+struct cfg_file {
+    int64_t version;             /* `# _version=N`; -1 where absent */
+    struct cfg_file_line *lines; /* all of the file; those before the first section belong to none */
     size_t line_count;
-    struct cfgfile_section *sections; /* in the order of the file */
+    struct cfg_file_section *sections; /* in the order of the file */
     size_t section_count;
     unsigned too_long; /* the first line, comments included, that the API would stop at; 0: none */
 };
 
 /* text is borrowed: it outlives f. ERROR_INVALID: that is no configuration, and f is empty. */
-int cfgfile_init(struct cfgfile *f, const char *text, size_t len, struct error *err) must_check;
-void cfgfile_fini(struct cfgfile *f);
+int cfg_file_init(struct cfg_file *f, const char *text, size_t len, struct error *err) must_check;
+void cfg_file_fini(struct cfg_file *f);
 
 /* One that takes what it does not say from a defaults section. */
-bool cfgfile_is_proxy(const char *kind);
+bool cfg_file_is_proxy(const char *kind);
 
 /* What a write would change in meaning by the lines themselves, with their numbers and what to do about it: conditionals, a line
  * that is too long, a default-server behind a server. NULL: nothing of the kind. Allocates. */
-char *cfgfile_problem(const struct cfgfile *f) must_check;
+char *cfg_file_problem(const struct cfg_file *f) must_check;
 /* Proxies without `from` among several defaults sections: some Data Plane APIs write the `from` that keeps each under its own,
  * some do not, which only a look at what they would write can tell. NULL: none. Allocates. */
-char *cfgfile_defaults_problem(const struct cfgfile *f) must_check;
+char *cfg_file_defaults_problem(const struct cfg_file *f) must_check;
 
 /* Which lines may differ: those that a transaction is to write. section NULL: the header of s itself. */
-struct cfgfile_ours {
+struct cfg_file_ours {
     bool (*is_ours)(const void *arg, const char *kind, const char *name, const char *first, const char *second);
     const void *arg;
 };
@@ -60,7 +60,7 @@ struct cfgfile_ours {
 /* What of `before` means something else in `after`, which the API would write in its place, with line numbers of `before`: not
  * comments, white space, quotes, the order of sections or that of lines of different kinds. ours NULL: nothing may differ. NULL:
  * nothing. Allocates. Lines are named by their first two words: what follows may be a secret. */
-char *cfgfile_compare(const struct cfgfile *before, const struct cfgfile *after,
-                      const struct cfgfile_ours *ours) must_check;
+char *cfg_file_compare(const struct cfg_file *before, const struct cfg_file *after,
+                       const struct cfg_file_ours *ours) must_check;
 
 #endif

@@ -6,46 +6,46 @@
 #include "base/str.h"
 #include "haproxy/cfg/keywords.h"
 
-void rawcfg_inherit_fini(struct rawcfg_inherit *r)
+void cfg_inherit_fini(struct cfg_inherit *r)
 {
     for (size_t i = 0; i < r->count; i++)
         free(r->defaults[i].name);
     free(r->defaults);
-    *r = (struct rawcfg_inherit){.count = 0};
+    *r = (struct cfg_inherit){.count = 0};
 }
 
-static struct rawcfg_state state_of(const struct rawcfg_inherit *r, const char *name)
+static struct cfg_state state_of(const struct cfg_inherit *r, const char *name)
 {
     for (size_t i = r->count; i-- > 0;)
         if (str_eq(r->defaults[i].name, name))
             return r->defaults[i].state;
-    return (struct rawcfg_state){0};
+    return (struct cfg_state){0};
 }
 
-void rawcfg_inherit_section(struct rawcfg_inherit *r, const struct cfgfile_section *section, const char *backend)
+void cfg_inherit_section(struct cfg_inherit *r, const struct cfg_file_section *section, const char *backend)
 {
     r->at = NULL;
     if (str_eq(section->kind, "defaults")) {
-        struct rawcfg_state state = section->from[0] != '\0' ? state_of(r, section->from) : (struct rawcfg_state){0};
+        struct cfg_state state = section->from[0] != '\0' ? state_of(r, section->from) : (struct cfg_state){0};
         r->defaults = mem_resize(r->defaults, r->count + 1, sizeof(r->defaults[0]));
-        r->defaults[r->count] = (struct rawcfg_defaults){mem_strdup(section->name), state};
+        r->defaults[r->count] = (struct cfg_defaults){mem_strdup(section->name), state};
         r->at = &r->defaults[r->count++].state;
     } else if (str_eq(section->kind, "backend") && str_eq(section->name, backend)) {
         /* Without `from` it is the last section before it, whether that has a name or not. */
         if (section->from[0] != '\0')
             r->backend = state_of(r, section->from);
         else
-            r->backend = r->count > 0 ? r->defaults[r->count - 1].state : (struct rawcfg_state){0};
+            r->backend = r->count > 0 ? r->defaults[r->count - 1].state : (struct cfg_state){0};
         r->at = &r->backend;
     }
 }
 
-static bool takes_argument(const struct rawcfg_keyword *k)
+static bool takes_argument(const struct cfg_keyword *k)
 {
     return k != NULL && k->form != RAWCFG_ON && k->form != RAWCFG_OFF && k->form != RAWCFG_TRUE;
 }
 
-void rawcfg_inherit_line(struct rawcfg_inherit *r, const struct rawcfg_line *l, unsigned number)
+void cfg_inherit_line(struct cfg_inherit *r, const struct cfg_line *l, unsigned number)
 {
     if (r->at == NULL)
         return;
@@ -60,11 +60,11 @@ void rawcfg_inherit_line(struct rawcfg_inherit *r, const struct rawcfg_line *l, 
         else if (str_eq(word, "no-backup"))
             r->at->backup_line = 0;
         else
-            i += takes_argument(rawcfg_keyword_find(word));
+            i += takes_argument(cfg_keyword_find(word));
     }
 }
 
-void rawcfg_inherit_apply(const struct rawcfg_inherit *r, struct backend *b)
+void cfg_inherit_apply(const struct cfg_inherit *r, struct backend *b)
 {
     b->disabled_line = r->backend.disabled_line;
     b->backup_line = r->backend.backup_line;

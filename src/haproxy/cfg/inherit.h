@@ -12,28 +12,28 @@
 #include "haproxy/backend.h"
 
 /* The lines that say `disabled` and `backup`; 0: none, or a later one took it back. */
-struct rawcfg_state {
+struct cfg_state {
     unsigned disabled_line, backup_line;
 };
 
-struct rawcfg_defaults {
+struct cfg_defaults {
     char *name; /* "": none */
-    struct rawcfg_state state;
+    struct cfg_state state;
 };
 
-struct rawcfg_inherit {
-    struct rawcfg_defaults *defaults; /* the sections so far */
+struct cfg_inherit {
+    struct cfg_defaults *defaults; /* the sections so far */
     size_t count;
-    struct rawcfg_state backend; /* of the backend that is looked for */
-    struct rawcfg_state *at;     /* of the section in hand; NULL: one that does not matter */
+    struct cfg_state backend; /* of the backend that is looked for */
+    struct cfg_state *at;     /* of the section in hand; NULL: one that does not matter */
 };
 
-void rawcfg_inherit_fini(struct rawcfg_inherit *r); /* a zeroed one is the beginning */
+void cfg_inherit_fini(struct cfg_inherit *r); /* a zeroed one is the beginning */
 /* A section of any kind begins. */
-void rawcfg_inherit_section(struct rawcfg_inherit *r, const struct cfgfile_section *section, const char *backend);
+void cfg_inherit_section(struct cfg_inherit *r, const struct cfg_file_section *section, const char *backend);
 /* A default-server line. */
-void rawcfg_inherit_line(struct rawcfg_inherit *r, const struct rawcfg_line *l, unsigned number);
+void cfg_inherit_line(struct cfg_inherit *r, const struct cfg_line *l, unsigned number);
 /* At the end of the file: what its servers are by all that. */
-void rawcfg_inherit_apply(const struct rawcfg_inherit *r, struct backend *b);
+void cfg_inherit_apply(const struct cfg_inherit *r, struct backend *b);
 
 #endif

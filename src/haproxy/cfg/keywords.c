@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* In the order of strcmp, for bsearch. */
-static const struct rawcfg_keyword keywords[] = {
+static const struct cfg_keyword keywords[] = {
     {"addr", "health_check_address", RAWCFG_TEXT},
     {"agent-addr", "agent-addr", RAWCFG_TEXT},
     {"agent-check", "agent-check", RAWCFG_ON},
@@ -137,14 +137,14 @@ static const struct rawcfg_keyword keywords[] = {
 /* By the name alone: set-proxy-v2-tlv-fmt(0x20) is set-proxy-v2-tlv-fmt. */
 static int order(const void *word, const void *entry)
 {
-    const struct rawcfg_keyword *k = entry;
+    const struct cfg_keyword *k = entry;
     const char *w = word;
     size_t len = k->form == RAWCFG_TLV ? strcspn(w, "(") : strlen(w);
     int n = strncmp(w, k->name, len);
     return n != 0 ? n : -(k->name[len] != '\0');
 }
 
-const struct rawcfg_keyword *rawcfg_keyword_find(const char *word)
+const struct cfg_keyword *cfg_keyword_find(const char *word)
 {
     return bsearch(word, keywords, sizeof(keywords) / sizeof(keywords[0]), sizeof(keywords[0]), order);
 }

@@ -5,7 +5,7 @@
 #ifndef HAPROXY_CFG_KEYWORDS_H
 #define HAPROXY_CFG_KEYWORDS_H
 
-enum rawcfg_form {
+enum cfg_form {
     RAWCFG_ON,   /* a word alone; shown as "enabled" */
     RAWCFG_OFF,  /* a word alone; shown as "disabled" */
     RAWCFG_TRUE, /* a word alone; shown as true */
@@ -19,12 +19,12 @@ enum rawcfg_form {
     RAWCFG_CALL,         /* VALUE(SIZE); shown as VALUE, the size elsewhere */
 };
 
-struct rawcfg_keyword {
+struct cfg_keyword {
     const char *name, *key;
-    enum rawcfg_form form;
+    enum cfg_form form;
 };
 
 /* NULL: not known. */
-const struct rawcfg_keyword *rawcfg_keyword_find(const char *word);
+const struct cfg_keyword *cfg_keyword_find(const char *word);
 
 #endif

@@ -11,9 +11,9 @@
 
 /* A keyword of the line, with its argument, and what the API must show for it. */
 struct found {
-    const struct rawcfg_keyword *keyword; /* NULL: the table does not know it, the object does */
+    const struct cfg_keyword *keyword; /* NULL: the table does not know it, the object does */
     char *key;
-    const struct rawcfg_word *word, *argument; /* argument NULL: none */
+    const struct cfg_word *word, *argument; /* argument NULL: none */
 };
 
 struct line_keywords {
@@ -31,7 +31,7 @@ static void line_keywords_fini(struct line_keywords *k)
 }
 
 /* The API's own tokenizer keeps quotes and escapes, so its strings may hold either form. */
-static bool same_text(yyjson_val *val, const struct rawcfg_word *w)
+static bool same_text(yyjson_val *val, const struct cfg_word *w)
 {
     if (!yyjson_is_str(val))
         return false;
@@ -72,7 +72,7 @@ static int64_t time_ms(const char *text)
     return -1;
 }
 
-static bool same_list(yyjson_val *val, const struct rawcfg_word *w)
+static bool same_list(yyjson_val *val, const struct cfg_word *w)
 {
     cleanup(buf_fini) struct buf joined;
     yyjson_val *item;
@@ -169,13 +169,13 @@ static void join_source(char **source, const struct found *f)
 }
 
 /* Fills k; otherwise the problem. */
-static char *read_keywords(const struct rawcfg_line *l, size_t first, yyjson_val *obj, struct line_keywords *k)
+static char *read_keywords(const struct cfg_line *l, size_t first, yyjson_val *obj, struct line_keywords *k)
 {
     k->list = mem_array(l->count, sizeof(*k->list));
     for (size_t i = first; i < l->count; i++) {
         struct found *f = &k->list[k->count];
         f->word = &l->words[i];
-        f->keyword = rawcfg_keyword_find(f->word->text);
+        f->keyword = cfg_keyword_find(f->word->text);
         f->key = f->keyword != NULL ? mem_strdup(f->keyword->key) : key_in(obj, f->word->text);
         if (f->key == NULL)
             return mem_printf("\"%.64s\" is not known to the Data Plane API, which may lose it with any write",
@@ -219,7 +219,7 @@ static char *compare(const struct found *f, yyjson_val *obj, const char *source,
                       f->word->text, space, text);
 }
 
-char *rawcfg_keywords_problem(const struct rawcfg_line *l, size_t first, yyjson_val *obj, bool values)
+char *cfg_keywords_problem(const struct cfg_line *l, size_t first, yyjson_val *obj, bool values)
 {
     cleanup(line_keywords_fini) struct line_keywords k = {0};
     char *problem = read_keywords(l, first, obj, &k);
@@ -230,7 +230,7 @@ char *rawcfg_keywords_problem(const struct rawcfg_line *l, size_t first, yyjson_
 }
 
 /* ADDRESS, ADDRESS:PORT or [ADDRESS]:PORT, as the API takes it apart. */
-static bool same_address(const struct rawcfg_word *w, yyjson_val *obj)
+static bool same_address(const struct cfg_word *w, yyjson_val *obj)
 {
     const char *address = yyjson_get_str(yyjson_obj_get(obj, "address")), *rest = w->text;
     yyjson_val *port = yyjson_obj_get(obj, "port");
@@ -248,10 +248,10 @@ static bool same_address(const struct rawcfg_word *w, yyjson_val *obj)
     return *rest == ':' && same_number(port, rest + 1, false);
 }
 
-char *rawcfg_server_problem(const struct rawcfg_line *l, yyjson_val *obj)
+char *cfg_server_problem(const struct cfg_line *l, yyjson_val *obj)
 {
     if (!same_address(&l->words[2], obj))
         return mem_printf("the Data Plane API shows the address %.128s as something else, and would change it",
                           l->words[2].text);
-    return rawcfg_keywords_problem(l, 3, obj, true);
+    return cfg_keywords_problem(l, 3, obj, true);
 }

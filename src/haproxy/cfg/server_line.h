@@ -12,9 +12,9 @@
 #include "haproxy/cfg/words.h"
 
 /* Why a write would damage the line `server NAME ADDRESS ...`, of which the API shows obj; NULL: it would not. free(). */
-char *rawcfg_server_problem(const struct rawcfg_line *l, yyjson_val *obj) must_check;
+char *cfg_server_problem(const struct cfg_line *l, yyjson_val *obj) must_check;
 
 /* The keywords from word `first` on; obj NULL: only whether they are known at all. values: compare those too. */
-char *rawcfg_keywords_problem(const struct rawcfg_line *l, size_t first, yyjson_val *obj, bool values) must_check;
+char *cfg_keywords_problem(const struct cfg_line *l, size_t first, yyjson_val *obj, bool values) must_check;
 
 #endif

@@ -12,8 +12,8 @@
 #include "haproxy/cfg/server_line.h"
 #include "haproxy/cfg/words.h"
 
-#define MAX_ALIENS 64
-#define MAX_ALIEN_TEXT 200
+#define MAX_UNSUPPORTED 64
+#define MAX_UNSUPPORTED_TEXT 200
 
 /* A server of the API, to be found by name and ticked off. */
 struct shown {
@@ -24,15 +24,15 @@ struct shown {
 struct walk {
     struct backend *b;
     struct shown *shown; /* ordered by name */
-    struct rawcfg_line words;
+    struct cfg_line words;
     unsigned number; /* of the line in hand */
     const char *line;
     size_t len;
-    bool inside;        /* of our backend */
-    unsigned header;    /* the backend's line; 0: not seen */
-    size_t alien_count; /* all; only MAX_ALIENS are kept */
+    bool inside;              /* of our backend */
+    unsigned header;          /* the backend's line; 0: not seen */
+    size_t unsupported_count; /* all; only MAX_UNSUPPORTED are kept */
     yyjson_doc *backend_doc;
-    struct rawcfg_inherit inherit;
+    struct cfg_inherit inherit;
 };
 
 /* ---- aliens ---- */
@@ -45,8 +45,8 @@ static char *printable(const char *line, size_t len)
     }
     while (len > 0 && isspace((unsigned char)line[len - 1]))
         len--;
-    bool cut = len > MAX_ALIEN_TEXT;
-    char *text = mem_printf("%.*s%s", (int)(cut ? MAX_ALIEN_TEXT : len), line, cut ? "..." : "");
+    bool cut = len > MAX_UNSUPPORTED_TEXT;
+    char *text = mem_printf("%.*s%s", (int)(cut ? MAX_UNSUPPORTED_TEXT : len), line, cut ? "..." : "");
     for (unsigned char *p = (unsigned char *)text; *p != '\0'; p++)
         *p = *p < ' ' || *p == 0x7f ? ' ' : *p;
     return text;
@@ -56,13 +56,14 @@ static char *printable(const char *line, size_t len)
 static void add_alien(struct walk *w, unsigned number, char *text, char *reason)
 {
     struct backend *b = w->b;
-    if (w->alien_count++ >= MAX_ALIENS) {
+    if (w->unsupported_count++ >= MAX_UNSUPPORTED) {
         free(text);
         free(reason);
         return;
     }
-    b->aliens = mem_resize(b->aliens, b->alien_count + 1, sizeof(*b->aliens));
-    b->aliens[b->alien_count++] = (struct backend_alien_line){.line = number, .text = text, .reason = reason};
+    b->unsupported = mem_resize(b->unsupported, b->unsupported_count + 1, sizeof(*b->unsupported));
+    b->unsupported[b->unsupported_count++] =
+        (struct backend_unsupported_line){.line = number, .text = text, .reason = reason};
 }
 
 /* The line in hand; reason NULL: it is none. */
@@ -119,12 +120,12 @@ static char *compare_with(const struct walk *w, const struct backend_server *s)
     cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(s->json, strlen(s->json), "the server", NULL);
     if (!yyjson_is_obj(yyjson_doc_get_root(doc)))
         return mem_strdup("what the Data Plane API shows of it cannot be read");
-    return rawcfg_server_problem(&w->words, yyjson_doc_get_root(doc));
+    return cfg_server_problem(&w->words, yyjson_doc_get_root(doc));
 }
 
 static char *server_reason(struct walk *w)
 {
-    const struct rawcfg_line *l = &w->words;
+    const struct cfg_line *l = &w->words;
     if (l->broken)
         return mem_strdup("a quote does not end, or there are too many words");
     if (l->count < 3)
@@ -137,16 +138,15 @@ static char *server_reason(struct walk *w)
         return mem_strdup("its name is quoted or escaped, which the Data Plane API takes literally");
     if (before != 0)
         return mem_printf("line %u has a server of that name already", before);
-    return s != NULL ? compare_with(w, s->server)
-                     : not_shown("server ", name, rawcfg_keywords_problem(l, 3, NULL, false));
+    return s != NULL ? compare_with(w, s->server) : not_shown("server ", name, cfg_keywords_problem(l, 3, NULL, false));
 }
 
 static char *template_reason(struct walk *w)
 {
-    const struct rawcfg_line *l = &w->words;
+    const struct cfg_line *l = &w->words;
     if (l->broken || l->count < 4)
         return mem_strdup("a server-template line needs a prefix, a range and an address");
-    char *why = rawcfg_keywords_problem(l, 4, NULL, false);
+    char *why = cfg_keywords_problem(l, 4, NULL, false);
     for (size_t i = 0; i < w->b->template_count; i++)
         if (str_eq(w->b->templates[i].prefix, l->words[1].text))
             return why;
@@ -160,17 +160,17 @@ static char *default_reason(struct walk *w)
     if (w->words.broken)
         return mem_strdup("a quote does not end, or there are too many words");
     if (w->backend_doc != NULL && !yyjson_is_obj(obj) && w->words.count > 1)
-        return not_shown("default-server", "", rawcfg_keywords_problem(&w->words, 1, NULL, false));
-    return rawcfg_keywords_problem(&w->words, 1, obj, false);
+        return not_shown("default-server", "", cfg_keywords_problem(&w->words, 1, NULL, false));
+    return cfg_keywords_problem(&w->words, 1, obj, false);
 }
 
 /* ---- the file ---- */
 
 static void look_at_line(struct walk *w)
 {
-    const char *first = rawcfg_word(&w->words, 0);
+    const char *first = cfg_word(&w->words, 0);
     if (str_eq(first, "default-server"))
-        rawcfg_inherit_line(&w->inherit, &w->words, w->number);
+        cfg_inherit_line(&w->inherit, &w->words, w->number);
     if (!w->inside)
         return;
     if (str_eq(first, "server"))
@@ -181,18 +181,18 @@ static void look_at_line(struct walk *w)
         add_this(w, default_reason(w));
 }
 
-static void take_line(struct walk *w, const struct cfgfile_line *line)
+static void take_line(struct walk *w, const struct cfg_file_line *line)
 {
     w->line = line->text;
     w->len = line->len;
     w->number = line->number;
-    rawcfg_line_split(&w->words, w->line, w->len);
+    cfg_line_split(&w->words, w->line, w->len);
 }
 
-static void enter_section(struct walk *w, const struct cfgfile_section *s)
+static void enter_section(struct walk *w, const struct cfg_file_section *s)
 {
     take_line(w, s->line);
-    rawcfg_inherit_section(&w->inherit, s, w->b->name);
+    cfg_inherit_section(&w->inherit, s, w->b->name);
     w->inside = str_eq(s->kind, "backend") && str_eq(s->name, w->b->name);
     if (w->inside && w->header != 0)
         add_this(w, mem_printf("line %u begins a backend of that name already", w->header));
@@ -200,7 +200,7 @@ static void enter_section(struct walk *w, const struct cfgfile_section *s)
         w->header = w->number;
 }
 
-static void look_at_section(struct walk *w, const struct cfgfile_section *s)
+static void look_at_section(struct walk *w, const struct cfg_file_section *s)
 {
     enter_section(w, s);
     for (size_t i = 0; i < s->line_count && (w->inside || str_eq(s->kind, "defaults")); i++) {
@@ -217,20 +217,20 @@ static void look_for_missing(struct walk *w)
         add_alien(w, w->header, mem_printf("backend %s", w->b->name),
                   mem_printf("the Data Plane API shows server %.64s, which no line of the file makes",
                              w->shown[i].server->name));
-        if (w->alien_count == w->b->alien_count) /* not past the cap */
-            w->b->aliens[w->b->alien_count - 1].only_shown = true;
+        if (w->unsupported_count == w->b->unsupported_count) /* not past the cap */
+            w->b->unsupported[w->b->unsupported_count - 1].only_shown = true;
     }
 }
 
-static void forget_aliens(struct backend *b)
+static void forget_unsupported(struct backend *b)
 {
-    for (size_t i = 0; i < b->alien_count; i++) {
-        free(b->aliens[i].text);
-        free(b->aliens[i].reason);
+    for (size_t i = 0; i < b->unsupported_count; i++) {
+        free(b->unsupported[i].text);
+        free(b->unsupported[i].reason);
     }
-    free(b->aliens);
-    b->aliens = NULL;
-    b->alien_count = 0;
+    free(b->unsupported);
+    b->unsupported = NULL;
+    b->unsupported_count = 0;
 }
 
 static void walk_init(struct walk *w, struct backend *b)
@@ -240,7 +240,7 @@ static void walk_init(struct walk *w, struct backend *b)
         w->shown[i].server = &b->servers[i];
     if (b->server_count > 1)
         qsort(w->shown, b->server_count, sizeof(*w->shown), order_of_shown);
-    rawcfg_line_init(&w->words);
+    cfg_line_init(&w->words);
     if (b->json != NULL)
         w->backend_doc = codec_parse(b->json, strlen(b->json), "the backend", NULL);
 }
@@ -248,21 +248,21 @@ static void walk_init(struct walk *w, struct backend *b)
 static void walk_fini(struct walk *w)
 {
     free(w->shown);
-    rawcfg_line_fini(&w->words);
-    rawcfg_inherit_fini(&w->inherit);
+    cfg_line_fini(&w->words);
+    cfg_inherit_fini(&w->inherit);
     yyjson_doc_free(w->backend_doc);
 }
 
-int rawcfg_find_aliens(const struct cfgfile *f, struct backend *b, struct error *err)
+int cfg_find_unsupported(const struct cfg_file *f, struct backend *b, struct error *err)
 {
-    forget_aliens(b);
+    forget_unsupported(b);
     cleanup(walk_fini) struct walk w;
     walk_init(&w, b);
     for (size_t i = 0; i < f->section_count; i++)
         look_at_section(&w, &f->sections[i]);
-    rawcfg_inherit_apply(&w.inherit, b);
+    cfg_inherit_apply(&w.inherit, b);
     if (f->version >= 0 && b->version >= 0 && f->version != b->version) {
-        forget_aliens(b); /* after a failed reload the file is the last good one, and the API's view is another */
+        forget_unsupported(b); /* after a failed reload the file is the last good one, and the API's view is another */
         return 0;
     }
     if (w.header == 0)

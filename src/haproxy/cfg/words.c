@@ -3,20 +3,20 @@
 #include <stdint.h>
 #include <string.h>
 
-void rawcfg_line_init(struct rawcfg_line *l)
+void cfg_line_init(struct cfg_line *l)
 {
     l->count = 0;
     l->broken = false;
     buf_init_secret(&l->text, 0); /* the whole of haproxy.cfg passes through it */
 }
 
-void rawcfg_line_fini(struct rawcfg_line *l)
+void cfg_line_fini(struct cfg_line *l)
 {
     buf_fini(&l->text);
     l->count = 0;
 }
 
-const char *rawcfg_word(const struct rawcfg_line *l, size_t i)
+const char *cfg_word(const struct cfg_line *l, size_t i)
 {
     return i < l->count ? l->words[i].text : "";
 }
@@ -93,9 +93,9 @@ static bool scan_word(struct scan *s)
     return quote == '\0';
 }
 
-static void take_word(struct rawcfg_line *l, struct scan *s)
+static void take_word(struct cfg_line *l, struct scan *s)
 {
-    struct rawcfg_word *w = &l->words[l->count];
+    struct cfg_word *w = &l->words[l->count];
     w->raw = s->at;
     if (!scan_word(s))
         l->broken = true;
@@ -106,7 +106,7 @@ static void take_word(struct rawcfg_line *l, struct scan *s)
     l->count++;
 }
 
-void rawcfg_line_split(struct rawcfg_line *l, const char *line, size_t len)
+void cfg_line_split(struct cfg_line *l, const char *line, size_t len)
 {
     struct scan s = {.at = line, .end = line + len, .out = &l->text};
     l->count = 0;

@@ -13,27 +13,27 @@
 /* HAProxy takes 64 words a line by default and refuses more. */
 #define RAWCFG_MAX_WORDS 128
 
-struct rawcfg_word {
+struct cfg_word {
     const char *text; /* quotes and escapes resolved; environment variables are not */
     const char *raw;  /* as it stands in the file; raw_len bytes, borrowed from the file's text */
     size_t raw_len;
     bool plain; /* both are the same */
 };
 
-struct rawcfg_line {
-    struct rawcfg_word words[RAWCFG_MAX_WORDS];
+struct cfg_line {
+    struct cfg_word words[RAWCFG_MAX_WORDS];
     size_t count;
     bool broken; /* too many words, or a quote that does not end: HAProxy refuses such a line */
     struct buf text;
 };
 
-void rawcfg_line_init(struct rawcfg_line *l);
-void rawcfg_line_fini(struct rawcfg_line *l);
+void cfg_line_init(struct cfg_line *l);
+void cfg_line_fini(struct cfg_line *l);
 
 /* The line without its end; the words are valid until the next call. */
-void rawcfg_line_split(struct rawcfg_line *l, const char *line, size_t len);
+void cfg_line_split(struct cfg_line *l, const char *line, size_t len);
 
 /* The i-th word; "" behind the last. */
-const char *rawcfg_word(const struct rawcfg_line *l, size_t i);
+const char *cfg_word(const struct cfg_line *l, size_t i);
 
 #endif

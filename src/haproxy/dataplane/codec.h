@@ -13,10 +13,6 @@
 #include "haproxy/backend.h"
 #include "haproxy/runtime.h"
 
-struct diff;
-struct diff_rules;
-struct diff_change;
-
 /* GET .../backends/B: fills name, mode, balance, adv_check, default_send_proxy_v2, json. */
 int codec_read_backend(const char *json, size_t len, struct backend *ret, struct error *err) must_check;
 /* GET .../backends/B/servers: `[]`, `null`, or an array; fills servers. */
@@ -24,16 +20,14 @@ int codec_read_servers(const char *json, size_t len, struct backend *ret, struct
 /* GET .../backends/B/server_templates; fills templates. */
 int codec_read_templates(const char *json, size_t len, struct backend *ret, struct error *err) must_check;
 
-/* The body for POST or PUT of one server: the old object (change->server.json) with only our fields replaced. A
- * weight is always explicit. */
-int codec_write_server(const struct diff_change *change, struct buf *out, struct error *err) must_check;
-/* The body for POST or PUT of the backend's base fields: what is there, with only our fields replaced. An httpchk that is
- * ours (the wish has a check_port) and says nothing about what to ask for gets GET /healthz. */
-int codec_write_backend(const struct backend *actual, const struct diff *d, const struct diff_rules *rules,
-                        struct buf *out, struct error *err) must_check;
-/* The same and the servers that d adds, for POST of a backend with full_section=true. */
-int codec_write_backend_with_servers(const struct backend *actual, const struct diff *d, const struct diff_rules *rules,
-                                     struct buf *out, struct error *err) must_check;
+/* The body for POST or PUT of one server: the old object (its json; NULL: it is new) with only the fields of struct
+ * backend_server replaced. A weight is always explicit. */
+int codec_write_server(const struct backend_server *s, struct buf *out, struct error *err) must_check;
+/* The body for POST or PUT of the backend's base fields: what is there, with only the settings replaced. servers: these come
+ * with it, for POST of a backend with full_section=true; NULL: the base fields alone. */
+int codec_write_backend(const struct backend *actual, const struct backend_settings *settings,
+                        const struct backend_server *const *servers, size_t count, struct buf *out,
+                        struct error *err) must_check;
 
 /* {"_version":N,"id":"...","status":"..."} */
 struct codec_transaction {

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/dataplane/codec_json.h"
-#include "servers/change/diff.h"
+#include "haproxy/backend.h"
 
 /* The document to change: a copy of what the API gave, or an empty object. */
 static yyjson_mut_doc *start_from(const char *json, const char *what, struct error *err)
@@ -98,7 +98,7 @@ static void fill_server(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct b
     put_port(doc, obj, "port", s->port);
     put_switch(doc, obj, "check", s->check);
     put_port(doc, obj, "health_check_port", s->check_port);
-    put_int(doc, obj, "weight", s->weight >= 0 ? s->weight : DESIRED_WEIGHT);
+    put_int(doc, obj, "weight", s->weight >= 0 ? s->weight : SERVER_WEIGHT_DEFAULT);
     if (s->enabled && !s->maintenance)
         put_string(doc, obj, "maintenance", "disabled"); /* the line says `enabled` */
     else
@@ -108,12 +108,10 @@ static void fill_server(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct b
     put_switch(doc, obj, "send-proxy-v2", s->send_proxy_v2);
 }
 
-int codec_write_server(const struct diff_change *change, struct buf *out, struct error *err)
+int codec_write_server(const struct backend_server *s, struct buf *out, struct error *err)
 {
-    const struct backend_server *s = &change->server;
     cleanup(mem_free_ptr) char *what = mem_printf("server %s", s->name);
-    cleanup(codec_mut_doc_free_ptr) yyjson_mut_doc *doc =
-        start_from(change->op == DIFF_CHANGE ? s->json : NULL, what, err);
+    cleanup(codec_mut_doc_free_ptr) yyjson_mut_doc *doc = start_from(s->json, what, err);
     if (doc == NULL)
         return -1;
     fill_server(doc, yyjson_mut_doc_get_root(doc), s);
@@ -162,59 +160,44 @@ static void put_proxy_default(yyjson_mut_doc *doc, yyjson_mut_val *root)
         put(doc, root, "default_server", defaults); /* when it is complete: a replacement is copied */
 }
 
-static void fill_backend(yyjson_mut_doc *doc, const struct backend *actual, const struct diff *d,
-                         const struct diff_rules *rules)
+static void fill_backend(yyjson_mut_doc *doc, const struct backend *actual, const struct backend_settings *settings)
 {
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
     put_string(doc, root, "name", actual->name);
     if (!actual->exists)
         put_string(doc, root, "mode", "tcp"); /* TLS and PROXY v2 go through to the ingress untouched */
-    if (rules->balance != NULL)
-        put_balance(doc, root, rules->balance);
-    if (d->adv_check != NULL)
-        put_adv_check(doc, root, d->adv_check);
-    if (d->own_httpchk)
+    if (settings->balance != NULL)
+        put_balance(doc, root, settings->balance);
+    if (settings->adv_check != NULL)
+        put_adv_check(doc, root, settings->adv_check);
+    if (settings->httpchk_healthz)
         put_httpchk(doc, root);
-    if (rules->proxy_v2)
+    if (settings->proxy_v2)
         put_proxy_default(doc, root);
 }
 
-/* A diff has each name once, so none is looked for: with thousands that would take longer than the request. */
-static void put_new_servers(yyjson_mut_doc *doc, const struct diff *d)
+/* Each name is there once, so none is looked for: with thousands that would take longer than the request. */
+static void put_servers(yyjson_mut_doc *doc, const struct backend_server *const *list, size_t count)
 {
     yyjson_mut_val *servers = yyjson_mut_obj(doc);
-    for (size_t i = 0; i < d->change_count; i++) {
-        if (d->changes[i].op != DIFF_ADD)
-            continue;
+    for (size_t i = 0; i < count; i++) {
         yyjson_mut_val *server = yyjson_mut_obj(doc);
-        fill_server(doc, server, &d->changes[i].server);
-        if (!yyjson_mut_obj_add(servers, yyjson_mut_strcpy(doc, d->changes[i].server.name), server))
+        fill_server(doc, server, list[i]);
+        if (!yyjson_mut_obj_add(servers, yyjson_mut_strcpy(doc, list[i]->name), server))
             abort(); /* out of memory */
     }
     put(doc, yyjson_mut_doc_get_root(doc), "servers", servers);
 }
 
-static int write_backend(const struct backend *actual, const struct diff *d, const struct diff_rules *rules,
-                         bool with_servers, struct buf *out, struct error *err)
+int codec_write_backend(const struct backend *actual, const struct backend_settings *settings,
+                        const struct backend_server *const *servers, size_t count, struct buf *out, struct error *err)
 {
     cleanup(mem_free_ptr) char *what = mem_printf("backend %s", actual->name);
     cleanup(codec_mut_doc_free_ptr) yyjson_mut_doc *doc = start_from(actual->json, what, err);
     if (doc == NULL)
         return -1;
-    fill_backend(doc, actual, d, rules);
-    if (with_servers)
-        put_new_servers(doc, d);
+    fill_backend(doc, actual, settings);
+    if (servers != NULL)
+        put_servers(doc, servers, count);
     return finish(doc, what, out, err);
-}
-
-int codec_write_backend(const struct backend *actual, const struct diff *d, const struct diff_rules *rules,
-                        struct buf *out, struct error *err)
-{
-    return write_backend(actual, d, rules, false, out, err);
-}
-
-int codec_write_backend_with_servers(const struct backend *actual, const struct diff *d, const struct diff_rules *rules,
-                                     struct buf *out, struct error *err)
-{
-    return write_backend(actual, d, rules, true, out, err);
 }

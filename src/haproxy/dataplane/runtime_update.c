@@ -8,23 +8,22 @@
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/codec.h"
 #include "haproxy/dataplane/transaction_verdict.h"
-#include "servers/change/diff.h"
 
-const char *lane_result_name(enum lane_result r)
+const char *update_result_name(enum update_result r)
 {
     static const char *const names[] = {
-        [LANE_WRITTEN] = "written",         [LANE_RELOADS] = "reloads",   [LANE_UNPROVEN] = "unproven",
-        [LANE_CONFLICT] = "conflict",       [LANE_REJECTED] = "rejected", [LANE_UNAUTHORIZED] = "unauthorized",
-        [LANE_UNAVAILABLE] = "unavailable", [LANE_UNKNOWN] = "unknown"};
+        [UPDATE_WRITTEN] = "written",         [UPDATE_RELOADS] = "reloads",   [UPDATE_UNVERIFIED] = "unproven",
+        [UPDATE_CONFLICT] = "conflict",       [UPDATE_REJECTED] = "rejected", [UPDATE_UNAUTHORIZED] = "unauthorized",
+        [UPDATE_UNAVAILABLE] = "unavailable", [UPDATE_UNKNOWN] = "unknown"};
     return (size_t)r < array_len(names) ? names[r] : "invalid";
 }
 
-void lane_init(struct lane *l)
+void runtime_update_init(struct runtime_update *l)
 {
-    *l = (struct lane){.state = LANE_IDLE, .version = -1, .retry_after_ms = -1, .result = LANE_UNKNOWN};
+    *l = (struct runtime_update){.state = UPDATE_IDLE, .version = -1, .retry_after_ms = -1, .result = UPDATE_UNKNOWN};
 }
 
-void lane_fini(struct lane *l)
+void runtime_update_fini(struct runtime_update *l)
 {
     buf_fini(&l->path);
     free(l->body);
@@ -32,112 +31,114 @@ void lane_fini(struct lane *l)
     free(l->reload_id);
     free(l->refusal);
     backend_server_fini(&l->wanted);
-    lane_init(l);
+    runtime_update_init(l);
 }
 
-char *lane_call_path(const char *backend, const char *server)
+char *runtime_command_path(const char *backend, const char *server)
 {
     cleanup(mem_free_ptr) char *b = str_url_encode(backend);
     cleanup(mem_free_ptr) char *s = str_url_encode(server);
     return mem_printf("/runtime/backends/%s/servers/%s", b, s);
 }
 
-static struct txn_action done(struct lane *l, enum lane_result result)
+static struct transaction_action done(struct runtime_update *l, enum update_result result)
 {
-    l->state = LANE_DONE;
+    l->state = UPDATE_DONE;
     l->result = result;
-    return (struct txn_action){.type = TXN_FINISHED};
+    return (struct transaction_action){.type = TRANSACTION_FINISHED};
 }
 
 /* ---- the write ---- */
 
-int lane_start(struct lane *l, int64_t version, const char *backend, const struct diff_change *change,
-               bool keep_maintenance, struct txn_action *ret, struct error *err)
+int runtime_update_start(struct runtime_update *l, int64_t version, const char *backend,
+                         const struct backend_server *server, unsigned fields, bool keep_maintenance,
+                         struct transaction_action *ret, struct error *err)
 {
-    struct diff_change as = *change; /* borrows */
+    struct backend_server as = *server; /* borrows */
     cleanup(buf_fini) struct buf body;
     buf_init(&body, 0);
-    if (keep_maintenance && (change->fields & DIFF_MAINTENANCE))
-        as.server.maintenance = !change->server.maintenance;
+    if (keep_maintenance && (fields & SERVER_MAINTENANCE))
+        as.maintenance = !server->maintenance;
     if (codec_write_server(&as, &body, err) != 0)
         return -1;
-    lane_fini(l);
+    runtime_update_fini(l);
     cleanup(mem_free_ptr) char *b = str_url_encode(backend);
-    cleanup(mem_free_ptr) char *s = str_url_encode(change->server.name);
+    cleanup(mem_free_ptr) char *s = str_url_encode(server->name);
     buf_init(&l->path, 0);
     buf_printf(&l->path, "/configuration/backends/%s/servers/%s?version=%" PRId64, b, s, version);
     l->body = buf_take(&body);
-    l->read_path = lane_call_path(backend, change->server.name);
+    l->read_path = runtime_command_path(backend, server->name);
     l->version = version;
-    l->fields = change->fields & ~(keep_maintenance ? (unsigned)DIFF_MAINTENANCE : 0);
-    backend_server_copy(&l->wanted, &as.server);
+    l->fields = fields & ~(keep_maintenance ? (unsigned)SERVER_MAINTENANCE : 0);
+    backend_server_copy(&l->wanted, &as);
     free(l->wanted.json);
     l->wanted.json = mem_strdup(l->body);
-    l->state = LANE_WRITE;
-    *ret = (struct txn_action){.type = TXN_SEND, .method = "PUT", .path = buf_str(&l->path), .body = l->body};
+    l->state = UPDATE_WRITE;
+    *ret = (struct transaction_action){
+        .type = TRANSACTION_SEND, .method = "PUT", .path = buf_str(&l->path), .body = l->body};
     return 0;
 }
 
 /* As for a commit, which this is to the API as well; a limit is nothing else here than being busy. */
-static enum lane_result result_of(const struct dataplane_answer *a)
+static enum update_result result_of(const struct dataplane_answer *a)
 {
-    switch (txn_result_of(TXN_COMMIT, a)) {
-    case TXN_CONFLICT:
-        return LANE_CONFLICT;
-    case TXN_REJECTED:
-        return LANE_REJECTED;
-    case TXN_UNAUTHORIZED:
-        return LANE_UNAUTHORIZED;
-    case TXN_LIMIT:
-    case TXN_UNAVAILABLE:
-        return LANE_UNAVAILABLE;
-    case TXN_COMMITTED:
-    case TXN_CLEANED:
-    case TXN_PREVIEWED:
-    case TXN_HARMFUL:
-    case TXN_UNKNOWN:
-    case TXN_ABORTED:
+    switch (transaction_result_of(TRANSACTION_COMMIT, a)) {
+    case TRANSACTION_CONFLICT:
+        return UPDATE_CONFLICT;
+    case TRANSACTION_REJECTED:
+        return UPDATE_REJECTED;
+    case TRANSACTION_UNAUTHORIZED:
+        return UPDATE_UNAUTHORIZED;
+    case TRANSACTION_LIMIT:
+    case TRANSACTION_UNAVAILABLE:
+        return UPDATE_UNAVAILABLE;
+    case TRANSACTION_COMMITTED:
+    case TRANSACTION_CLEANED:
+    case TRANSACTION_PREVIEWED:
+    case TRANSACTION_HARMFUL:
+    case TRANSACTION_UNKNOWN:
+    case TRANSACTION_ABORTED:
         break;
     }
-    return LANE_UNKNOWN;
+    return UPDATE_UNKNOWN;
 }
 
-static struct txn_action fail(struct lane *l, const struct dataplane_answer *a)
+static struct transaction_action fail(struct runtime_update *l, const struct dataplane_answer *a)
 {
     cleanup(mem_free_ptr) char *doing = mem_printf("change server %s without a reload", l->wanted.name);
-    txn_explain(&l->error, a, doing, txn_wrong_answer(a));
+    transaction_explain(&l->error, a, doing, transaction_wrong_answer(a));
     if (a->error == NULL && a->status == 500)
         l->refusal = codec_refusal(a->body, a->body_len);
     return done(l, result_of(a));
 }
 
-static struct txn_action unproven(struct lane *l, enum error_kind kind, const char *why)
+static struct transaction_action unproven(struct runtime_update *l, enum error_kind kind, const char *why)
 {
     (void)error_set(&l->error, kind,
                     "server %s is in the file as wanted, but not proven to run so: %s; a transaction follows",
                     l->wanted.name, why);
-    return done(l, LANE_UNPROVEN);
+    return done(l, UPDATE_UNVERIFIED);
 }
 
 /* 20, 40, .. 320 ms: 620 in all, of which 20 were needed on a busy machine. */
 #define READS_AGAIN 5
 #define READ_AGAIN_MS 10u
 
-static struct txn_action read_it(struct lane *l)
+static struct transaction_action read_it(struct runtime_update *l)
 {
-    l->state = LANE_READ;
-    return (struct txn_action){.type = TXN_SEND,
-                               .method = "GET",
-                               .path = l->read_path,
-                               .delay_ms = l->reads > 0 ? READ_AGAIN_MS << l->reads : 0};
+    l->state = UPDATE_READ;
+    return (struct transaction_action){.type = TRANSACTION_SEND,
+                                       .method = "GET",
+                                       .path = l->read_path,
+                                       .delay_ms = l->reads > 0 ? READ_AGAIN_MS << l->reads : 0};
 }
 
-static struct txn_action written(struct lane *l, const struct dataplane_answer *a)
+static struct transaction_action written(struct runtime_update *l, const struct dataplane_answer *a)
 {
     l->write_us += a->duration_us;
     l->retry_after_ms = a->retry_after_ms;
     /* The version is the proof that the API answered, not a login page in front of it: without it nothing is known. */
-    if (!txn_is_success(a) || a->version <= 0)
+    if (!transaction_is_success(a) || a->version <= 0)
         return fail(l, a);
     l->version = a->version;
     if (a->reload_id != NULL) {
@@ -147,7 +148,7 @@ static struct txn_action written(struct lane *l, const struct dataplane_answer *
             "server %s is in the file as wanted, but the API could not make HAProxy follow without a reload "
             "(%s)",
             l->wanted.name, a->reload_id);
-        return done(l, LANE_RELOADS);
+        return done(l, UPDATE_RELOADS);
     }
     if (a->status == 202)
         return unproven(l, ERROR_INVALID, "the API announces a reload and names none");
@@ -158,60 +159,60 @@ static struct txn_action written(struct lane *l, const struct dataplane_answer *
 
 /* What a row says against what was written. The model cannot know what was: to it, a line that is live may be in maint or
  * at another weight by somebody's wish. A drain may have overtaken the reading. NULL: nothing. */
-static char *problem_of(const struct lane *l, const struct runtime_server *is)
+static char *problem_of(const struct runtime_update *l, const struct runtime_server *is)
 {
     if (!str_eq(is->name, l->wanted.name))
         return mem_printf("asked for server %s, the answer is about \"%s\"", l->wanted.name, is->name);
-    if ((l->fields & DIFF_MAINTENANCE) && !l->wanted.maintenance && is->admin == RUNTIME_MAINT)
+    if ((l->fields & SERVER_MAINTENANCE) && !l->wanted.maintenance && is->admin == RUNTIME_MAINT)
         return mem_strdup("HAProxy has it in maint still");
-    if ((l->fields & DIFF_WEIGHT) && l->wanted.weight >= 0 && is->weight >= 0 && is->weight != l->wanted.weight &&
+    if ((l->fields & SERVER_WEIGHT) && l->wanted.weight >= 0 && is->weight >= 0 && is->weight != l->wanted.weight &&
         !codec_has_agent(l->wanted.json))
         return mem_printf("HAProxy runs it with weight %d", is->weight);
     return runtime_server_problem(&l->wanted, is);
 }
 
-static struct txn_action read_back(struct lane *l, const struct dataplane_answer *a)
+static struct transaction_action read_back(struct runtime_update *l, const struct dataplane_answer *a)
 {
     struct error why = {0};
     cleanup(runtime_server_fini) struct runtime_server is = {0};
     l->read_us += a->duration_us;
-    if (!txn_is_success(a)) {
-        txn_explain(&why, a, "read it back", NULL);
+    if (!transaction_is_success(a)) {
+        transaction_explain(&why, a, "read it back", NULL);
         return unproven(l, why.kind, why.message);
     }
     if (codec_read_runtime_server(a->body, a->body_len, &is, &why) != 0)
         return unproven(l, why.kind, why.message);
     cleanup(mem_free_ptr) char *problem = problem_of(l, &is);
-    bool may_come = (l->fields & (DIFF_ADDRESS | DIFF_PORT)) && str_eq(is.name, l->wanted.name);
+    bool may_come = (l->fields & (SERVER_ADDRESS | SERVER_PORT)) && str_eq(is.name, l->wanted.name);
     if (problem != NULL && may_come && l->reads++ < READS_AGAIN)
         return read_it(l);
     if (problem != NULL)
         return unproven(l, ERROR_INVALID, problem);
-    return done(l, LANE_WRITTEN);
+    return done(l, UPDATE_WRITTEN);
 }
 
-struct txn_action lane_answer(struct lane *l, const struct dataplane_answer *a)
+struct transaction_action runtime_update_answer(struct runtime_update *l, const struct dataplane_answer *a)
 {
     switch (l->state) {
-    case LANE_WRITE:
+    case UPDATE_WRITE:
         return written(l, a);
-    case LANE_READ:
+    case UPDATE_READ:
         return read_back(l, a);
-    case LANE_IDLE:
-    case LANE_DONE:
+    case UPDATE_IDLE:
+    case UPDATE_DONE:
         break;
     }
-    return (struct txn_action){.type = TXN_FINISHED};
+    return (struct transaction_action){.type = TRANSACTION_FINISHED};
 }
 
 /* ---- the call ---- */
 
-int lane_call_answer(const struct dataplane_answer *a, enum runtime_admin wanted, struct error *err)
+int runtime_command_answer(const struct dataplane_answer *a, enum runtime_admin wanted, struct error *err)
 {
     struct error why = {0};
     cleanup(runtime_server_fini) struct runtime_server is = {0};
-    if (!txn_is_success(a)) {
-        txn_explain(&why, a, "tell the running HAProxy", NULL);
+    if (!transaction_is_success(a)) {
+        transaction_explain(&why, a, "tell the running HAProxy", NULL);
         if (err != NULL)
             *err = why;
         return -1;

@@ -15,31 +15,30 @@
 #include "haproxy/runtime.h"
 
 struct dataplane_answer;
-struct diff_change;
 
-enum lane_state { LANE_IDLE, LANE_WRITE, LANE_READ, LANE_DONE };
+enum update_state { UPDATE_IDLE, UPDATE_WRITE, UPDATE_READ, UPDATE_DONE };
 
 /* How it ended: the label of fast_writes_total{result}. */
-enum lane_result {
-    LANE_WRITTEN,      /* the file has it (version), and the running HAProxy shows it */
-    LANE_RELOADS,      /* 202: the file has it, and the API reloads by itself (reload_id) */
-    LANE_UNPROVEN,     /* the file has it, but the running HAProxy shows something else, or cannot be read: commit */
-    LANE_CONFLICT,     /* 409, 404: the version or the server is not what it was: read again */
-    LANE_REJECTED,     /* 400, 422, ...: the same again will fail */
-    LANE_UNAUTHORIZED, /* 401, 403 */
-    LANE_UNAVAILABLE,  /* 5xx, 429, no connection: nothing was written */
-    LANE_UNKNOWN,      /* sent, and the answer lost: read again to know */
+enum update_result {
+    UPDATE_WRITTEN,      /* the file has it (version), and the running HAProxy shows it */
+    UPDATE_RELOADS,      /* 202: the file has it, and the API reloads by itself (reload_id) */
+    UPDATE_UNVERIFIED,   /* the file has it, but the running HAProxy shows something else, or cannot be read: commit */
+    UPDATE_CONFLICT,     /* 409, 404: the version or the server is not what it was: read again */
+    UPDATE_REJECTED,     /* 400, 422, ...: the same again will fail */
+    UPDATE_UNAUTHORIZED, /* 401, 403 */
+    UPDATE_UNAVAILABLE,  /* 5xx, 429, no connection: nothing was written */
+    UPDATE_UNKNOWN,      /* sent, and the answer lost: read again to know */
 };
 
-struct lane {
-    enum lane_state state;
+struct runtime_update {
+    enum update_state state;
     struct buf path;
     char *body, *read_path;
     struct backend_server wanted; /* the line, json too, as the file has it once it is written */
-    unsigned fields;              /* that were written: bits of diff_field */
+    unsigned fields;              /* that were written: bits of server_field */
     int64_t version;              /* to write at; with WRITTEN, RELOADS, UNPROVEN the new one */
     char *reload_id;              /* with RELOADS */
-    enum lane_result result;
+    enum update_result result;
     struct error error;     /* why; kind NONE with WRITTEN */
     char *refusal;          /* what the API said to the write, with a 500; NULL: nothing */
     int64_t retry_after_ms; /* -1 */
@@ -47,26 +46,27 @@ struct lane {
     unsigned reads;
 };
 
-void lane_init(struct lane *l);
-void lane_fini(struct lane *l);
+void runtime_update_init(struct runtime_update *l);
+void runtime_update_fini(struct runtime_update *l);
 
-/* change is of op CHANGE. keep_maintenance: the old line's maintenance stays as it is. -1: it cannot be put into words, and l
+/* fields: bits of server_field, those that differ from the line. keep_maintenance: the old line's maintenance stays as it is. -1: it cannot be put into words, and l
  * is as it was. The action's path and body are valid until the next call. The same struct serves one write after the other.
  *
  * HAProxy has obeyed when the write is answered, but for addresses and ports: from 3.0 on a task of its own brings these about some
  * milliseconds later, so they are read again for a while. To be given up amid a request needs no call; what was sent is
- * LANE_UNKNOWN then. */
-int lane_start(struct lane *l, int64_t version, const char *backend, const struct diff_change *change,
-               bool keep_maintenance, struct txn_action *ret, struct error *err) must_check;
-struct txn_action lane_answer(struct lane *l, const struct dataplane_answer *a);
+ * UPDATE_UNKNOWN then. */
+int runtime_update_start(struct runtime_update *l, int64_t version, const char *backend,
+                         const struct backend_server *server, unsigned fields, bool keep_maintenance,
+                         struct transaction_action *ret, struct error *err) must_check;
+struct transaction_action runtime_update_answer(struct runtime_update *l, const struct dataplane_answer *a);
 
-const char *lane_result_name(enum lane_result r);
+const char *update_result_name(enum update_result r);
 
 /* PUT .../runtime/backends/B/servers/S {"admin_state":"drain"}; allocated. */
-char *lane_call_path(const char *backend, const char *server) must_check;
+char *runtime_command_path(const char *backend, const char *server) must_check;
 /* The answer to it: 0 where the server is in that state now (drain or maint: in either, see lane.c). ERROR_GONE: not there
  * (or, with HAProxy 2.6 behind a master socket, not to be seen; Data Plane API 3.0 answers both with 500: ERROR_RETRY);
  * ERROR_INVALID: it did not obey. */
-int lane_call_answer(const struct dataplane_answer *a, enum runtime_admin wanted, struct error *err) must_check;
+int runtime_command_answer(const struct dataplane_answer *a, enum runtime_admin wanted, struct error *err) must_check;
 
 #endif

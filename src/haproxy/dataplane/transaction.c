@@ -15,12 +15,12 @@
 #define NOTED_MAX 65536
 #define ID_TELLING 8 /* a shorter one could be a part of anything; the API's are UUIDs */
 
-void txn_init(struct txn *t)
+void transaction_init(struct transaction *t)
 {
-    *t = (struct txn){.state = TXN_IDLE, .version = -1, .retry_after_ms = -1};
+    *t = (struct transaction){.state = TRANSACTION_IDLE, .version = -1, .retry_after_ms = -1};
 }
 
-void txn_steps_free(struct txn_step *steps, size_t count)
+void transaction_steps_free(struct transaction_step *steps, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         free(steps[i].path);
@@ -64,16 +64,16 @@ static bool has_id(char *const *ids, size_t count, const char *id)
     return false;
 }
 
-static void hold(struct txn *t)
+static void hold(struct transaction *t)
 {
     if (t->id != NULL)
         add_id(&t->held, &t->held_count, HELD_MAX, t->id);
     t->id = NULL;
 }
 
-void txn_fini(struct txn *t)
+void transaction_fini(struct transaction *t)
 {
-    txn_steps_free(t->steps, t->step_count);
+    transaction_steps_free(t->steps, t->step_count);
     free_ids(&t->dead, &t->dead_count);
     free_ids(&t->held, &t->held_count);
     free_ids(&t->strangers, &t->stranger_count);
@@ -82,237 +82,239 @@ void txn_fini(struct txn *t)
     free(t->refusal);
     free(t->noted);
     buf_fini(&t->path);
-    txn_init(t);
+    transaction_init(t);
 }
 
-static struct txn_action done(struct txn *t)
+static struct transaction_action done(struct transaction *t)
 {
-    t->state = TXN_DONE;
-    return (struct txn_action){.type = TXN_FINISHED};
+    t->state = TRANSACTION_DONE;
+    return (struct transaction_action){.type = TRANSACTION_FINISHED};
 }
 
-static struct txn_action send(struct txn *t, enum txn_state state, const char *method, const char *body)
+static struct transaction_action send(struct transaction *t, enum transaction_state state, const char *method,
+                                      const char *body)
 {
     t->state = state;
-    return (struct txn_action){.type = TXN_SEND, .method = method, .path = buf_str(&t->path), .body = body};
+    return (struct transaction_action){
+        .type = TRANSACTION_SEND, .method = method, .path = buf_str(&t->path), .body = body};
 }
 
-static void path_of_transaction(struct txn *t, const char *id)
+static void path_of_transaction(struct transaction *t, const char *id)
 {
     cleanup(mem_free_ptr) char *encoded = str_url_encode(id);
     buf_clear(&t->path);
     buf_printf(&t->path, "/transactions/%s", encoded);
 }
 
-static struct txn_action begin(struct txn *t)
+static struct transaction_action begin(struct transaction *t)
 {
     buf_clear(&t->path);
     buf_printf(&t->path, "/transactions?version=%" PRId64, t->version);
-    return send(t, TXN_BEGIN, "POST", NULL);
+    return send(t, TRANSACTION_BEGIN, "POST", NULL);
 }
 
-static struct txn_action list(struct txn *t)
+static struct transaction_action list(struct transaction *t)
 {
     buf_clear(&t->path);
     buf_add(&t->path, "/transactions");
-    return send(t, TXN_LIST, "GET", NULL);
+    return send(t, TRANSACTION_LIST, "GET", NULL);
 }
 
-static struct txn_action preview(struct txn *t)
+static struct transaction_action preview(struct transaction *t)
 {
     cleanup(mem_free_ptr) char *encoded = str_url_encode(t->id);
     buf_clear(&t->path);
     buf_printf(&t->path, "/configuration/raw?transaction_id=%s", encoded);
-    return send(t, TXN_PREVIEW, "GET", NULL);
+    return send(t, TRANSACTION_PREVIEW, "GET", NULL);
 }
 
 /* The next change, or the commit where none is left. */
-static struct txn_action advance(struct txn *t)
+static struct transaction_action advance(struct transaction *t)
 {
     if (t->preview_only || (t->look_wanted && t->next_step == t->step_count))
         return preview(t);
     if (t->next_step == t->step_count) {
         path_of_transaction(t, t->id);
-        return send(t, TXN_COMMIT, "PUT", NULL);
+        return send(t, TRANSACTION_COMMIT, "PUT", NULL);
     }
-    const struct txn_step *step = &t->steps[t->next_step];
+    const struct transaction_step *step = &t->steps[t->next_step];
     cleanup(mem_free_ptr) char *encoded = str_url_encode(t->id);
     buf_clear(&t->path);
     buf_printf(&t->path, "%s%ctransaction_id=%s", step->path, strchr(step->path, '?') != NULL ? '&' : '?', encoded);
-    return send(t, TXN_CHANGE, step->method, step->body);
+    return send(t, TRANSACTION_CHANGE, step->method, step->body);
 }
 
 /* Deletes what we hold, if anything; the result stands already. */
-static struct txn_action give_up(struct txn *t)
+static struct transaction_action give_up(struct transaction *t)
 {
     if (t->id == NULL)
         return done(t);
     path_of_transaction(t, t->id);
-    return send(t, TXN_DELETE, "DELETE", NULL);
+    return send(t, TRANSACTION_DELETE, "DELETE", NULL);
 }
 
 /* "add server n1" or "begin at version 7": what the request in hand was for. */
-static char *doing_what(const struct txn *t)
+static char *doing_what(const struct transaction *t)
 {
     switch (t->state) {
-    case TXN_BEGIN:
+    case TRANSACTION_BEGIN:
         return mem_printf("begin a transaction at version %" PRId64, t->version);
-    case TXN_CHANGE:
+    case TRANSACTION_CHANGE:
         return mem_strdup(t->steps[t->next_step].what != NULL ? t->steps[t->next_step].what : "change");
-    case TXN_PREVIEW:
+    case TRANSACTION_PREVIEW:
         return mem_printf("look at what transaction %s would write", t->id);
-    case TXN_COMMIT:
+    case TRANSACTION_COMMIT:
         return mem_printf("commit transaction %s", t->id);
-    case TXN_DELETE:
+    case TRANSACTION_DELETE:
         return mem_printf("delete transaction %s", t->id);
-    case TXN_LIST:
+    case TRANSACTION_LIST:
         return mem_strdup("list transactions");
-    case TXN_DELETE_DEAD:
+    case TRANSACTION_DELETE_DEAD:
         return mem_printf("delete transaction %s", t->dead[t->next_dead]);
-    case TXN_IDLE:
-    case TXN_DONE:
+    case TRANSACTION_IDLE:
+    case TRANSACTION_DONE:
         break;
     }
     return mem_strdup("nothing");
 }
 
 /* A 400 about a dead transaction. */
-static void mark_conflict(struct txn *t)
+static void mark_conflict(struct transaction *t)
 {
-    if (t->result == TXN_CONFLICT && t->error.kind == ERROR_INVALID)
+    if (t->result == TRANSACTION_CONFLICT && t->error.kind == ERROR_INVALID)
         t->error.kind = ERROR_CONFLICT;
 }
 
-static struct txn_action fail(struct txn *t, const struct dataplane_answer *a, const char *but)
+static struct transaction_action fail(struct transaction *t, const struct dataplane_answer *a, const char *but)
 {
     cleanup(mem_free_ptr) char *doing = doing_what(t);
     t->failed_in = t->state;
-    t->result = txn_result_of(t->state, a);
+    t->result = transaction_result_of(t->state, a);
     t->retry_after_ms = a->retry_after_ms;
-    txn_explain(&t->error, a, doing, but);
+    transaction_explain(&t->error, a, doing, but);
     mark_conflict(t);
-    if (t->state == TXN_COMMIT && txn_is_gone(a)) {
+    if (t->state == TRANSACTION_COMMIT && transaction_is_gone(a)) {
         free(t->id);
         t->id = NULL; /* nothing is left to delete */
     }
     return give_up(t);
 }
 
-static struct txn_action stop(struct txn *t)
+static struct transaction_action stop(struct transaction *t)
 {
     t->failed_in = t->state;
-    t->result = TXN_ABORTED;
+    t->result = TRANSACTION_ABORTED;
     (void)error_set(&t->error, ERROR_RETRY, "given up before its commit, as asked");
     return give_up(t);
 }
 
-static struct txn_action begun(struct txn *t, const struct dataplane_answer *a)
+static struct transaction_action begun(struct transaction *t, const struct dataplane_answer *a)
 {
     t->begin_us += a->duration_us;
     struct codec_transaction got = {0};
     struct error why = {0};
-    if (txn_is_success(a) && codec_read_transaction(a->body, a->body_len, &got, &why) == 0) {
+    if (transaction_is_success(a) && codec_read_transaction(a->body, a->body_len, &got, &why) == 0) {
         t->id = got.id;
         free(got.status);
         return t->abort_wanted ? stop(t) : advance(t);
     }
     if (t->abort_wanted)
         return stop(t);
-    struct txn_action next = fail(t, a, txn_is_success(a) ? why.message : NULL);
+    struct transaction_action next = fail(t, a, transaction_is_success(a) ? why.message : NULL);
     if (a->error == NULL && a->status == 500)
         t->refusal = codec_refusal(a->body, a->body_len);
-    return (t->result == TXN_LIMIT && !t->cleaned) || t->refusal != NULL ? list(t) : next;
+    return (t->result == TRANSACTION_LIMIT && !t->cleaned) || t->refusal != NULL ? list(t) : next;
 }
 
-static struct txn_action changed(struct txn *t, const struct dataplane_answer *a)
+static struct transaction_action changed(struct transaction *t, const struct dataplane_answer *a)
 {
     t->change_us += a->duration_us;
     if (t->abort_wanted)
         return stop(t);
-    if (!txn_is_done(a))
-        return fail(t, a, txn_wrong_answer(a));
+    if (!transaction_is_done(a))
+        return fail(t, a, transaction_wrong_answer(a));
     t->next_step++;
     return advance(t);
 }
 
 /* An API that cannot show it is one to be lived with. A transaction that is dead by now has another version, or none. */
-static bool knows_no_preview(const struct txn *t, const struct dataplane_answer *a)
+static bool knows_no_preview(const struct transaction *t, const struct dataplane_answer *a)
 {
     return a->error == NULL && a->version == t->version &&
            (a->status == 400 || a->status == 404 || a->status == 405 || a->status == 422);
 }
 
-static struct txn_action previewed(struct txn *t, const struct dataplane_answer *a)
+static struct transaction_action previewed(struct transaction *t, const struct dataplane_answer *a)
 {
     if (t->abort_wanted) {
-        struct txn_action next = stop(t);
+        struct transaction_action next = stop(t);
         return a->error != NULL ? done(t)
                                 : next; /* the end does not wait for an API that hangs to delete what is empty */
     }
-    if (txn_is_success(a) && a->version >= 0)
-        return (struct txn_action){.type = TXN_JUDGE};
+    if (transaction_is_success(a) && a->version >= 0)
+        return (struct transaction_action){.type = TRANSACTION_JUDGE};
     if (knows_no_preview(t, a) && !t->preview_only)
-        return txn_judged(t, NULL);
-    struct txn_action next = fail(t, a, txn_wrong_answer(a));
+        return transaction_judged(t, NULL);
+    struct transaction_action next = fail(t, a, transaction_wrong_answer(a));
     if (knows_no_preview(t, a))
-        t->result = TXN_PREVIEWED;
+        t->result = TRANSACTION_PREVIEWED;
     return next;
 }
 
-struct txn_action txn_judged(struct txn *t, const char *problem)
+struct transaction_action transaction_judged(struct transaction *t, const char *problem)
 {
     if (problem == NULL && !t->preview_only) {
         t->look_wanted = false;
         return advance(t);
     }
     t->failed_in = t->state;
-    t->result = problem != NULL ? TXN_HARMFUL : TXN_PREVIEWED;
+    t->result = problem != NULL ? TRANSACTION_HARMFUL : TRANSACTION_PREVIEWED;
     if (problem != NULL)
         (void)error_set(&t->error, ERROR_INVALID, "%s", problem);
     return give_up(t);
 }
 
-static struct txn_action committed(struct txn *t, const struct dataplane_answer *a)
+static struct transaction_action committed(struct transaction *t, const struct dataplane_answer *a)
 {
     t->commit_us += a->duration_us;
-    if (!txn_is_commit_answer(a))
-        return fail(t, a, txn_wrong_answer(a));
+    if (!transaction_is_commit_answer(a))
+        return fail(t, a, transaction_wrong_answer(a));
     free(t->id);
     t->id = NULL;
     free_ids(&t->held, &t->held_count); /* outdated now, and cleared with this commit */
-    t->result = TXN_COMMITTED;
+    t->result = TRANSACTION_COMMITTED;
     t->version = a->version > 0 ? a->version : -1;
     t->reload_id = mem_strdup(a->reload_id);
     error_clear(&t->error);
     return done(t);
 }
 
-static struct txn_action deleted(struct txn *t, const struct dataplane_answer *a)
+static struct transaction_action deleted(struct transaction *t, const struct dataplane_answer *a)
 {
-    t->result = txn_result_in_hindsight(t, a);
+    t->result = transaction_result_in_hindsight(t, a);
     mark_conflict(t);
-    if (txn_is_done(a) || txn_is_gone(a)) {
+    if (transaction_is_done(a) || transaction_is_gone(a)) {
         free(t->id);
         t->id = NULL;
         return done(t);
     }
     struct error why, before = t->error;
     cleanup(mem_free_ptr) char *doing = doing_what(t);
-    txn_explain(&why, a, doing, txn_wrong_answer(a));
+    transaction_explain(&why, a, doing, transaction_wrong_answer(a));
     (void)error_set(&t->error, before.kind, "%s; it stays behind: %s", before.message, why.message);
     t->error.http_status = before.http_status;
     hold(t);
     return done(t);
 }
 
-static struct txn_action next_dead(struct txn *t)
+static struct transaction_action next_dead(struct transaction *t)
 {
     path_of_transaction(t, t->dead[t->next_dead]);
-    return send(t, TXN_DELETE_DEAD, "DELETE", NULL);
+    return send(t, TRANSACTION_DELETE_DEAD, "DELETE", NULL);
 }
 
 /* Somebody's, or leaked by a client that died: only an operator can tell. */
-static void describe_strangers(struct txn *t, const struct codec_transaction *all, size_t count)
+static void describe_strangers(struct transaction *t, const struct codec_transaction *all, size_t count)
 {
     cleanup(buf_fini) struct buf names;
     size_t strangers = 0;
@@ -346,7 +348,7 @@ static bool names_file_of(const char *message, const char *id)
 /* A write whose file cannot be written (a full disk) is refused with 500, and yet leaves a transaction in progress that no commit
  * of anybody ends; after 20 of them none can be begun any more. No field of the answer has the id, and the list of transactions
  * does not tell whose they are; but the message names the file. */
-static void hold_named(struct txn *t, const char *refusal, const struct codec_transaction *all, size_t count)
+static void hold_named(struct transaction *t, const char *refusal, const struct codec_transaction *all, size_t count)
 {
     for (size_t i = 0; refusal != NULL && i < count; i++)
         if (str_eq(all[i].status, "in_progress") && strlen(all[i].id) >= ID_TELLING &&
@@ -354,7 +356,7 @@ static void hold_named(struct txn *t, const char *refusal, const struct codec_tr
             add_id(&t->held, &t->held_count, HELD_MAX, mem_strdup(all[i].id));
 }
 
-static void collect_dead(struct txn *t, const struct codec_transaction *all, size_t count)
+static void collect_dead(struct transaction *t, const struct codec_transaction *all, size_t count)
 {
     free_ids(&t->dead, &t->dead_count);
     t->next_dead = t->freed = 0;
@@ -370,7 +372,7 @@ static void collect_dead(struct txn *t, const struct codec_transaction *all, siz
 
 /* Of strangers: begun at an older version than the file has, as the answer says. Versions only grow, so that these can never be
  * committed; they fill the API's places until somebody's next commit, which has no room to begin. */
-static void collect_outlived(struct txn *t, const struct codec_transaction *all, size_t count, int64_t version)
+static void collect_outlived(struct transaction *t, const struct codec_transaction *all, size_t count, int64_t version)
 {
     for (size_t i = 0; i < count; i++)
         if (str_eq(all[i].status, "in_progress") && all[i].version >= 0 && all[i].version < version)
@@ -380,10 +382,10 @@ static void collect_outlived(struct txn *t, const struct codec_transaction *all,
 
 /* What could not be looked for, or not be deleted, is for the next clean-up; what was begun by a write that failed is not cleared by a
  * commit, so it is not enough to hold it. */
-static struct txn_action looked_for(struct txn *t, bool all_gone)
+static struct transaction_action looked_for(struct transaction *t, bool all_gone)
 {
     if (t->refusal != NULL && !all_gone)
-        txn_note_refusal(t, t->refusal);
+        transaction_note_refusal(t, t->refusal);
     if (t->cleanup_only && all_gone) {
         free(t->noted);
         t->noted = NULL;
@@ -391,7 +393,7 @@ static struct txn_action looked_for(struct txn *t, bool all_gone)
     return done(t);
 }
 
-static struct txn_action listed(struct txn *t, const struct dataplane_answer *a)
+static struct transaction_action listed(struct transaction *t, const struct dataplane_answer *a)
 {
     struct codec_transaction *all = NULL;
     size_t count = 0;
@@ -399,8 +401,8 @@ static struct txn_action listed(struct txn *t, const struct dataplane_answer *a)
     t->cleaned = true;
     if (t->abort_wanted)
         return stop(t);
-    if (!txn_is_success(a) || codec_read_transactions(a->body, a->body_len, &all, &count, &why) != 0)
-        return t->cleanup_only ? fail(t, a, txn_is_success(a) ? why.message : NULL)
+    if (!transaction_is_success(a) || codec_read_transactions(a->body, a->body_len, &all, &count, &why) != 0)
+        return t->cleanup_only ? fail(t, a, transaction_is_success(a) ? why.message : NULL)
                                : looked_for(t, false); /* what refused us stands */
     collect_dead(t, all, count);
     bool no_room = t->refusal == NULL && t->dead_count == 0 && !t->cleanup_only;
@@ -412,11 +414,11 @@ static struct txn_action listed(struct txn *t, const struct dataplane_answer *a)
     if (t->dead_count > 0)
         return next_dead(t);
     if (t->cleanup_only)
-        t->result = TXN_CLEANED;
+        t->result = TRANSACTION_CLEANED;
     return looked_for(t, true);
 }
 
-static void forget_held(struct txn *t, const char *id)
+static void forget_held(struct transaction *t, const char *id)
 {
     for (size_t i = 0; i < t->held_count; i++) {
         if (str_eq(t->held[i], id)) {
@@ -427,17 +429,17 @@ static void forget_held(struct txn *t, const char *id)
     }
 }
 
-static struct txn_action dead_deleted(struct txn *t, const struct dataplane_answer *a)
+static struct transaction_action dead_deleted(struct transaction *t, const struct dataplane_answer *a)
 {
-    bool freed = txn_is_done(a) || txn_is_gone(a);
+    bool freed = transaction_is_done(a) || transaction_is_gone(a);
     if (freed) {
         t->freed++;
         forget_held(t, t->dead[t->next_dead]);
-        if (t->outlived && !txn_is_gone(a))
+        if (t->outlived && !transaction_is_gone(a))
             add_id(&t->strangers, &t->stranger_count, DEAD_MAX, mem_strdup(t->dead[t->next_dead]));
     } else if (t->cleanup_only) {
-        (void)fail(t, a, txn_wrong_answer(a)); /* the result stands unless a later one goes better */
-        t->state = TXN_DELETE_DEAD;
+        (void)fail(t, a, transaction_wrong_answer(a)); /* the result stands unless a later one goes better */
+        t->state = TRANSACTION_DELETE_DEAD;
     }
     bool hopeless = !freed && (a->error != NULL || a->status == 401 || a->status == 403);
     if (t->abort_wanted)
@@ -450,31 +452,32 @@ static struct txn_action dead_deleted(struct txn *t, const struct dataplane_answ
     if (!t->cleanup_only)
         return t->freed > 0 ? begin(t) : done(t);
     if (!hopeless && t->freed > 0) {
-        t->result = TXN_CLEANED;
+        t->result = TRANSACTION_CLEANED;
         error_clear(&t->error);
     }
     return looked_for(t, all_gone);
 }
 
-static void reset(struct txn *t)
+static void reset(struct transaction *t)
 {
-    txn_steps_free(t->steps, t->step_count);
+    transaction_steps_free(t->steps, t->step_count);
     free_ids(&t->dead, &t->dead_count);
     free_ids(&t->strangers, &t->stranger_count);
     hold(t);
     free(t->reload_id);
     free(t->refusal);
-    struct txn fresh = {.version = -1,
-                        .retry_after_ms = -1,
-                        .held = t->held,
-                        .held_count = t->held_count,
-                        .noted = t->noted,
-                        .result = TXN_ABORTED,
-                        .path = t->path};
+    struct transaction fresh = {.version = -1,
+                                .retry_after_ms = -1,
+                                .held = t->held,
+                                .held_count = t->held_count,
+                                .noted = t->noted,
+                                .result = TRANSACTION_ABORTED,
+                                .path = t->path};
     *t = fresh;
 }
 
-struct txn_action txn_start(struct txn *t, int64_t version, struct txn_step *steps, size_t count)
+struct transaction_action transaction_start(struct transaction *t, int64_t version, struct transaction_step *steps,
+                                            size_t count)
 {
     reset(t);
     t->version = version;
@@ -483,12 +486,12 @@ struct txn_action txn_start(struct txn *t, int64_t version, struct txn_step *ste
     return begin(t);
 }
 
-void txn_look_first(struct txn *t)
+void transaction_look_first(struct transaction *t)
 {
     t->look_wanted = true;
 }
 
-struct txn_action txn_start_preview(struct txn *t, int64_t version)
+struct transaction_action transaction_start_preview(struct transaction *t, int64_t version)
 {
     reset(t);
     t->version = version;
@@ -496,14 +499,14 @@ struct txn_action txn_start_preview(struct txn *t, int64_t version)
     return begin(t);
 }
 
-struct txn_action txn_start_cleanup(struct txn *t)
+struct transaction_action transaction_start_cleanup(struct transaction *t)
 {
     reset(t);
     t->cleanup_only = true;
     return list(t);
 }
 
-void txn_note_refusal(struct txn *t, const char *message)
+void transaction_note_refusal(struct transaction *t, const char *message)
 {
     char *both = mem_printf("%s\n%.*s", t->noted != NULL ? t->noted : "", CODEC_MAX_REFUSAL_BYTES, message);
     free(t->noted);
@@ -512,31 +515,31 @@ void txn_note_refusal(struct txn *t, const char *message)
         free(both);
 }
 
-struct txn_action txn_answer(struct txn *t, const struct dataplane_answer *a)
+struct transaction_action transaction_answer(struct transaction *t, const struct dataplane_answer *a)
 {
     switch (t->state) {
-    case TXN_BEGIN:
+    case TRANSACTION_BEGIN:
         return begun(t, a);
-    case TXN_CHANGE:
+    case TRANSACTION_CHANGE:
         return changed(t, a);
-    case TXN_PREVIEW:
+    case TRANSACTION_PREVIEW:
         return previewed(t, a);
-    case TXN_COMMIT:
+    case TRANSACTION_COMMIT:
         return committed(t, a);
-    case TXN_DELETE:
+    case TRANSACTION_DELETE:
         return deleted(t, a);
-    case TXN_LIST:
+    case TRANSACTION_LIST:
         return listed(t, a);
-    case TXN_DELETE_DEAD:
+    case TRANSACTION_DELETE_DEAD:
         return dead_deleted(t, a);
-    case TXN_IDLE:
-    case TXN_DONE:
+    case TRANSACTION_IDLE:
+    case TRANSACTION_DONE:
         break;
     }
     return done(t);
 }
 
-void txn_abort(struct txn *t)
+void transaction_abort(struct transaction *t)
 {
     t->abort_wanted = true;
 }

@@ -132,7 +132,7 @@ static void taken_for(struct leader *l, uint64_t ms, uint64_t now_ms)
         l->taken_until_ms = now_ms + ms;
 }
 
-static unsigned observe(struct leader *l, const struct lease *r, uint64_t now_ms)
+static unsigned reader(struct leader *l, const struct lease *r, uint64_t now_ms)
 {
     bool first = !l->known, changed = first || l->missing || !lease_same_record(&l->lease, r);
     bool nobody = r->holder[0] == '\0', given_up = nobody && r->duration_s == 1;
@@ -182,7 +182,7 @@ static unsigned written(struct leader *l, uint64_t now_ms)
 static unsigned on_record(struct leader *l, const struct lease *r, uint64_t now_ms)
 {
     enum leader_state state = l->state;
-    unsigned actions = observe(l, r, now_ms);
+    unsigned actions = reader(l, r, now_ms);
     if (state == LEADER_READING)
         return actions | decide(l, now_ms);
     if (state == LEADER_RELEASING)

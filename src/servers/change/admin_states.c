@@ -9,21 +9,21 @@
 #define OVERRIDES_SHOWN 10
 #define LATE_PERIODS 3 /* the one that has begun, and two more */
 
-static void marks_free(struct lane_mark *marks, size_t count)
+static void marks_free(struct admin_state *marks, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         free(marks[i].name);
     free(marks);
 }
 
-void lane_memory_fini(struct lane_memory *m)
+void admin_states_fini(struct admin_states *m)
 {
     marks_free(m->marks, m->count);
-    *m = (struct lane_memory){.count = 0};
+    *m = (struct admin_states){.count = 0};
 }
 
 /* The place of that name among the marks, or where it would stand. */
-static size_t place_of(const struct lane_memory *m, const char *name)
+static size_t place_of(const struct admin_states *m, const char *name)
 {
     size_t low = 0, high = m->count;
     while (low < high) {
@@ -36,13 +36,13 @@ static size_t place_of(const struct lane_memory *m, const char *name)
     return low;
 }
 
-static struct lane_mark *find(const struct lane_memory *m, const char *name)
+static struct admin_state *find(const struct admin_states *m, const char *name)
 {
     size_t at = place_of(m, name);
     return at < m->count && strcmp(m->marks[at].name, name) == 0 ? &m->marks[at] : NULL;
 }
 
-static struct lane_mark *find_or_add(struct lane_memory *m, const char *name)
+static struct admin_state *find_or_add(struct admin_states *m, const char *name)
 {
     size_t at = place_of(m, name);
     if (at < m->count && strcmp(m->marks[at].name, name) == 0)
@@ -50,27 +50,27 @@ static struct lane_mark *find_or_add(struct lane_memory *m, const char *name)
     m->marks = mem_resize(m->marks, m->count + 1, sizeof(m->marks[0]));
     memmove(&m->marks[at + 1], &m->marks[at], (m->count - at) * sizeof(m->marks[0]));
     m->count++;
-    m->marks[at] = (struct lane_mark){.name = mem_strdup(name)};
+    m->marks[at] = (struct admin_state){.name = mem_strdup(name)};
     return &m->marks[at];
 }
 
-const struct lane_mark *lane_memory_any(const struct lane_memory *m, const char *name)
+const struct admin_state *admin_states_any(const struct admin_states *m, const char *name)
 {
     return find(m, name);
 }
 
-static bool anybody_set_it(const struct lane_mark *mark)
+static bool anybody_set_it(const struct admin_state *mark)
 {
     return mark->theirs != RUNTIME_READY || mark->ours != RUNTIME_READY;
 }
 
-const struct lane_mark *lane_memory_find(const struct lane_memory *m, const char *name)
+const struct admin_state *admin_states_find(const struct admin_states *m, const char *name)
 {
-    const struct lane_mark *mark = find(m, name);
+    const struct admin_state *mark = find(m, name);
     return mark != NULL && anybody_set_it(mark) ? mark : NULL;
 }
 
-enum runtime_admin lane_state_now(const struct lane_mark *mark, const struct runtime_server *row)
+enum runtime_admin route_state_now(const struct admin_state *mark, const struct runtime_server *row)
 {
     return mark != NULL && mark->asked ? mark->told : row->admin;
 }
@@ -83,7 +83,7 @@ struct look {
     const struct desired_server *want;
     bool first; /* with a wish to compare with */
     bool empty; /* no server of ours that is wanted live is ready */
-    enum lane_worker worker;
+    enum worker_change worker;
     bool stale; /* the reading may be older than our last call */
 };
 
@@ -92,9 +92,9 @@ static bool is_wanted_live(const struct look *l)
     return l->want != NULL && l->want->state == SERVER_LIVE;
 }
 
-static void judge_ready(struct lane_mark *mark, const struct look *l)
+static void judge_ready(struct admin_state *mark, const struct look *l)
 {
-    if (mark->theirs != RUNTIME_READY && l->worker != LANE_WORKER_SAME)
+    if (mark->theirs != RUNTIME_READY && l->worker != WORKER_SAME)
         mark->lost = true;
     else if (!mark->lost && !l->stale)
         mark->theirs = RUNTIME_READY; /* taken back */
@@ -102,13 +102,13 @@ static void judge_ready(struct lane_mark *mark, const struct look *l)
         mark->ours = RUNTIME_READY;
 }
 
-static void judge_set(struct lane_mark *mark, const struct look *l)
+static void judge_set(struct admin_state *mark, const struct look *l)
 {
     if (l->stale)
         return;
     /* Of drain and maint the API may take one for the other: what differs from ours in that alone is no operator's. */
     bool late = mark->late_periods > 0 && mark->late == l->row->admin;
-    if (mark->ours == RUNTIME_READY && mark->theirs == RUNTIME_READY && (l->worker == LANE_WORKER_OURS || late)) {
+    if (mark->ours == RUNTIME_READY && mark->theirs == RUNTIME_READY && (l->worker == WORKER_OURS || late)) {
         mark->late_periods = 0;
         mark->ours = l->row->admin;
     } else if (mark->ours == RUNTIME_READY) {
@@ -122,7 +122,7 @@ static void judge_set(struct lane_mark *mark, const struct look *l)
     }
 }
 
-static void judge(struct lane_mark *mark, struct look *l)
+static void judge(struct admin_state *mark, struct look *l)
 {
     l->stale = mark->asked && mark->told != l->row->admin;
     mark->asked = false;
@@ -145,7 +145,7 @@ static void judge(struct lane_mark *mark, struct look *l)
 }
 
 /* Something is wanted live, and nothing of that is ready. */
-static bool is_empty(const struct lane_lines *lines, const struct runtime *r, const struct desired *wish)
+static bool is_empty(const struct route_lines *lines, const struct runtime *r, const struct desired *wish)
 {
     bool wanted = false;
     for (size_t i = 0; i < lines->count; i++) {
@@ -160,24 +160,24 @@ static bool is_empty(const struct lane_lines *lines, const struct runtime *r, co
     return wanted;
 }
 
-static struct lane_mark take_mark(const struct lane_memory *m, const char *name)
+static struct admin_state take_mark(const struct admin_states *m, const char *name)
 {
-    const struct lane_mark *was = find(m, name);
-    struct lane_mark mark = was != NULL ? *was : (struct lane_mark){.name = NULL};
+    const struct admin_state *was = find(m, name);
+    struct admin_state mark = was != NULL ? *was : (struct admin_state){.name = NULL};
     mark.name = mem_strdup(name);
     return mark;
 }
 
-void lane_memory_look(struct lane_memory *m, const struct backend *actual, const struct runtime *r,
-                      const struct desired *wish, const struct diff_rules *rules, enum lane_worker worker)
+void admin_states_look(struct admin_states *m, const struct backend *actual, const struct runtime *r,
+                       const struct desired *wish, const struct diff_rules *rules, enum worker_change worker)
 {
     if (worker > m->worker)
         m->worker = worker;
     if (!r->readable)
         return;
-    cleanup(lane_lines_fini) struct lane_lines lines;
-    lane_lines_read(&lines, actual, rules);
-    struct lane_mark *marks = mem_array(lines.count, sizeof(marks[0]));
+    cleanup(route_lines_fini) struct route_lines lines;
+    route_lines_read(&lines, actual, rules);
+    struct admin_state *marks = mem_array(lines.count, sizeof(marks[0]));
     size_t count = 0;
     bool first = !m->looked && wish->state == DESIRED_OK, empty = first && is_empty(&lines, r, wish);
     for (size_t i = 0; i < lines.count; i++) {
@@ -188,7 +188,7 @@ void lane_memory_look(struct lane_memory *m, const struct backend *actual, const
                          .first = first,
                          .empty = empty,
                          .worker = m->worker};
-        struct lane_mark mark = take_mark(m, name);
+        struct admin_state mark = take_mark(m, name);
         if (l.row != NULL)
             judge(&mark, &l);
         if (anybody_set_it(&mark) || mark.in_file || mark.late_periods > 0)
@@ -200,34 +200,34 @@ void lane_memory_look(struct lane_memory *m, const struct backend *actual, const
     m->marks = marks;
     m->count = count;
     m->looked = m->looked || first;
-    m->worker = LANE_WORKER_SAME;
+    m->worker = WORKER_SAME;
 }
 
 /* ---- what we did ---- */
 
-void lane_memory_calls(struct lane_memory *m, const char *name, enum runtime_admin state)
+void admin_states_calls(struct admin_states *m, const char *name, enum runtime_admin state)
 {
-    struct lane_mark *mark = find_or_add(m, name);
+    struct admin_state *mark = find_or_add(m, name);
     if (state != RUNTIME_READY && state != mark->theirs)
         mark->ours = state;
 }
 
-void lane_memory_unanswered(struct lane_memory *m, const char *name, enum runtime_admin state)
+void admin_states_unanswered(struct admin_states *m, const char *name, enum runtime_admin state)
 {
-    struct lane_mark *mark = find_or_add(m, name);
+    struct admin_state *mark = find_or_add(m, name);
     mark->late = state;
     mark->late_periods = state != RUNTIME_READY ? LATE_PERIODS : 0;
 }
 
-void lane_memory_age(struct lane_memory *m)
+void admin_states_age(struct admin_states *m)
 {
     for (size_t i = 0; i < m->count; i++)
         m->marks[i].late_periods -= m->marks[i].late_periods > 0;
 }
 
-void lane_memory_called(struct lane_memory *m, const char *name, enum runtime_admin state)
+void admin_states_called(struct admin_states *m, const char *name, enum runtime_admin state)
 {
-    struct lane_mark *mark = find_or_add(m, name);
+    struct admin_state *mark = find_or_add(m, name);
     mark->asked = true;
     mark->told = state;
     if (state == RUNTIME_READY)
@@ -237,18 +237,18 @@ void lane_memory_called(struct lane_memory *m, const char *name, enum runtime_ad
         mark->lost = false;
 }
 
-void lane_memory_crossed(struct lane_memory *m, const char *name)
+void admin_states_crossed(struct admin_states *m, const char *name)
 {
-    struct lane_mark *mark = find(m, name);
+    struct admin_state *mark = find(m, name);
     if (mark != NULL)
         mark->crossed = true;
 }
 
-bool lane_memory_correct(struct lane_memory *m, struct runtime *r, bool other_worker)
+bool admin_states_correct(struct admin_states *m, struct runtime *r, bool other_worker)
 {
     bool differs = false;
     for (size_t i = 0; i < r->count; i++) {
-        struct lane_mark *mark = find(m, r->servers[i].name);
+        struct admin_state *mark = find(m, r->servers[i].name);
         bool told = mark != NULL && mark->crossed && !other_worker && r->servers[i].admin != mark->told;
         if (told)
             runtime_set_admin(&r->servers[i], mark->told);
@@ -259,16 +259,16 @@ bool lane_memory_correct(struct lane_memory *m, struct runtime *r, bool other_wo
     return differs;
 }
 
-void lane_memory_written(struct lane_memory *m, const char *name)
+void admin_states_written(struct admin_states *m, const char *name)
 {
-    struct lane_mark *mark = find(m, name);
+    struct admin_state *mark = find(m, name);
     if (mark == NULL)
         return;
     mark->asked = mark->in_file = false;
     mark->lost = mark->theirs != RUNTIME_READY; /* no harm where it is there still */
 }
 
-bool lane_memory_holds(const struct lane_memory *m)
+bool admin_states_holds(const struct admin_states *m)
 {
     for (size_t i = 0; i < m->count; i++)
         if (m->marks[i].ours != RUNTIME_READY)
@@ -276,7 +276,7 @@ bool lane_memory_holds(const struct lane_memory *m)
     return false;
 }
 
-void lane_memory_reloads(struct lane_memory *m)
+void admin_states_reloads(struct admin_states *m)
 {
     for (size_t i = 0; i < m->count; i++) {
         m->marks[i].ours = RUNTIME_READY;
@@ -286,13 +286,13 @@ void lane_memory_reloads(struct lane_memory *m)
 
 /* ---- what operators did ---- */
 
-char *lane_memory_overrides(const struct lane_memory *m, size_t *ret_count)
+char *admin_states_overrides(const struct admin_states *m, size_t *ret_count)
 {
     cleanup(buf_fini) struct buf text;
     size_t count = 0;
     buf_init(&text, 0);
     for (size_t i = 0; i < m->count; i++) {
-        const struct lane_mark *mark = &m->marks[i];
+        const struct admin_state *mark = &m->marks[i];
         if (mark->theirs == RUNTIME_READY || mark->parked)
             continue;
         if (count++ < OVERRIDES_SHOWN)

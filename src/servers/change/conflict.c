@@ -2,34 +2,34 @@
 
 #include <string.h>
 
-static void drop_old(struct rivalry *r, uint64_t now_ms)
+static void drop_old(struct conflict *r, uint64_t now_ms)
 {
     size_t old = 0;
-    while (old < r->count && now_ms - r->undone_ms[old] > RIVALRY_WINDOW_MS)
+    while (old < r->count && now_ms - r->undone_ms[old] > CONFLICT_WINDOW_MS)
         old++;
     r->count -= old;
     memmove(r->undone_ms, r->undone_ms + old, r->count * sizeof(r->undone_ms[0]));
 }
 
-bool rivalry_undone(struct rivalry *r, uint64_t now_ms)
+bool conflict_undone(struct conflict *r, uint64_t now_ms)
 {
-    if (rivalry_pauses(r, now_ms))
+    if (conflict_pauses(r, now_ms))
         return false;
-    bool again = r->until_ms != 0 && now_ms - r->until_ms <= RIVALRY_WINDOW_MS;
+    bool again = r->until_ms != 0 && now_ms - r->until_ms <= CONFLICT_WINDOW_MS;
     drop_old(r, now_ms);
     r->undone_ms[r->count++] = now_ms;
-    if (!again && r->count < RIVALRY_TIMES)
+    if (!again && r->count < CONFLICT_TIMES)
         return false;
-    *r = (struct rivalry){.until_ms = now_ms + RIVALRY_PAUSE_MS};
+    *r = (struct conflict){.until_ms = now_ms + CONFLICT_PAUSE_MS};
     return true;
 }
 
-bool rivalry_pauses(const struct rivalry *r, uint64_t now_ms)
+bool conflict_pauses(const struct conflict *r, uint64_t now_ms)
 {
     return now_ms < r->until_ms;
 }
 
-void rivalry_forget(struct rivalry *r)
+void conflict_forget(struct conflict *r)
 {
-    *r = (struct rivalry){0};
+    *r = (struct conflict){0};
 }

@@ -24,6 +24,11 @@ bool diff_server_is_foreign(const struct backend_server *s, const struct diff_ru
     return s->backup || keep_glob(s->name, rules) != NULL;
 }
 
+bool diff_manages(const void *rules, const struct backend_server *line)
+{
+    return !diff_server_is_foreign(line, rules);
+}
+
 static void change_fini(struct diff_change *c)
 {
     backend_server_fini(&c->server);
@@ -344,9 +349,9 @@ static const char *or_none(const char *s)
 /* An httpchk of ours asks GET /healthz, unless an operator has written down what to ask for. */
 static void diff_adv_check(const struct backend *actual, const struct diff *d, struct buf *said)
 {
-    if (d->adv_check != NULL && !str_eq(actual->adv_check, d->adv_check))
-        diff_say(said, "adv_check %s -> %s", or_none(actual->adv_check), d->adv_check);
-    if (d->own_httpchk && !actual->httpchk_params)
+    if (d->settings.adv_check != NULL && !str_eq(actual->adv_check, d->settings.adv_check))
+        diff_say(said, "adv_check %s -> %s", or_none(actual->adv_check), d->settings.adv_check);
+    if (d->settings.httpchk_healthz && !actual->httpchk_params)
         diff_say(said, "httpchk GET /healthz");
 }
 
@@ -379,7 +384,7 @@ static char *refusal(const struct backend *actual, const struct desired *wish, c
             "HAPROXY_BACKEND_NAME or INGRESS_SERVICES, or let it be made with HAPROXY_CREATE_BACKEND=true",
             actual->name);
     char *problem = diff_backup_problem(actual, wish, rules);
-    return problem != NULL ? problem : diff_aliens_problem(actual, wish, rules);
+    return problem != NULL ? problem : diff_unsupported_problem(actual, wish, rules);
 }
 
 static char *hold_reason(const struct desired *wish, const struct diff_rules *rules, const struct diff *d)
@@ -424,8 +429,11 @@ void diff_compute(const struct backend *actual, const struct desired *desired, c
     }
     if (ret->change_count > 1)
         qsort(ret->changes, ret->change_count, sizeof(ret->changes[0]), change_order);
-    ret->own_httpchk = diff_check_port(desired, rules) != 0;
-    ret->adv_check = ret->own_httpchk ? "httpchk" : rules->adv_check;
+    bool http = diff_check_port(desired, rules) != 0;
+    ret->settings = (struct backend_settings){.balance = rules->balance,
+                                              .adv_check = http ? "httpchk" : rules->adv_check,
+                                              .httpchk_healthz = http,
+                                              .proxy_v2 = rules->proxy_v2};
     if (actual->exists)
         diff_settings(actual, &lines, rules, ret);
     else

@@ -53,21 +53,9 @@ struct diff_rules {
 
 enum diff_op { DIFF_ADD, DIFF_CHANGE, DIFF_REMOVE };
 
-/* What differs of a server line. */
-enum diff_field {
-    DIFF_ADDRESS = 1,
-    DIFF_PORT = 2,
-    DIFF_WEIGHT = 4,
-    DIFF_MAINTENANCE = 8,
-    DIFF_CHECK = 16,
-    DIFF_CHECK_PORT = 32,
-    DIFF_PROXY_V2 = 64,
-    DIFF_BACKUP = 128,
-};
-
 struct diff_change {
     enum diff_op op;
-    unsigned fields; /* CHANGE: bits of diff_field */
+    unsigned fields; /* CHANGE: bits of server_field */
     bool parks;      /* ADD or CHANGE: to a line in maintenance that nothing wishes for yet, or any more */
     bool lazy;       /* REMOVE of a parked one that may wait for another transaction: only where something else is
                       * structural, or the settings change */
@@ -100,11 +88,10 @@ struct diff {
     char *why;                   /* HOLD, REFUSE; these carry no changes */
     struct diff_change *changes; /* additions, changes, removals; each group ordered by name */
     size_t change_count;
-    bool create_backend;   /* it is missing and may be made, with all the rules say; then backend_change is false */
-    bool backend_change;   /* balance, adv_check or default-server differ */
-    const char *adv_check; /* what it is to be: of the rules, or "httpchk"; borrowed; NULL: as it is */
-    bool own_httpchk;      /* that httpchk is ours: it is to ask GET /healthz, unless it says what to ask for */
-    char *backend_detail;  /* "balance leastconn -> roundrobin"; NULL without backend_change */
+    bool create_backend; /* it is missing and may be made, with all the rules say; then backend_change is false */
+    bool backend_change; /* balance, adv_check or default-server differ */
+    struct backend_settings settings; /* as they are to be; adv_check: of the rules, or "httpchk"; borrowed */
+    char *backend_detail;             /* "balance leastconn -> roundrobin"; NULL without backend_change */
     struct diff_skip *skips;
     size_t skip_count;
     size_t foreign_count;         /* lines that are not ours: servers and server-templates */
@@ -130,5 +117,7 @@ bool diff_withhold_losses(struct diff *d, bool (*is_held)(const void *arg, const
 void diff_apply(const struct diff *d, const struct diff_rules *rules, struct backend *b);
 
 bool diff_server_is_foreign(const struct backend_server *s, const struct diff_rules *rules);
+/* The opposite, as haproxy/runtime asks it. */
+bool diff_manages(const void *rules, const struct backend_server *line);
 
 #endif

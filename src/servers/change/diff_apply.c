@@ -23,9 +23,10 @@ static void apply_settings(const struct diff *d, const struct diff_rules *rules,
         set_string(&b->mode, "tcp");
     }
     set_string(&b->balance, rules->balance);
-    set_string(&b->adv_check, d->adv_check);
-    if (d->adv_check != NULL)
-        b->httpchk_params = str_eq(d->adv_check, "httpchk") && (b->httpchk_params || d->own_httpchk);
+    set_string(&b->adv_check, d->settings.adv_check);
+    if (d->settings.adv_check != NULL)
+        b->httpchk_params =
+            str_eq(d->settings.adv_check, "httpchk") && (b->httpchk_params || d->settings.httpchk_healthz);
     if (rules->proxy_v2)
         b->default_send_proxy_v2 = true;
 }

@@ -13,7 +13,7 @@ void diff_say(struct buf *said, const char *fmt, ...) printf_like(2, 3);
  * -1: they differ, or there is none. */
 int diff_common_weight(const struct backend *actual, const struct desired *wish);
 
-/* weight: where the wish says nothing of it; -1: DESIRED_WEIGHT. */
+/* weight: where the wish says nothing of it; -1: SERVER_WEIGHT_DEFAULT. */
 void diff_add_server(struct diff *d, const struct backend *actual, const struct desired_server *want, int weight,
                      const struct desired *wish, const struct diff_rules *rules);
 /* No change at all where nothing of ours differs. */
@@ -37,8 +37,8 @@ char *diff_backup_problem(const struct backend *actual, const struct desired *wi
 uint16_t diff_check_port(const struct desired *wish, const struct diff_rules *rules);
 
 /* The lines that a write would damage, in one sentence; NULL: none stands in the way. */
-char *diff_aliens_problem(const struct backend *actual, const struct desired *wish,
-                          const struct diff_rules *rules) must_check;
+char *diff_unsupported_problem(const struct backend *actual, const struct desired *wish,
+                               const struct diff_rules *rules) must_check;
 
 /* Room for one more at the powers of two; the count itself says when. */
 void *diff_grow(void *list, size_t count, size_t bytes) must_check;

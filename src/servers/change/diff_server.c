@@ -59,13 +59,13 @@ static void finding_fini(struct finding *f)
 static void own_address(struct backend_server *s, const struct desired_server *want, struct finding *f)
 {
     if (!address_eq(s->address, want->address)) {
-        f->fields |= DIFF_ADDRESS;
+        f->fields |= SERVER_ADDRESS;
         diff_say(&f->said, "address %s -> %s", str_empty(s->address) ? "(none)" : s->address, want->address);
         free(s->address);
         s->address = mem_strdup(want->address);
     }
     if (s->port != want->port) {
-        f->fields |= DIFF_PORT;
+        f->fields |= SERVER_PORT;
         diff_say(&f->said, "port %u -> %u", s->port, want->port);
         s->port = want->port;
     }
@@ -74,13 +74,13 @@ static void own_address(struct backend_server *s, const struct desired_server *w
 static void own_check(struct backend_server *s, uint16_t port, bool own_port, struct finding *f)
 {
     if (!s->check) {
-        f->fields |= DIFF_CHECK;
+        f->fields |= SERVER_CHECK;
         diff_say(&f->said, "check on");
         s->check = true;
     }
     if (!own_port || s->check_port == port)
         return;
-    f->fields |= DIFF_CHECK_PORT;
+    f->fields |= SERVER_CHECK_PORT;
     if (port != 0)
         diff_say(&f->said, "check port %u", port);
     else
@@ -90,10 +90,10 @@ static void own_check(struct backend_server *s, uint16_t port, bool own_port, st
 
 static void own_weight(struct backend_server *s, int weight, struct finding *f)
 {
-    int wanted = weight >= 0 ? weight : s->weight >= 0 ? s->weight : DESIRED_WEIGHT;
+    int wanted = weight >= 0 ? weight : s->weight >= 0 ? s->weight : SERVER_WEIGHT_DEFAULT;
     if (s->weight == wanted)
         return;
-    f->fields |= DIFF_WEIGHT;
+    f->fields |= SERVER_WEIGHT;
     if (s->weight < 0)
         diff_say(&f->said, "weight %d", wanted);
     else
@@ -105,7 +105,7 @@ static void own_maintenance(struct backend_server *s, bool on, const char *said,
 {
     if (s->maintenance == on)
         return;
-    f->fields |= DIFF_MAINTENANCE;
+    f->fields |= SERVER_MAINTENANCE;
     diff_say(&f->said, "%s", said);
     s->maintenance = on;
     s->enabled = !on && (s->enabled || s->default_disabled);
@@ -116,7 +116,7 @@ static void own_backup(struct backend_server *s, struct finding *f)
 {
     if (!s->default_backup || s->backup || s->no_backup)
         return;
-    f->fields |= DIFF_BACKUP;
+    f->fields |= SERVER_BACKUP;
     diff_say(&f->said, "no-backup");
     s->no_backup = true;
 }
@@ -143,7 +143,7 @@ static void own_fields(struct backend_server *s, const struct desired_server *wa
     own_backup(s, f);
     /* With the backend's default-server on, what stands on the line itself makes no difference. */
     if (!rules->proxy_v2 && s->send_proxy_v2) {
-        f->fields |= DIFF_PROXY_V2;
+        f->fields |= SERVER_PROXY_V2;
         diff_say(&f->said, "send-proxy-v2 off");
         s->send_proxy_v2 = false;
     }
@@ -251,13 +251,13 @@ static bool is_literal(const char *address)
 
 bool diff_line_needs_transaction(const struct backend_server *is, const struct diff_change *c)
 {
-    const unsigned told = DIFF_ADDRESS | DIFF_PORT | DIFF_WEIGHT | DIFF_MAINTENANCE | DIFF_CHECK_PORT;
+    const unsigned told = SERVER_ADDRESS | SERVER_PORT | SERVER_WEIGHT | SERVER_MAINTENANCE | SERVER_CHECK_PORT;
     if (c->op != DIFF_CHANGE || (c->fields & ~told) != 0)
         return true;
-    if ((c->fields & DIFF_CHECK_PORT) != 0 && c->server.check_port == 0)
+    if ((c->fields & SERVER_CHECK_PORT) != 0 && c->server.check_port == 0)
         return true;
     /* Address and port are one command, which takes no name. Without a port the line takes the client's, and that way of
      * a server is not changed while it runs. */
-    return (c->fields & (DIFF_ADDRESS | DIFF_PORT)) != 0 &&
+    return (c->fields & (SERVER_ADDRESS | SERVER_PORT)) != 0 &&
            (!is_literal(is->address) || !is_literal(c->server.address) || is->port == 0);
 }

@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "servers/change/diff_internal.h"
 
-#define ALIENS_SHOWN 3
+#define UNSUPPORTED_SHOWN 3
 
 /* The length of `prefix` and the digits behind it; 0: words does not begin so. */
 static size_t word_and_number(const char *words, const char *prefix)
@@ -35,7 +35,7 @@ static bool only_our_words(const char *words)
 }
 
 /* A line that is just what we want, word for word, and that the API has not read (yet): our write makes it again. */
-static bool alien_is_among(const struct backend *b, const struct backend_alien_line *a,
+static bool alien_is_among(const struct backend *b, const struct backend_unsupported_line *a,
                            const struct desired_server *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -49,32 +49,32 @@ static bool alien_is_among(const struct backend *b, const struct backend_alien_l
     return false;
 }
 
-static bool has_aliens(const struct backend *b, const struct desired *wish, const struct diff_rules *rules)
+static bool has_unsupported(const struct backend *b, const struct desired *wish, const struct diff_rules *rules)
 {
     size_t spares = rules->parking != NULL ? wish->spare_count : 0;
-    for (size_t i = 0; i < b->alien_count; i++)
-        if (!alien_is_among(b, &b->aliens[i], wish->servers, wish->server_count) &&
-            !alien_is_among(b, &b->aliens[i], wish->spares, spares))
+    for (size_t i = 0; i < b->unsupported_count; i++)
+        if (!alien_is_among(b, &b->unsupported[i], wish->servers, wish->server_count) &&
+            !alien_is_among(b, &b->unsupported[i], wish->spares, spares))
             return true;
     return false;
 }
 
-static char *aliens_text(const struct backend *b)
+static char *unsupported_text(const struct backend *b)
 {
     cleanup(buf_fini) struct buf text;
     buf_init(&text, 0);
     buf_printf(&text, "backend %s has lines in haproxy.cfg that a write would damage: ", b->name);
-    for (size_t i = 0; i < b->alien_count && i < ALIENS_SHOWN; i++)
-        buf_printf(&text, "%sline %u \"%s\": %s", i > 0 ? "; " : "", b->aliens[i].line, b->aliens[i].text,
-                   b->aliens[i].reason);
-    if (b->alien_count > ALIENS_SHOWN)
-        buf_printf(&text, "; and %zu more", b->alien_count - ALIENS_SHOWN);
+    for (size_t i = 0; i < b->unsupported_count && i < UNSUPPORTED_SHOWN; i++)
+        buf_printf(&text, "%sline %u \"%s\": %s", i > 0 ? "; " : "", b->unsupported[i].line, b->unsupported[i].text,
+                   b->unsupported[i].reason);
+    if (b->unsupported_count > UNSUPPORTED_SHOWN)
+        buf_printf(&text, "; and %zu more", b->unsupported_count - UNSUPPORTED_SHOWN);
     return buf_take(&text);
 }
 
-char *diff_aliens_problem(const struct backend *actual, const struct desired *wish, const struct diff_rules *rules)
+char *diff_unsupported_problem(const struct backend *actual, const struct desired *wish, const struct diff_rules *rules)
 {
-    return has_aliens(actual, wish, rules) ? aliens_text(actual) : NULL;
+    return has_unsupported(actual, wish, rules) ? unsupported_text(actual) : NULL;
 }
 
 char *diff_backup_problem(const struct backend *actual, const struct desired *wish, const struct diff_rules *rules)
@@ -87,13 +87,13 @@ char *diff_backup_problem(const struct backend *actual, const struct desired *wi
         if (!s->default_backup || s->no_backup || diff_server_is_foreign(s, rules) ||
             desired_find(wish, s->name) != NULL || desired_find_spare(wish, s->name) != NULL)
             continue;
-        if (count++ < ALIENS_SHOWN)
+        if (count++ < UNSUPPORTED_SHOWN)
             buf_printf(&names, "%s%s", count > 1 ? ", " : "", s->name);
     }
     if (count == 0)
         return NULL;
-    if (count > ALIENS_SHOWN)
-        buf_printf(&names, " and %zu more", count - ALIENS_SHOWN);
+    if (count > UNSUPPORTED_SHOWN)
+        buf_printf(&names, " and %zu more", count - UNSUPPORTED_SHOWN);
     return mem_printf(
         "line %u of haproxy.cfg (default-server backup) makes backup servers of lines in backend %s that do "
         "not say so themselves: %s. Write backup on such a line, and it is left alone, or no-backup, and it "

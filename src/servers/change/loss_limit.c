@@ -8,44 +8,44 @@
 
 static int compare_losses(const void *a, const void *b)
 {
-    return strcmp(((const struct brake_loss *)a)->server, ((const struct brake_loss *)b)->server);
+    return strcmp(((const struct loss_limit_loss *)a)->server, ((const struct loss_limit_loss *)b)->server);
 }
 
 static int compare_name_to_loss(const void *name, const void *loss)
 {
-    return strcmp(name, ((const struct brake_loss *)loss)->server);
+    return strcmp(name, ((const struct loss_limit_loss *)loss)->server);
 }
 
-static struct brake_loss *find(const struct brake *b, size_t count, const char *server)
+static struct loss_limit_loss *find(const struct loss_limit *b, size_t count, const char *server)
 {
     return count > 0 ? bsearch(server, b->losses, count, sizeof(b->losses[0]), compare_name_to_loss) : NULL;
 }
 
-static bool is_lost(const struct brake_report *r, const char *server)
+static bool is_lost(const struct loss_limit_report *r, const char *server)
 {
     return r->lost_count > 0 && bsearch(&server, r->lost, r->lost_count, sizeof(r->lost[0]), str_order) != NULL;
 }
 
-static bool counts(const struct brake_loss *l, uint64_t now_ms)
+static bool counts(const struct loss_limit_loss *l, uint64_t now_ms)
 {
     return now_ms < l->until_ms;
 }
 
-static bool is_held(const struct brake_loss *l, uint64_t now_ms)
+static bool is_held(const struct loss_limit_loss *l, uint64_t now_ms)
 {
     return l->held && counts(l, now_ms);
 }
 
 /* ---- a report ---- */
 
-static bool is_kept(const struct brake_loss *l, const struct brake_report *r)
+static bool is_kept(const struct loss_limit_loss *l, const struct loss_limit_report *r)
 {
     if (is_lost(r, l->server))
         return true;
     return !l->held && counts(l, r->now_ms) && !r->returned(r->arg, l->server);
 }
 
-static void forget_others(struct brake *b, const struct brake_report *r)
+static void forget_others(struct loss_limit *b, const struct loss_limit_report *r)
 {
     size_t left = 0;
     for (size_t i = 0; i < b->count; i++)
@@ -57,7 +57,7 @@ static void forget_others(struct brake *b, const struct brake_report *r)
 }
 
 /* Live lines, but for those that may leave and have not yet. */
-static size_t live_now(const struct brake *b, const struct brake_report *r)
+static size_t live_now(const struct loss_limit *b, const struct loss_limit_report *r)
 {
     size_t let_go = 0;
     for (size_t i = 0; i < b->count; i++)
@@ -65,11 +65,11 @@ static size_t live_now(const struct brake *b, const struct brake_report *r)
     return let_go < r->live ? r->live - let_go : 0;
 }
 
-static size_t base_of(const struct brake *b, size_t live, uint64_t now_ms)
+static size_t base_of(const struct loss_limit *b, size_t live, uint64_t now_ms)
 {
-    const struct brake_loss *oldest = NULL;
+    const struct loss_limit_loss *oldest = NULL;
     for (size_t i = 0; i < b->count; i++) {
-        const struct brake_loss *l = &b->losses[i];
+        const struct loss_limit_loss *l = &b->losses[i];
         bool older = oldest == NULL || l->until_ms < oldest->until_ms ||
                      (l->until_ms == oldest->until_ms && l->live > oldest->live);
         if (counts(l, now_ms) && older)
@@ -78,7 +78,7 @@ static size_t base_of(const struct brake *b, size_t live, uint64_t now_ms)
     return oldest != NULL ? oldest->live : live;
 }
 
-static size_t count_counting(const struct brake *b, uint64_t now_ms)
+static size_t count_counting(const struct loss_limit *b, uint64_t now_ms)
 {
     size_t count = 0;
     for (size_t i = 0; i < b->count; i++)
@@ -86,7 +86,7 @@ static size_t count_counting(const struct brake *b, uint64_t now_ms)
     return count;
 }
 
-static size_t count_new(const struct brake *b, const struct brake_report *r)
+static size_t count_new(const struct loss_limit *b, const struct loss_limit_report *r)
 {
     size_t count = 0;
     for (size_t i = 0; i < r->lost_count; i++)
@@ -94,21 +94,21 @@ static size_t count_new(const struct brake *b, const struct brake_report *r)
     return count;
 }
 
-static void add_new(struct brake *b, const struct brake_report *r, size_t new_count, bool held)
+static void add_new(struct loss_limit *b, const struct loss_limit_report *r, size_t new_count, bool held)
 {
     size_t known = b->count, live = live_now(b, r);
     b->losses = mem_resize(b->losses, known + new_count, sizeof(b->losses[0]));
     for (size_t i = 0; i < r->lost_count; i++)
         if (find(b, known, r->lost[i]) == NULL)
-            b->losses[b->count++] = (struct brake_loss){
+            b->losses[b->count++] = (struct loss_limit_loss){
                 .server = mem_strdup(r->lost[i]), .until_ms = r->now_ms + r->period_ms, .live = live, .held = held};
     qsort(b->losses, b->count, sizeof(b->losses[0]), compare_losses);
 }
 
-void brake_report(struct brake *b, const struct brake_report *r)
+void loss_limit_report(struct loss_limit *b, const struct loss_limit_report *r)
 {
     if (r->max_percent >= 100) {
-        brake_fini(b);
+        loss_limit_fini(b);
         return;
     }
     if (r->lost_count > 1)
@@ -126,16 +126,16 @@ void brake_report(struct brake *b, const struct brake_report *r)
     }
 }
 
-bool brake_holds(const struct brake *b, const char *server, uint64_t now_ms, uint64_t *ret_until_ms)
+bool loss_limit_holds(const struct loss_limit *b, const char *server, uint64_t now_ms, uint64_t *ret_until_ms)
 {
-    const struct brake_loss *l = find(b, b->count, server);
+    const struct loss_limit_loss *l = find(b, b->count, server);
     if (l == NULL || !is_held(l, now_ms))
         return false;
     *ret_until_ms = l->until_ms;
     return true;
 }
 
-void brake_forget(struct brake *b, bool (*returned)(const void *arg, const char *server), const void *arg)
+void loss_limit_forget(struct loss_limit *b, bool (*returned)(const void *arg, const char *server), const void *arg)
 {
     size_t left = 0;
     for (size_t i = 0; i < b->count; i++)
@@ -146,7 +146,7 @@ void brake_forget(struct brake *b, bool (*returned)(const void *arg, const char 
     b->count = left;
 }
 
-void brake_suspend(struct brake *b, uint64_t now_ms)
+void loss_limit_suspend(struct loss_limit *b, uint64_t now_ms)
 {
     size_t left = 0;
     for (size_t i = 0; i < b->count; i++)
@@ -157,10 +157,10 @@ void brake_suspend(struct brake *b, uint64_t now_ms)
     b->count = left;
 }
 
-void brake_fini(struct brake *b)
+void loss_limit_fini(struct loss_limit *b)
 {
     for (size_t i = 0; i < b->count; i++)
         free(b->losses[i].server);
     free(b->losses);
-    *b = (struct brake){.count = 0};
+    *b = (struct loss_limit){.count = 0};
 }

@@ -3,7 +3,7 @@
  * a fault of a control plane than a wish, so they are held for a while. It remembers, for one backend of one HAProxy. Pure.
  *
  *   loss      a live line of ours (not in maintenance in the file) that is not wanted, and nobody said that it would go
- *   report    one call of brake_report; its new losses are those of servers that have none yet
+ *   report    one call of loss_limit_report; its new losses are those of servers that have none yet
  *   window    a loss counts for period_ms from its report, whether its server left or is held
  *   base      the live servers before the oldest loss that counts was reported (of the same moment: the most): lines that
  *             are live in the file, less those whose loss let them go already. Where none counts: those now. So servers
@@ -26,20 +26,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct brake_loss {
+struct loss_limit_loss {
     char *server;
     uint64_t until_ms; /* it counts, and is held, before that */
     size_t live;       /* the base, as it would be with this loss as the oldest */
     bool held;
 };
 
-struct brake {
-    struct brake_loss *losses; /* ordered by server */
+struct loss_limit {
+    struct loss_limit_loss *losses; /* ordered by server */
     size_t count;
     size_t over, of; /* so many losses of so many servers, when some were held last */
 };
 
-struct brake_report {
+struct loss_limit_report {
     const char **lost; /* of all servers that are lost now; is sorted */
     size_t lost_count;
     size_t live; /* live lines, those of `lost` among them */
@@ -50,18 +50,18 @@ struct brake_report {
     const void *arg;
 };
 
-void brake_report(struct brake *b, const struct brake_report *r); /* a zeroed brake is a new one */
+void loss_limit_report(struct loss_limit *b, const struct loss_limit_report *r); /* a zeroed brake is a new one */
 
 /* Whether it is held, until *ret_until_ms. */
-bool brake_holds(const struct brake *b, const char *server, uint64_t now_ms, uint64_t *ret_until_ms);
+bool loss_limit_holds(const struct loss_limit *b, const char *server, uint64_t now_ms, uint64_t *ret_until_ms);
 
 /* Those that returned between two reports: lost again by the next, theirs are new losses. */
-void brake_forget(struct brake *b, bool (*returned)(const void *arg, const char *server), const void *arg);
+void loss_limit_forget(struct loss_limit *b, bool (*returned)(const void *arg, const char *server), const void *arg);
 
 /* What is lost is not known for a time, or nothing is wanted at all: who is held then is lost anew by the next report. The
  * losses that may leave go on counting. */
-void brake_suspend(struct brake *b, uint64_t now_ms);
+void loss_limit_suspend(struct loss_limit *b, uint64_t now_ms);
 
-void brake_fini(struct brake *b); /* leaves a new one */
+void loss_limit_fini(struct loss_limit *b); /* leaves a new one */
 
 #endif

@@ -14,10 +14,10 @@
  * riddle: the file went back, and an empty commit brings it up to what the API has. */
 static bool file_is_behind(const struct backend *actual)
 {
-    for (size_t i = 0; i < actual->alien_count; i++)
-        if (!actual->aliens[i].only_shown)
+    for (size_t i = 0; i < actual->unsupported_count; i++)
+        if (!actual->unsupported[i].only_shown)
             return false;
-    return actual->exists && actual->alien_count > 0;
+    return actual->exists && actual->unsupported_count > 0;
 }
 
 static enum plan_verdict verdict_of(enum diff_verdict verdict, const struct backend *actual, bool dirty)
@@ -61,33 +61,33 @@ static void read_notice(struct notice *n, const struct desired *wish)
         qsort(n->announced, n->count, sizeof(n->announced[0]), str_order);
 }
 
-void plan_note_returns(const struct desired *wish, struct brake *brake)
+void plan_note_returns(const struct desired *wish, struct loss_limit *loss_limit)
 {
     struct notice notice;
-    if (wish->state != DESIRED_OK || brake->count == 0)
+    if (wish->state != DESIRED_OK || loss_limit->count == 0)
         return;
     read_notice(&notice, wish);
-    brake_forget(brake, is_returned, &notice);
+    loss_limit_forget(loss_limit, is_returned, &notice);
     free(notice.announced);
 }
 
 static void report_losses(const struct diff *d, const struct desired *wish, const struct plan_rules *rules,
-                          struct brake *brake, uint64_t now_ms)
+                          struct loss_limit *loss_limit, uint64_t now_ms)
 {
     struct notice notice;
     cleanup(mem_free_ptr) const char **lost = mem_array(d->loss_count, sizeof(lost[0]));
-    struct brake_report r = {.lost = lost,
-                             .live = d->live_count,
-                             .max_percent = rules->max_loss_percent,
-                             .period_ms = rules->brake_ms,
-                             .now_ms = now_ms,
-                             .returned = is_returned,
-                             .arg = &notice};
+    struct loss_limit_report r = {.lost = lost,
+                                  .live = d->live_count,
+                                  .max_percent = rules->max_loss_percent,
+                                  .period_ms = rules->loss_window_ms,
+                                  .now_ms = now_ms,
+                                  .returned = is_returned,
+                                  .arg = &notice};
     for (size_t i = 0; i < d->change_count; i++)
         if (d->changes[i].loss && !d->changes[i].announced)
             lost[r.lost_count++] = d->changes[i].server.name;
     read_notice(&notice, wish);
-    brake_report(brake, &r);
+    loss_limit_report(loss_limit, &r);
     free(notice.announced);
 }
 
@@ -96,18 +96,18 @@ static int compare_held(const void *a, const void *b)
     return strcmp(((const struct plan_held *)a)->server, ((const struct plan_held *)b)->server);
 }
 
-static void take_held(struct plan *p, const struct brake *brake, uint64_t now_ms)
+static void take_held(struct plan *p, const struct loss_limit *loss_limit, uint64_t now_ms)
 {
     const struct diff *d = &p->diff;
     p->held = mem_array(d->loss_count, sizeof(p->held[0]));
     for (size_t i = 0; i < d->change_count; i++) {
         const struct diff_change *c = &d->changes[i];
         uint64_t until_ms;
-        if (!c->loss || c->announced || !brake_holds(brake, c->server.name, now_ms, &until_ms))
+        if (!c->loss || c->announced || !loss_limit_holds(loss_limit, c->server.name, now_ms, &until_ms))
             continue;
         p->held[p->held_back++] = (struct plan_held){mem_strdup(c->server.name), until_ms};
-        if (p->brake_until_ms == 0 || until_ms < p->brake_until_ms)
-            p->brake_until_ms = until_ms;
+        if (p->held_until_ms == 0 || until_ms < p->held_until_ms)
+            p->held_until_ms = until_ms;
     }
     if (p->held_back > 1)
         qsort(p->held, p->held_back, sizeof(p->held[0]), compare_held);
@@ -151,34 +151,34 @@ static bool is_held(const void *arg, const char *server)
     return plan_find_held(arg, server) != NULL;
 }
 
-static void hold_back(struct plan *p, const struct plan_rules *rules, const struct brake *brake, bool dirty)
+static void hold_back(struct plan *p, const struct plan_rules *rules, const struct loss_limit *loss_limit, bool dirty)
 {
     p->held_names = names_of_held(p, false, 0);
     p->text =
         mem_printf("%zu of %zu live servers lost within one RESYNC_PERIOD are more than MAX_LOSS_PERCENT=%u allows "
                    "without an announcement; each beyond that stays for one RESYNC_PERIOD from its own loss and goes "
                    "then, unless it is wanted again",
-                   brake->over, brake->of, rules->max_loss_percent);
+                   loss_limit->over, loss_limit->of, rules->max_loss_percent);
     p->why = p->text;
     if (!diff_withhold_losses(&p->diff, is_held, p))
-        p->verdict = dirty ? PLAN_RELOAD_AGAIN : PLAN_BRAKE;
+        p->verdict = dirty ? PLAN_RELOAD_AGAIN : PLAN_LOSS_LIMIT;
 }
 
 /* Without a wish, or with an empty one, who is held is lost anew by the next one: a control plane that recovers fills up
  * step by step, and what it has not told again yet is not lost. While the file cannot be compared with, time passes. */
 static void limit_losses(struct plan *p, const struct desired *wish, const struct plan_rules *rules, bool dirty,
-                         struct brake *brake, uint64_t now_ms)
+                         struct loss_limit *loss_limit, uint64_t now_ms)
 {
     if (p->diff.verdict == DIFF_REFUSE)
         return;
     if (wish->state != DESIRED_OK) {
-        brake_suspend(brake, now_ms);
+        loss_limit_suspend(loss_limit, now_ms);
         return;
     }
-    report_losses(&p->diff, wish, rules, brake, now_ms);
-    take_held(p, brake, now_ms);
+    report_losses(&p->diff, wish, rules, loss_limit, now_ms);
+    take_held(p, loss_limit, now_ms);
     if (p->held_back > 0)
-        hold_back(p, rules, brake, dirty);
+        hold_back(p, rules, loss_limit, dirty);
 }
 
 /* ---- writing is not wanted ---- */
@@ -201,18 +201,18 @@ static void withhold(struct plan *p, const struct desired *wish, const struct pl
 }
 
 void plan_make(const struct backend *actual, const struct desired *wish, const struct plan_rules *rules, bool dirty,
-               struct brake *brake, uint64_t now_ms, struct plan *ret)
+               struct loss_limit *loss_limit, uint64_t now_ms, struct plan *ret)
 {
     *ret = (struct plan){.verdict = PLAN_WAIT};
     if (wish->state == DESIRED_NOT_SYNCED || wish->state == DESIRED_UNDECIDED) {
         ret->why = ret->text = mem_strdup(wish->problem); /* the plan may outlive the wish */
-        brake_suspend(brake, now_ms);
+        loss_limit_suspend(loss_limit, now_ms);
         return;
     }
     diff_compute(actual, wish, &rules->diff, &ret->diff);
     ret->verdict = verdict_of(ret->diff.verdict, actual, dirty);
     ret->why = ret->diff.why;
-    limit_losses(ret, wish, rules, dirty, brake, now_ms); /* also of what HAProxy is only told */
+    limit_losses(ret, wish, rules, dirty, loss_limit, now_ms); /* also of what HAProxy is only told */
     withhold(ret, wish, rules);
     if (rules->file_problem != NULL && ret->diff.verdict != DIFF_REFUSE) {
         free(ret->text);
@@ -237,7 +237,7 @@ const char *plan_verdict_name(enum plan_verdict v)
     static const char *const names[] = {
         [PLAN_WAIT] = "waiting",      [PLAN_IN_STEP] = "in step",
         [PLAN_WRITE] = "changes",     [PLAN_RELOAD_AGAIN] = "reload again",
-        [PLAN_HOLD] = "holding",      [PLAN_BRAKE] = "braked",
+        [PLAN_HOLD] = "holding",      [PLAN_LOSS_LIMIT] = "braked",
         [PLAN_WITHHELD] = "withheld", [PLAN_REFUSE] = "refused",
     };
     return names[v];

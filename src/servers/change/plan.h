@@ -20,7 +20,7 @@ enum plan_verdict {
     PLAN_WRITE,        /* a transaction with diff's changes; held_back of them wait */
     PLAN_RELOAD_AGAIN, /* an empty commit: the last reload failed or its end is not known */
     PLAN_HOLD,         /* no usable endpoint: the last good servers stay */
-    PLAN_BRAKE,        /* the loss limit holds servers for a while, and nothing else differs */
+    PLAN_LOSS_LIMIT,   /* the loss limit holds servers for a while, and nothing else differs */
     PLAN_WITHHELD,     /* there is something to write (diff), but writing is paused or this is a dry run */
     PLAN_REFUSE,       /* must not write; an operator has to act */
 };
@@ -28,7 +28,7 @@ enum plan_verdict {
 struct plan_rules {
     struct diff_rules diff;
     unsigned max_loss_percent; /* 100: no loss limit */
-    uint64_t brake_ms;         /* its window, and how long a loss is held back */
+    uint64_t loss_window_ms;   /* its window, and how long a loss is held back */
     bool dry_run;
     const char *file_problem; /* why a write would damage the file that it is in; NULL: it would not. Borrowed */
 };
@@ -44,20 +44,20 @@ struct plan {
     /* WAIT, HOLD, REFUSE, BRAKE, WITHHELD, and any other with held_back; part of diff or of text */
     const char *why;
     char *text;
-    struct plan_held *held;  /* losses that the loss limit keeps out of diff (WRITE, BRAKE, RELOAD_AGAIN and WITHHELD);
+    struct plan_held *held; /* losses that the loss limit keeps out of diff (WRITE, BRAKE, RELOAD_AGAIN and WITHHELD);
                               * ordered by server */
-    size_t held_back;        /* so many */
-    char *held_names;        /* "n1, n2 and 3 more"; NULL: none */
-    uint64_t brake_until_ms; /* with held_back: the first of them goes then; plan again */
+    size_t held_back;       /* so many */
+    char *held_names;       /* "n1, n2 and 3 more"; NULL: none */
+    uint64_t held_until_ms; /* with held_back: the first of them goes then; plan again */
 };
 
 /* dirty: the last reload failed or its end is not known, so HAProxy may run something else than the file says. brake: of
  * this backend, kept from plan to plan: each plan reports its losses. now_ms: monotonic. */
 void plan_make(const struct backend *actual, const struct desired *wish, const struct plan_rules *rules, bool dirty,
-               struct brake *brake, uint64_t now_ms, struct plan *ret);
+               struct loss_limit *loss_limit, uint64_t now_ms, struct plan *ret);
 void plan_fini(struct plan *p);
 /* Of a wish that another may follow before there is a plan. */
-void plan_note_returns(const struct desired *wish, struct brake *brake);
+void plan_note_returns(const struct desired *wish, struct loss_limit *loss_limit);
 const struct plan_held *plan_find_held(const struct plan *p, const char *server); /* NULL: it is not held */
 /* "n1 until 2026-01-02T03:04:05.678Z, n2 until ... and 3 more"; NULL: none is held. Allocates. */
 char *plan_held_text(const struct plan *p, int64_t wall_minus_mono_ms) must_check;

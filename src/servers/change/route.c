@@ -22,10 +22,10 @@ static int line_order(const void *a, const void *b)
     return strcmp((*x)->name, (*y)->name);
 }
 
-void lane_lines_read(struct lane_lines *l, const struct backend *actual, const struct diff_rules *rules)
+void route_lines_read(struct route_lines *l, const struct backend *actual, const struct diff_rules *rules)
 {
     size_t count = actual->server_count, i = 0;
-    *l = (struct lane_lines){.list = mem_array(count, sizeof(l->list[0]))};
+    *l = (struct route_lines){.list = mem_array(count, sizeof(l->list[0]))};
     for (size_t k = 0; k < count; k++)
         l->list[k] = &actual->servers[k];
     if (count > 1)
@@ -39,7 +39,7 @@ void lane_lines_read(struct lane_lines *l, const struct backend *actual, const s
     }
 }
 
-void lane_lines_fini(struct lane_lines *l)
+void route_lines_fini(struct route_lines *l)
 {
     free(l->list);
 }
@@ -47,9 +47,9 @@ void lane_lines_fini(struct lane_lines *l)
 /* ---- the choice so far ---- */
 
 struct chooser {
-    const struct lane_input *in;
-    struct lane_choice *ret;
-    struct lane_lines lines;
+    const struct route_input *in;
+    struct route *ret;
+    struct route_lines lines;
     const struct diff_change **leaving; /* changes that take a live line away; ordered by name */
     size_t leaving_count;
     enum runtime_admin *after; /* of each row of the runtime: the state once all of this is done */
@@ -57,7 +57,7 @@ struct chooser {
 
 static void chooser_fini(struct chooser *c)
 {
-    lane_lines_fini(&c->lines);
+    route_lines_fini(&c->lines);
     free(c->leaving);
     free(c->after);
 }
@@ -75,7 +75,7 @@ static int compare_change(const void *name, const void *change)
 
 static bool sets_maintenance(const struct diff_change *c)
 {
-    return c->op == DIFF_CHANGE && (c->fields & DIFF_MAINTENANCE) && c->server.maintenance;
+    return c->op == DIFF_CHANGE && (c->fields & SERVER_MAINTENANCE) && c->server.maintenance;
 }
 
 static void read_leaving(struct chooser *c)
@@ -108,7 +108,7 @@ static bool is_being_written(const struct chooser *c, const char *name)
 /* A call of ours to stop it got no answer, and no look has shown since what came of it: an API that hung may carry it out yet. */
 static bool may_be_stopped_yet(const struct chooser *c, const struct runtime_server *row)
 {
-    const struct lane_mark *mark = lane_memory_any(c->in->memory, row->name);
+    const struct admin_state *mark = admin_states_any(c->in->memory, row->name);
     return mark != NULL && mark->ours != RUNTIME_READY && !mark->asked;
 }
 
@@ -125,7 +125,7 @@ static void read_states(struct chooser *c)
     const struct runtime *r = c->in->runtime;
     c->after = mem_array(r->count, sizeof(c->after[0]));
     for (size_t i = 0; i < r->count; i++)
-        c->after[i] = lane_state_now(lane_memory_any(c->in->memory, r->servers[i].name), &r->servers[i]);
+        c->after[i] = route_state_now(admin_states_any(c->in->memory, r->servers[i].name), &r->servers[i]);
     for (size_t i = 0; i < c->in->actual->server_count; i++) {
         const struct backend_server *line = &c->in->actual->servers[i];
         const struct runtime_server *row = runtime_find(r, line->name);
@@ -154,7 +154,7 @@ static const struct desired_server *wish_for(const struct chooser *c, const char
 /* ---- calls ---- */
 
 /* What a live line is to be told; NULL: nothing. */
-static const char *call_for_live(const struct chooser *c, const char *name, const struct lane_mark *mark,
+static const char *call_for_live(const struct chooser *c, const char *name, const struct admin_state *mark,
                                  enum runtime_admin now, enum runtime_admin *ret)
 {
     const struct desired_server *want = wish_for(c, name);
@@ -178,9 +178,9 @@ static const char *call_for_live(const struct chooser *c, const char *name, cons
 static const char *call_for(const struct chooser *c, const struct backend_server *line,
                             const struct runtime_server *row, enum runtime_admin *ret)
 {
-    static const struct lane_mark none;
-    const struct lane_mark *mark = lane_memory_any(c->in->memory, line->name);
-    enum runtime_admin now = lane_state_now(mark, row);
+    static const struct admin_state none;
+    const struct admin_state *mark = admin_states_any(c->in->memory, line->name);
+    enum runtime_admin now = route_state_now(mark, row);
     if (!line->maintenance)
         return call_for_live(c, line->name, mark != NULL ? mark : &none, now, ret);
     const struct desired_server *want = wish_for(c, line->name);
@@ -188,13 +188,13 @@ static const char *call_for(const struct chooser *c, const struct backend_server
     return now == RUNTIME_READY && (want == NULL || want->state != SERVER_LIVE) ? WHY_FILE : NULL;
 }
 
-static bool brings_back(const struct lane_call *call)
+static bool brings_back(const struct route_command *call)
 {
     return call->state == RUNTIME_READY;
 }
 
 /* The wish takes it away. */
-static bool takes_away(const struct lane_call *call)
+static bool takes_away(const struct route_command *call)
 {
     return str_eq(call->why, WHY_LEAVES) || str_eq(call->why, WHY_DRAINS);
 }
@@ -205,7 +205,7 @@ static bool one_is_to_come(const struct chooser *c)
     for (size_t i = 0; i < c->in->wish->server_count; i++) {
         const struct desired_server *want = &c->in->wish->servers[i];
         const struct runtime_server *row = runtime_find(c->in->runtime, want->name);
-        const struct lane_mark *mark = lane_memory_any(c->in->memory, want->name);
+        const struct admin_state *mark = admin_states_any(c->in->memory, want->name);
         bool by_hand = mark != NULL && mark->theirs != RUNTIME_READY;
         if (want->state == SERVER_LIVE && wish_for(c, want->name) != NULL && !by_hand &&
             (row == NULL || *after_of(c, row) != RUNTIME_READY))
@@ -214,14 +214,14 @@ static bool one_is_to_come(const struct chooser *c)
     return false;
 }
 
-static void apply_call(const struct chooser *c, const struct lane_call *call)
+static void apply_call(const struct chooser *c, const struct route_command *call)
 {
     *after_of(c, runtime_find(c->in->runtime, call->name)) = call->state;
 }
 
 /* What an operator says does not wait. What the file says does for one that is to come: a commit may have put others in the
  * place of what runs until its reload. */
-static void hold_leaving_calls(struct lane_choice *ret, bool one_comes)
+static void hold_leaving_calls(struct route *ret, bool one_comes)
 {
     size_t left = 0;
     for (size_t i = 0; i < ret->call_count; i++)
@@ -236,7 +236,7 @@ static void add_calls(struct chooser *c, bool back)
     for (size_t i = 0; i < c->lines.count; i++) {
         const struct backend_server *line = c->lines.list[i];
         const struct runtime_server *row = runtime_find(c->in->runtime, line->name);
-        struct lane_call call = {.name = line->name};
+        struct route_command call = {.name = line->name};
         if (is_being_written(c, line->name))
             continue;
         call.why = row != NULL ? call_for(c, line, row, &call.state) : NULL;
@@ -263,7 +263,7 @@ static void choose_calls(struct chooser *c)
 
 /* ---- transactions ---- */
 
-static void need_transaction(struct lane_choice *ret, char *why)
+static void need_transaction(struct route *ret, char *why)
 {
     ret->transaction = true;
     if (ret->why == NULL)
@@ -310,12 +310,12 @@ static unsigned rank(const struct diff_change *c)
 {
     if (sets_maintenance(c))
         return 2;
-    return (c->fields & (DIFF_MAINTENANCE | DIFF_ADDRESS | DIFF_PORT)) ? 0 : 1;
+    return (c->fields & (SERVER_MAINTENANCE | SERVER_ADDRESS | SERVER_PORT)) ? 0 : 1;
 }
 
 static bool keeps_maintenance(const struct diff_change *c)
 {
-    return (c->fields & DIFF_MAINTENANCE) && !c->server.maintenance && (c->fields & (DIFF_ADDRESS | DIFF_PORT));
+    return (c->fields & SERVER_MAINTENANCE) && !c->server.maintenance && (c->fields & (SERVER_ADDRESS | SERVER_PORT));
 }
 
 static void add_writes(struct chooser *c, unsigned wanted)
@@ -327,14 +327,14 @@ static void add_writes(struct chooser *c, unsigned wanted)
             continue;
         cleanup(mem_free_ptr) char *why = transaction_reason(c, change, true);
         if (why == NULL)
-            c->ret->writes[c->ret->write_count++] = (struct lane_write){i, keeps_maintenance(change)};
+            c->ret->writes[c->ret->write_count++] = (struct route_update){i, keeps_maintenance(change)};
     }
 }
 
-static void apply_write(const struct chooser *c, const struct lane_write *w)
+static void apply_write(const struct chooser *c, const struct route_update *w)
 {
     const struct diff_change *change = &c->in->diff->changes[w->change];
-    if ((change->fields & DIFF_MAINTENANCE) && !w->keep_maintenance)
+    if ((change->fields & SERVER_MAINTENANCE) && !w->keep_maintenance)
         *after_of(c, runtime_find(c->in->runtime, change->server.name)) =
             change->server.maintenance ? RUNTIME_MAINT : RUNTIME_READY;
 }
@@ -342,18 +342,18 @@ static void apply_write(const struct chooser *c, const struct lane_write *w)
 /* To the transaction, or until another is there. They are the last ones of the list. */
 static void hold_leaving_writes(struct chooser *c)
 {
-    struct lane_choice *ret = c->ret;
+    struct route *ret = c->ret;
     while (ret->write_count > 0 && sets_maintenance(&c->in->diff->changes[ret->writes[ret->write_count - 1].change]))
         ret->write_count--;
 }
 
 static void choose_writes(struct chooser *c)
 {
-    struct lane_choice *ret = c->ret;
+    struct route *ret = c->ret;
     ret->writes = mem_array(c->in->diff->change_count, sizeof(ret->writes[0]));
     for (unsigned i = 0; i <= 2; i++)
         add_writes(c, i);
-    if (ret->write_count > LANE_WRITES_MAX) {
+    if (ret->write_count > ROUTE_UPDATES_MAX) {
         need_transaction(ret, mem_printf("%zu changes at once", ret->write_count));
         ret->write_count = 0;
         return;
@@ -364,14 +364,14 @@ static void choose_writes(struct chooser *c)
         hold_leaving_writes(c);
 }
 
-void lane_choose(const struct lane_input *in, struct lane_choice *ret)
+void route_choose(const struct route_input *in, struct route *ret)
 {
     bool open = in->open && in->runtime->readable;
-    *ret = (struct lane_choice){.transaction = false};
+    *ret = (struct route){.transaction = false};
     if (!in->may_write || in->diff->verdict == DIFF_HOLD || in->diff->verdict == DIFF_REFUSE)
         return;
     cleanup(chooser_fini) struct chooser c = {.in = in, .ret = ret};
-    lane_lines_read(&c.lines, in->actual, in->rules);
+    route_lines_read(&c.lines, in->actual, in->rules);
     choose_transaction(&c, open);
     if (!open)
         return;
@@ -381,10 +381,10 @@ void lane_choose(const struct lane_input *in, struct lane_choice *ret)
     choose_writes(&c);
 }
 
-void lane_choice_fini(struct lane_choice *c)
+void route_fini(struct route *c)
 {
     free(c->calls);
     free(c->writes);
     free(c->why);
-    *c = (struct lane_choice){.transaction = false};
+    *c = (struct route){.transaction = false};
 }

@@ -22,11 +22,11 @@
 #include "haproxy/runtime.h"
 
 /* More writes than these (each runs `haproxy -c`) are slower than the one reload of a transaction. */
-#define LANE_WRITES_MAX 64
+#define ROUTE_UPDATES_MAX 64
 
 /* ---- who set which runtime state ---- */
 
-struct lane_mark {
+struct admin_state {
     char *name;
     enum runtime_admin theirs; /* an operator has set it; READY: nothing */
     enum runtime_admin ours;   /* a call of ours has set it; READY: nothing */
@@ -37,25 +37,25 @@ struct lane_mark {
     enum runtime_admin told;
     bool crossed;            /* asked, while a look was under way */
     enum runtime_admin late; /* a call got no answer: the API may carry it out yet, and that is ours ... */
-    unsigned late_periods;   /* ... for so many more of lane_memory_age */
+    unsigned late_periods;   /* ... for so many more of admin_states_age */
 };
 
 /* Which HAProxy answers, against the last look; of several changes the last of these counts. */
-enum lane_worker {
-    LANE_WORKER_SAME,
-    LANE_WORKER_OTHER, /* reloaded or started again: what is ready may have been something else without anybody's wish */
-    LANE_WORKER_OURS, /* by a reload of ours that has just ended: what a live line is in is nobody's wish either, but what
+enum worker_change {
+    WORKER_SAME,
+    WORKER_OTHER, /* reloaded or started again: what is ready may have been something else without anybody's wish */
+    WORKER_OURS,  /* by a reload of ours that has just ended: what a live line is in is nobody's wish either, but what
                         * stood in the file when HAProxy read it, a write of ours ago */
 };
 
-struct lane_memory {
-    struct lane_mark *marks; /* ordered by name */
+struct admin_states {
+    struct admin_state *marks; /* ordered by name */
     size_t count;
-    bool looked;             /* at least once, with a wish to compare with */
-    enum lane_worker worker; /* since the last look that could see anything */
+    bool looked;               /* at least once, with a wish to compare with */
+    enum worker_change worker; /* since the last look that could see anything */
 };
 
-void lane_memory_fini(struct lane_memory *m); /* a zeroed one is allowed */
+void admin_states_fini(struct admin_states *m); /* a zeroed one is allowed */
 /* After each reading of file and runtime; the same reading may be looked at again when the first wish comes. worker:
  * with another one than at the last look states are gone without anybody's wish; what an operator had set stays remembered
  * then, and while the line is in maintenance; else it counts as taken back. At the first look
@@ -64,43 +64,44 @@ void lane_memory_fini(struct lane_memory *m); /* a zeroed one is allowed */
  *
  * A reading may be older than a call that was answered while it was under way: the first look after a call that does not
  * show it settles nothing, the one after it does. Nothing changes where the runtime is not readable. */
-void lane_memory_look(struct lane_memory *m, const struct backend *actual, const struct runtime *r,
-                      const struct desired *wish, const struct diff_rules *rules, enum lane_worker worker);
+void admin_states_look(struct admin_states *m, const struct backend *actual, const struct runtime *r,
+                       const struct desired *wish, const struct diff_rules *rules, enum worker_change worker);
 /* A call of ours is on its way: what it sets may be seen before its answer, or though that gets lost, and is ours. Nothing is
  * believed to be so yet, nor forgotten. */
-void lane_memory_calls(struct lane_memory *m, const char *name, enum runtime_admin state);
+void admin_states_calls(struct admin_states *m, const char *name, enum runtime_admin state);
 /* It got no answer: what it sets may be seen for a while though another look came first. */
-void lane_memory_unanswered(struct lane_memory *m, const char *name, enum runtime_admin state);
+void admin_states_unanswered(struct admin_states *m, const char *name, enum runtime_admin state);
 /* Once in RESYNC_PERIOD: an API that hangs is not waited for without end, as who sets that state later is an operator. */
-void lane_memory_age(struct lane_memory *m);
+void admin_states_age(struct admin_states *m);
 /* A call of ours was answered with success. Of a state that is an operator's, it stays that. READY forgets both. */
-void lane_memory_called(struct lane_memory *m, const char *name, enum runtime_admin state);
+void admin_states_called(struct admin_states *m, const char *name, enum runtime_admin state);
 /* It was answered while a look is under way, which may have read what was before. */
-void lane_memory_crossed(struct lane_memory *m, const char *name);
+void admin_states_crossed(struct admin_states *m, const char *name);
 /* With what such a look has read: those are what they were told, unless another process answers, which never was. True: something
  * else was read, so that the next look is due. */
-bool lane_memory_correct(struct lane_memory *m, struct runtime *r, bool other_worker) must_check;
+bool admin_states_correct(struct admin_states *m, struct runtime *r, bool other_worker) must_check;
 /* A fast write has put the line into maintenance, or out of it, or changed what else it says: file and running HAProxy say
  * the same. The caller's row of it is to say so, too. */
-void lane_memory_written(struct lane_memory *m, const char *name);
+void admin_states_written(struct admin_states *m, const char *name);
 /* A call of ours has set some state. */
-bool lane_memory_holds(const struct lane_memory *m);
+bool admin_states_holds(const struct admin_states *m);
 /* A reload is on its way that takes all those along, and no look will show it. */
-void lane_memory_reloads(struct lane_memory *m);
-const struct lane_mark *lane_memory_find(const struct lane_memory *m, const char *name); /* NULL: nobody set anything */
+void admin_states_reloads(struct admin_states *m);
+const struct admin_state *admin_states_find(const struct admin_states *m,
+                                            const char *name); /* NULL: nobody set anything */
 /* "n1 is in drain, n2 in maint": what operators have set and is to be seen in HAProxy, with at most ten of them; NULL:
  * nothing. Of lines in maintenance it is only remembered. Allocates. */
-char *lane_memory_overrides(const struct lane_memory *m, size_t *ret_count) must_check;
+char *admin_states_overrides(const struct admin_states *m, size_t *ret_count) must_check;
 
 /* ---- the choice ---- */
 
-struct lane_input {
+struct route_input {
     const struct backend *actual;
     const struct runtime *runtime; /* read with it */
     const struct desired *wish;
     const struct diff *diff; /* of those, with rules.runtime where `open` and the runtime is readable */
     const struct diff_rules *rules;
-    const struct lane_memory *memory;
+    const struct admin_states *memory;
     /* Servers that are not counted on, each NULL where there is none. */
     const char *being_written; /* by a write under way; nothing is told of it either */
     const char *being_stopped; /* told to drain or maint by a call under way */
@@ -110,7 +111,7 @@ struct lane_input {
                      * anything */
 };
 
-struct lane_call {
+struct route_command {
     const char *name; /* borrowed from actual */
     enum runtime_admin state;
     const char *why; /* constant: "it drains", "it leaves", "it is wanted again", "it is held by the loss limit"
@@ -118,15 +119,15 @@ struct lane_call {
                       * it, and HAProxy forgot it" */
 };
 
-struct lane_write {
+struct route_update {
     size_t change;         /* index into diff->changes */
     bool keep_maintenance; /* first address and port alone: a server must not come back at its old address */
 };
 
-struct lane_choice {
-    struct lane_call *calls; /* first those that bring servers back; each name once */
+struct route {
+    struct route_command *calls; /* first those that bring servers back; each name once */
     size_t call_count;
-    struct lane_write *writes; /* first what comes back and what moves, then weights and the like, then what leaves */
+    struct route_update *writes; /* first what comes back and what moves, then weights and the like, then what leaves */
     size_t write_count;
     bool transaction; /* something is left that needs one; the writes are made all the same, they take effect sooner */
     char *why;        /* with transaction: "server n4 is new"; NULL: none */
@@ -140,7 +141,7 @@ struct lane_choice {
  * for a write or a transaction to bring one, or for its reload; a write for the transaction, which swaps them in one reload,
  * or for the reload of the one before. Where nothing is to bring one, the write goes. Nothing chosen, and no transaction either,
  * though diff has something: that waits for a reload. */
-void lane_choose(const struct lane_input *in, struct lane_choice *ret);
-void lane_choice_fini(struct lane_choice *c); /* a zeroed one is allowed */
+void route_choose(const struct route_input *in, struct route *ret);
+void route_fini(struct route *c); /* a zeroed one is allowed */
 
 #endif

@@ -1,4 +1,4 @@
-#include "haproxy/dataplane/transaction.h"
+#include "servers/change/transaction_steps.h"
 
 #include <string.h>
 
@@ -11,14 +11,14 @@
 
 struct step_list {
     const char *backend; /* percent-encoded */
-    struct txn_step *steps;
+    struct transaction_step *steps;
     size_t count;
 };
 
 /* Takes ownership of path, body (may be NULL) and what. */
 static void add_step(struct step_list *l, const char *method, char *path, char *body, char *what)
 {
-    l->steps[l->count++] = (struct txn_step){.method = method, .path = path, .body = body, .what = what};
+    l->steps[l->count++] = (struct transaction_step){.method = method, .path = path, .body = body, .what = what};
 }
 
 /* With full_section, Data Plane APIs before 3.2.8 write the servers in an order of chance. Where HAProxy chooses by their
@@ -40,22 +40,32 @@ static size_t count_new(const struct diff *d)
     return count;
 }
 
-/* A backend that is made comes with its servers in one request: nothing is there that this could take away, and 500 of them
- * one after the other take the API more than ten times as long. */
-static bool is_made_whole(const struct diff *d, const struct diff_rules *rules)
+static const struct backend_server **new_servers(const struct diff *d)
 {
-    return d->create_backend && count_new(d) > 0 && !goes_by_order(rules->balance);
+    const struct backend_server **list = mem_array(d->change_count, sizeof(list[0]));
+    size_t count = 0;
+    for (size_t i = 0; i < d->change_count; i++)
+        if (d->changes[i].op == DIFF_ADD)
+            list[count++] = &d->changes[i].server;
+    return list;
 }
 
-static int add_backend(struct step_list *l, const struct backend *actual, const struct diff *d,
-                       const struct diff_rules *rules, struct error *err)
+/* A backend that is made comes with its servers in one request: nothing is there that this could take away, and 500 of them
+ * one after the other take the API more than ten times as long. */
+static bool is_made_whole(const struct diff *d)
+{
+    return d->create_backend && count_new(d) > 0 && !goes_by_order(d->settings.balance);
+}
+
+static int add_backend(struct step_list *l, const struct backend *actual, const struct diff *d, struct error *err)
 {
     cleanup(buf_fini) struct buf body;
-    bool whole = is_made_whole(d, rules);
+    bool whole = is_made_whole(d);
     buf_init(&body, 0);
     if (!d->create_backend && !d->backend_change)
         return 0;
-    if ((whole ? codec_write_backend_with_servers : codec_write_backend)(actual, d, rules, &body, err) != 0)
+    cleanup(mem_free_ptr) const struct backend_server **servers = whole ? new_servers(d) : NULL;
+    if (codec_write_backend(actual, &d->settings, servers, whole ? count_new(d) : 0, &body, err) != 0)
         return -1;
     if (whole)
         add_step(l, "POST", mem_strdup(BACKENDS "?full_section=true"), buf_take(&body),
@@ -73,7 +83,7 @@ static int add_server(struct step_list *l, const struct diff_change *c, struct e
     cleanup(mem_free_ptr) char *name = str_url_encode(c->server.name);
     cleanup(buf_fini) struct buf body;
     buf_init(&body, 0);
-    if (c->op != DIFF_REMOVE && codec_write_server(c, &body, err) != 0)
+    if (c->op != DIFF_REMOVE && codec_write_server(&c->server, &body, err) != 0)
         return -1;
     switch (c->op) {
     case DIFF_ADD:
@@ -106,13 +116,13 @@ static int add_servers(struct step_list *l, const struct diff *d, bool made_whol
     return 0;
 }
 
-int txn_steps_add(const struct backend *actual, const struct diff *d, const struct diff_rules *rules,
-                  struct txn_step **steps, size_t *count, struct error *err)
+int transaction_steps_add(const struct backend *actual, const struct diff *d, struct transaction_step **steps,
+                          size_t *count, struct error *err)
 {
     cleanup(mem_free_ptr) char *backend = str_url_encode(actual->name);
     struct step_list l = {.backend = backend, .steps = mem_array(d->change_count + 1, sizeof(*l.steps))};
-    if (add_backend(&l, actual, d, rules, err) != 0 || add_servers(&l, d, is_made_whole(d, rules), err) != 0) {
-        txn_steps_free(l.steps, l.count);
+    if (add_backend(&l, actual, d, err) != 0 || add_servers(&l, d, is_made_whole(d), err) != 0) {
+        transaction_steps_free(l.steps, l.count);
         return -1;
     }
     if (l.count > 0) {

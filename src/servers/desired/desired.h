@@ -38,12 +38,11 @@ struct cache;
 enum node_mode { NODE_MODE_ENDPOINTS, NODE_MODE_ALL };
 
 enum server_weights {
-    WEIGHTS_KEEP,      /* an existing weight is kept, a new server gets that of all others, else DESIRED_WEIGHT */
-    WEIGHTS_EQUAL,     /* DESIRED_WEIGHT for all */
+    WEIGHTS_KEEP,  /* an existing weight is kept, a new server gets that of all others, else SERVER_WEIGHT_DEFAULT */
+    WEIGHTS_EQUAL, /* SERVER_WEIGHT_DEFAULT for all */
     WEIGHTS_ENDPOINTS, /* the number of ready endpoints on the node, 1..256; with policy Cluster as EQUAL */
 };
 
-#define DESIRED_WEIGHT 100
 #define DESIRED_WEIGHT_MAX 256 /* HAProxy's */
 
 struct mapping_rules {
@@ -113,7 +112,7 @@ struct desired {
     /* With park_nodes, state OK, and where not every node is a server anyway (NODE_MODE all): eligible nodes with an address
      * and without a server, the first DESIRED_SPARES_MAX by server name, for lines in maintenance that are ready for an
      * endpoint to come. state is OUT; the port is the one of all nodes, or that of the first server where each has its
-     * own; weight is DESIRED_WEIGHT with WEIGHTS_EQUAL, else -1. */
+     * own; weight is SERVER_WEIGHT_DEFAULT with WEIGHTS_EQUAL, else -1. */
     struct desired_server *spares;
     size_t spare_count;
     struct desired_skip *skips;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "haproxy/backend.h"
 #include "servers/desired/desired_internal.h"
 
 struct search {
@@ -54,7 +55,7 @@ static void see_node(void *arg, const struct node *n)
             .address = text_address(a->text),
             .port = r->port.source == PORT_ENDPOINT ? s->d->servers[0].port : r->port.number,
             .state = SERVER_OUT,
-            .weight = r->rules->weights == WEIGHTS_EQUAL ? DESIRED_WEIGHT : -1,
+            .weight = r->rules->weights == WEIGHTS_EQUAL ? SERVER_WEIGHT_DEFAULT : -1,
             .reason = mem_printf("no endpoint on node %s can be used; its line waits for one (PARK_NODES)", n->name)});
 }
 

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "model/address.h"
+#include "haproxy/backend.h"
 #include "servers/desired/desired_internal.h"
 
 /* ---- a run ---- */
@@ -106,12 +107,12 @@ static uint32_t endpoints_behind(const struct place *p)
 static int weight_of(const struct run *r, const struct place *p)
 {
     if (r->rules->weights == WEIGHTS_EQUAL)
-        return DESIRED_WEIGHT;
+        return SERVER_WEIGHT_DEFAULT;
     /* What drains gets no new connections: its weight would only be a write more each time a pod ends. */
     if (r->rules->weights == WEIGHTS_KEEP || p->step.state != SERVER_LIVE)
         return -1;
     if (!run_counts_endpoints(r))
-        return DESIRED_WEIGHT; /* weights that were counted before would starve the old servers beside a new one */
+        return SERVER_WEIGHT_DEFAULT; /* weights that were counted before would starve the old servers beside a new one */
     uint32_t count = endpoints_behind(p);
     return count < 1 ? 1 : count > DESIRED_WEIGHT_MAX ? DESIRED_WEIGHT_MAX : (int)count;
 }

@@ -39,7 +39,7 @@ static inline void world_init(struct inspect_world *w)
     static char https[] = "https", http[] = "http", web[] = "web";
     static const char *const urls[WORLD_TARGETS] = {"http://lb1:5555", "http://lb2:5555", "unix:/run/lb3.sock"};
     *w = (struct inspect_world){
-        .rules = {.max_loss_percent = 100, .brake_ms = 30000},
+        .rules = {.max_loss_percent = 100, .loss_window_ms = 30000},
         .mapping = {.namespace = "ingress", .service = "web", .port = "https"},
         .ports = {{.name = http, .number = 80, .node_port = 30080}, {.name = https, .number = 443, .node_port = 30443}},
         .service = {.name = web, .type = SERVICE_NODE_PORT, .local = true, .port_count = 2},

@@ -163,14 +163,14 @@ START_TEST(too_many_to_be_written_one_by_one)
     buf_init(&wish, 0);
     buf_init(&actual, 0);
     buf_init(&running, 0);
-    for (int i = 10; i < 10 + LANE_WRITES_MAX + 1; i++) {
+    for (int i = 10; i < 10 + ROUTE_UPDATES_MAX + 1; i++) {
         buf_printf(&wish, "%sn%d 10.0.0.%d:80", i > 10 ? "; " : "", i, i);
         buf_printf(&actual, "server n%d 10.0.1.%d:80 check weight 100\n", i, i);
         buf_printf(&running, "%sn%d ready", i > 10 ? "; " : "", i);
     }
     struct inspect_backend *b = world_add(&w, "be", buf_str(&wish));
     world_see_running(&w, b, buf_str(&actual), buf_str(&running));
-    ck_assert_uint_eq(b->plan.diff.change_count, LANE_WRITES_MAX + 1);
+    ck_assert_uint_eq(b->plan.diff.change_count, ROUTE_UPDATES_MAX + 1);
     for (size_t i = 0; i < b->plan.diff.change_count; i++)
         ck_assert_int_eq(b->ways[i], INSPECT_BY_RELOAD);
 }

@@ -10,8 +10,8 @@ static const struct {
     const char *word;
     int status;
 } verdicts[] = {
-    {PLAN_IN_STEP, "in_step", 0}, {PLAN_WRITE, "changes", 2}, {PLAN_RELOAD_AGAIN, "reload_again", 2},
-    {PLAN_HOLD, "hold", 2},       {PLAN_BRAKE, "brake", 2},   {PLAN_WITHHELD, "withheld", 2},
+    {PLAN_IN_STEP, "in_step", 0}, {PLAN_WRITE, "changes", 2},    {PLAN_RELOAD_AGAIN, "reload_again", 2},
+    {PLAN_HOLD, "hold", 2},       {PLAN_LOSS_LIMIT, "brake", 2}, {PLAN_WITHHELD, "withheld", 2},
     {PLAN_REFUSE, "refused", 1},  {PLAN_WAIT, "waiting", 1},
 };
 

@@ -7,35 +7,35 @@
 #include "report/history.h"
 
 static const struct {
-    enum journal_kind kind;
+    enum history_kind kind;
     const char *state;
     enum event_reason reason;
 } rows[] = {
-    {JOURNAL_COMMITTED, NULL, EVENT_NONE},
-    {JOURNAL_COMMITTED, "drain", EVENT_DRAINING},
-    {JOURNAL_FAST_WRITE, NULL, EVENT_NONE},
-    {JOURNAL_FAST_WRITE, "drain", EVENT_DRAINING},
-    {JOURNAL_TOLD, "drain", EVENT_DRAINING},
-    {JOURNAL_TOLD, "maint", EVENT_NONE},
-    {JOURNAL_TOLD, "ready", EVENT_NONE},
-    {JOURNAL_RELOAD_AGAIN, NULL, EVENT_NONE},
-    {JOURNAL_IN_STEP, NULL, EVENT_SYNCED},
-    {JOURNAL_HELD_BACK, NULL, EVENT_HELD_BACK},
-    {JOURNAL_WITHHELD, NULL, EVENT_NONE},
-    {JOURNAL_APPLY_FAILED, NULL, EVENT_APPLY_FAILED},
-    {JOURNAL_RELOAD_FAILED, NULL, EVENT_RELOAD_FAILED},
-    {JOURNAL_DRIFT_REPAIRED, NULL, EVENT_DRIFT_REPAIRED},
+    {HISTORY_COMMITTED, NULL, EVENT_NONE},
+    {HISTORY_COMMITTED, "drain", EVENT_DRAINING},
+    {HISTORY_FAST_WRITE, NULL, EVENT_NONE},
+    {HISTORY_FAST_WRITE, "drain", EVENT_DRAINING},
+    {HISTORY_TOLD, "drain", EVENT_DRAINING},
+    {HISTORY_TOLD, "maint", EVENT_NONE},
+    {HISTORY_TOLD, "ready", EVENT_NONE},
+    {HISTORY_RELOAD_AGAIN, NULL, EVENT_NONE},
+    {HISTORY_IN_STEP, NULL, EVENT_SYNCED},
+    {HISTORY_HELD_BACK, NULL, EVENT_HELD_BACK},
+    {HISTORY_WITHHELD, NULL, EVENT_NONE},
+    {HISTORY_APPLY_FAILED, NULL, EVENT_APPLY_FAILED},
+    {HISTORY_RELOAD_FAILED, NULL, EVENT_RELOAD_FAILED},
+    {HISTORY_DRIFT_REPAIRED, NULL, EVENT_DRIFT_REPAIRED},
 };
 
 START_TEST(what_is_an_event)
 {
     unsigned kinds = 0;
     for (size_t i = 0; i < array_len(rows); i++) {
-        const struct journal_entry e = {.kind = rows[i].kind, .state = rows[i].state};
+        const struct history_entry e = {.kind = rows[i].kind, .state = rows[i].state};
         ck_assert_msg(event_reason_of(&e) == rows[i].reason, "%zu", i);
         kinds |= 1u << rows[i].kind;
     }
-    ck_assert_uint_eq(kinds, (1u << JOURNAL_KINDS) - 1);
+    ck_assert_uint_eq(kinds, (1u << HISTORY_KINDS) - 1);
 }
 END_TEST
 
@@ -59,7 +59,7 @@ START_TEST(reasons_and_which_of_them_warn)
 }
 END_TEST
 
-static void assert_text(struct journal_entry e, const char *expected)
+static void assert_text(struct history_entry e, const char *expected)
 {
     e.target = "http://lb1:5555";
     cleanup(mem_free_ptr) char *text = event_text_of(&e);
@@ -68,11 +68,11 @@ static void assert_text(struct journal_entry e, const char *expected)
 
 START_TEST(its_words)
 {
-    assert_text((struct journal_entry){.backend = "web", .text = "in step with 3 servers"},
+    assert_text((struct history_entry){.backend = "web", .text = "in step with 3 servers"},
                 "backend web at http://lb1:5555: in step with 3 servers");
-    assert_text((struct journal_entry){.backend = "web", .text = "n1 drains", .why = "it drains: its node is going"},
+    assert_text((struct history_entry){.backend = "web", .text = "n1 drains", .why = "it drains: its node is going"},
                 "backend web at http://lb1:5555: n1 drains: it drains: its node is going");
-    assert_text((struct journal_entry){.text = "HAProxy was not reloaded", .why = ""},
+    assert_text((struct history_entry){.text = "HAProxy was not reloaded", .why = ""},
                 "HAProxy at http://lb1:5555: HAProxy was not reloaded");
 }
 END_TEST

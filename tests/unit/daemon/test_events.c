@@ -42,7 +42,7 @@ static struct {
     struct cache *caches[2];
     struct metrics *registry;
     struct metric *written;
-    struct journal *journal;
+    struct history *history;
     int log_fd;
     struct log log;
     struct events *events;
@@ -187,12 +187,12 @@ static void pass(uint64_t ms)
     w.now_ms = end;
 }
 
-static void happens_to(const char *backend, enum journal_kind kind, const char *text)
+static void happens_to(const char *backend, enum history_kind kind, const char *text)
 {
-    journal_add(w.journal, &(struct journal_entry){.kind = kind, .target = URL, .backend = backend, .text = text});
+    history_add(w.history, &(struct history_entry){.kind = kind, .target = URL, .backend = backend, .text = text});
 }
 
-static void happens(enum journal_kind kind, const char *text)
+static void happens(enum history_kind kind, const char *text)
 {
     happens_to("web", kind, text);
 }
@@ -242,18 +242,18 @@ static void setup(void)
     knows(0, "web", "uid-web");
     w.registry = metrics_new();
     w.written = metrics_register(w.registry, METRIC_COUNTER, "events_total", "help", "result");
-    w.journal = journal_new();
+    w.history = history_new();
     w.log_fd = memfd_create("log", 0);
     w.log = (struct log){.level = LOG_LEVEL_DEBUG, .fd = w.log_fd};
     const struct events_options options = {
-        .journal = w.journal, .mappings = &mappings, .written = w.written, .log = &w.log};
+        .history = w.history, .mappings = &mappings, .written = w.written, .log = &w.log};
     w.events = events_new(NULL, &options);
 }
 
 static void teardown(void)
 {
     events_free(w.events);
-    journal_free(w.journal);
+    history_free(w.history);
     metrics_free(w.registry);
     cache_free(w.caches[0]);
     cache_free(w.caches[1]);
@@ -264,7 +264,7 @@ static void teardown(void)
 
 START_TEST(an_entry_becomes_an_event)
 {
-    happens(JOURNAL_IN_STEP, "in step with 3 servers");
+    happens(HISTORY_IN_STEP, "in step with 3 servers");
     ck_assert_msg(!w.busy, "from inside the journal nothing is sent");
     ck_assert(asked());
     ck_assert(!w.again && !w.warning && w.count == 1);
@@ -285,13 +285,13 @@ END_TEST
 
 START_TEST(again_is_a_patch_of_the_same)
 {
-    happens(JOURNAL_IN_STEP, "in step");
+    happens(HISTORY_IN_STEP, "in step");
     all_is_written();
     char name[96];
     uint64_t first_ms = w.first_ms;
     memcpy(name, w.name, sizeof(name));
     pass(MINUTE_MS);
-    happens(JOURNAL_IN_STEP, "in step");
+    happens(HISTORY_IN_STEP, "in step");
     ck_assert(asked());
     ck_assert(w.again && w.count == 2 && w.first_ms == first_ms && w.last_ms == clock_wall_ms());
     ck_assert_str_eq(w.name, name);
@@ -300,16 +300,16 @@ END_TEST
 
 START_TEST(nothing_of_what_is_no_event)
 {
-    happens(JOURNAL_COMMITTED, "added n1");
-    happens(JOURNAL_RELOAD_AGAIN, "empty commit");
-    happens_to("none of ours", JOURNAL_IN_STEP, "in step");
+    happens(HISTORY_COMMITTED, "added n1");
+    happens(HISTORY_RELOAD_AGAIN, "empty commit");
+    happens_to("none of ours", HISTORY_IN_STEP, "in step");
     ck_assert(!asked());
 }
 END_TEST
 
 START_TEST(what_is_about_all_is_about_each_service_once)
 {
-    happens_to(NULL, JOURNAL_RELOAD_FAILED, "not reloaded");
+    happens_to(NULL, HISTORY_RELOAD_FAILED, "not reloaded");
     ck_assert(asked() && w.warning && w.count == 1);
     ck_assert_str_eq(w.service, "web");
     ck_assert_str_eq(w.message, "HAProxy at " URL ": not reloaded");
@@ -320,7 +320,7 @@ START_TEST(what_is_about_all_is_about_each_service_once)
     ck_assert_str_eq(w.uid, ""); /* not known yet */
     answer(EVENT_WRITTEN);
     ck_assert(!asked());
-    happens_to("tls", JOURNAL_IN_STEP, "in step");
+    happens_to("tls", HISTORY_IN_STEP, "in step");
     ck_assert(asked());
     ck_assert_str_eq(w.service, "web");
 }
@@ -328,11 +328,11 @@ END_TEST
 
 START_TEST(what_comes_while_one_is_under_way_is_told_at_once)
 {
-    happens(JOURNAL_IN_STEP, "in step");
+    happens(HISTORY_IN_STEP, "in step");
     ck_assert(asked());
     for (int i = 0; i < 5; i++)
-        happens(JOURNAL_IN_STEP, "in step");
-    happens(JOURNAL_HELD_BACK, "held");
+        happens(HISTORY_IN_STEP, "in step");
+    happens(HISTORY_HELD_BACK, "held");
     answer(EVENT_WRITTEN);
     ck_assert(asked() && w.again && w.count == 6);
     answer(EVENT_WRITTEN);
@@ -350,7 +350,7 @@ START_TEST(a_thousand_changes_are_few_requests)
     for (int i = 0; i < 1000; i++) {
         char text[64];
         snprintf(text, sizeof(text), "in step: change %d", i);
-        happens(JOURNAL_IN_STEP, text);
+        happens(HISTORY_IN_STEP, text);
         all_is_written();
         pass(100);
     }
@@ -358,12 +358,12 @@ START_TEST(a_thousand_changes_are_few_requests)
     ck_assert_uint_eq(w.posts, 10);
     ck_assert_str_eq(w.message, "(combined from similar events): backend web at " URL ": in step: change 24");
     ck_assert_uint_eq(result("limited"), 975);
-    happens(JOURNAL_APPLY_FAILED, "a trouble");
+    happens(HISTORY_APPLY_FAILED, "a trouble");
     ck_assert_msg(asked(), "a warning does not wait for that");
     ck_assert_str_eq(w.reason, "ApplyFailed");
     answer(EVENT_WRITTEN);
     pass(5 * MINUTE_MS);
-    happens(JOURNAL_IN_STEP, "in step");
+    happens(HISTORY_IN_STEP, "in step");
     ck_assert(asked());
     ck_assert_uint_eq(w.count, 992); /* those that were not sent are counted */
 }
@@ -374,7 +374,7 @@ START_TEST(long_messages_are_cut)
     char text[3000];
     memset(text, 'x', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
-    happens(JOURNAL_APPLY_FAILED, text);
+    happens(HISTORY_APPLY_FAILED, text);
     ck_assert(asked());
     ck_assert_uint_eq(strlen(w.message), EVENT_MESSAGE_MAX_BYTES);
 }
@@ -384,14 +384,14 @@ END_TEST
 
 START_TEST(one_that_the_api_has_forgotten_is_made_anew)
 {
-    happens(JOURNAL_IN_STEP, "in step");
+    happens(HISTORY_IN_STEP, "in step");
     all_is_written();
-    happens(JOURNAL_IN_STEP, "in step");
+    happens(HISTORY_IN_STEP, "in step");
     ck_assert(asked() && w.again);
     answer(EVENT_GONE);
     ck_assert(asked() && !w.again && w.count == 2);
     answer(EVENT_WRITTEN);
-    happens(JOURNAL_IN_STEP, "in step");
+    happens(HISTORY_IN_STEP, "in step");
     ck_assert(asked() && w.again && w.count == 3);
 }
 END_TEST
@@ -399,7 +399,7 @@ END_TEST
 /* The answer to the first request was lost. */
 START_TEST(one_that_is_there_already_is_repeated)
 {
-    happens(JOURNAL_IN_STEP, "in step");
+    happens(HISTORY_IN_STEP, "in step");
     ck_assert(asked());
     answer(EVENT_LATER);
     ck_assert(asked() && !w.again);
@@ -415,7 +415,7 @@ START_TEST(an_api_that_contradicts_itself)
 {
     unsigned tries = 0;
     uint64_t began_ms = w.now_ms;
-    happens(JOURNAL_IN_STEP, "in step");
+    happens(HISTORY_IN_STEP, "in step");
     for (; asked(); tries++)
         answer(w.again ? EVENT_GONE : EVENT_EXISTS);
     ck_assert_uint_le(tries, 30);
@@ -426,9 +426,9 @@ END_TEST
 
 START_TEST(denied_is_said_once_and_tried_seldom)
 {
-    happens(JOURNAL_IN_STEP, "in step");
-    happens(JOURNAL_HELD_BACK, "held");
-    happens_to("shop", JOURNAL_IN_STEP, "in step");
+    happens(HISTORY_IN_STEP, "in step");
+    happens(HISTORY_HELD_BACK, "held");
+    happens_to("shop", HISTORY_IN_STEP, "in step");
     ck_assert(asked());
     answer(EVENT_DENIED);
     ck_assert(logged("Events may not be written"));
@@ -441,35 +441,35 @@ START_TEST(denied_is_said_once_and_tried_seldom)
     forget_log();
     for (int i = 0; i < 9; i++) {
         pass(MINUTE_MS);
-        happens(JOURNAL_HELD_BACK, "held");
+        happens(HISTORY_HELD_BACK, "held");
         ck_assert(!asked());
     }
     pass(MINUTE_MS);
-    happens(JOURNAL_HELD_BACK, "held");
+    happens(HISTORY_HELD_BACK, "held");
     ck_assert(asked());
     answer(EVENT_DENIED);
     ck_assert(!logged("may not be written"));
     pass(10 * MINUTE_MS);
-    happens(JOURNAL_HELD_BACK, "held");
+    happens(HISTORY_HELD_BACK, "held");
     ck_assert(asked() && !w.again);
     answer(EVENT_WRITTEN);
-    happens(JOURNAL_HELD_BACK, "held");
+    happens(HISTORY_HELD_BACK, "held");
     ck_assert(asked());
 }
 END_TEST
 
 START_TEST(an_operator_says_go_on)
 {
-    happens(JOURNAL_IN_STEP, "in step");
+    happens(HISTORY_IN_STEP, "in step");
     ck_assert(asked());
     answer(EVENT_DENIED);
     forget_log();
     events_poke(w.events);
-    happens(JOURNAL_IN_STEP, "in step");
+    happens(HISTORY_IN_STEP, "in step");
     ck_assert(asked());
     answer(EVENT_DENIED);
     ck_assert_msg(logged("may not be written"), "whoever asks gets an answer");
-    happens_to("shop", JOURNAL_IN_STEP, "in step");
+    happens_to("shop", HISTORY_IN_STEP, "in step");
     ck_assert(asked());
     answer_after(EVENT_LATER, 200000);
     uint64_t then_ms = w.now_ms;
@@ -482,11 +482,11 @@ END_TEST
 
 START_TEST(granted_is_said_too)
 {
-    happens(JOURNAL_IN_STEP, "in step");
+    happens(HISTORY_IN_STEP, "in step");
     ck_assert(asked());
     answer(EVENT_DENIED);
     pass(11 * MINUTE_MS);
-    happens(JOURNAL_IN_STEP, "in step");
+    happens(HISTORY_IN_STEP, "in step");
     all_is_written();
     ck_assert(logged("Events are written again"));
 }
@@ -496,7 +496,7 @@ START_TEST(an_api_that_is_away_is_waited_for_and_then_it_is_dropped)
 {
     unsigned tries = 0;
     uint64_t began_ms = w.now_ms;
-    happens(JOURNAL_IN_STEP, "in step");
+    happens(HISTORY_IN_STEP, "in step");
     for (; asked(); tries++)
         answer(EVENT_LATER);
     ck_assert_uint_ge(w.now_ms - began_ms, 5 * MINUTE_MS);
@@ -504,7 +504,7 @@ START_TEST(an_api_that_is_away_is_waited_for_and_then_it_is_dropped)
     ck_assert_msg(tries >= 4 && tries <= 30, "%u", tries);
     ck_assert_uint_eq(result("dropped"), 1);
     ck_assert(logged("an Event cannot be written now"));
-    happens(JOURNAL_IN_STEP, "in step");
+    happens(HISTORY_IN_STEP, "in step");
     ck_assert(asked() && !w.again && w.count == 2);
     answer(EVENT_WRITTEN);
     ck_assert(logged("Events are written again"));
@@ -513,11 +513,11 @@ END_TEST
 
 START_TEST(retry_after_is_kept)
 {
-    happens(JOURNAL_IN_STEP, "in step");
+    happens(HISTORY_IN_STEP, "in step");
     ck_assert(asked());
     uint64_t then_ms = w.now_ms;
     answer_after(EVENT_LATER, 90000);
-    happens(JOURNAL_HELD_BACK, "held"); /* does not go before that either */
+    happens(HISTORY_HELD_BACK, "held"); /* does not go before that either */
     ck_assert(asked());
     ck_assert_uint_ge(w.now_ms - then_ms, 90000);
     all_is_written();
@@ -527,13 +527,13 @@ END_TEST
 
 START_TEST(retry_after_has_an_end)
 {
-    happens(JOURNAL_IN_STEP, "in step");
+    happens(HISTORY_IN_STEP, "in step");
     ck_assert(asked());
     uint64_t then_ms = w.now_ms;
     answer_after(EVENT_LATER, INT32_MAX * 1000ll);
-    happens(JOURNAL_HELD_BACK, "held");
+    happens(HISTORY_HELD_BACK, "held");
     pass(MINUTE_MS);
-    happens(JOURNAL_APPLY_FAILED, "refused");
+    happens(HISTORY_APPLY_FAILED, "refused");
     ck_assert(asked());
     ck_assert_uint_le(w.now_ms - then_ms, 6 * MINUTE_MS);
     ck_assert_uint_ge(w.now_ms - then_ms, 4 * MINUTE_MS);
@@ -544,7 +544,7 @@ END_TEST
 START_TEST(no_credentials_yet)
 {
     w.no_credentials = true;
-    happens(JOURNAL_IN_STEP, "in step");
+    happens(HISTORY_IN_STEP, "in step");
     pass(3000);
     ck_assert(!w.busy);
     w.no_credentials = false;
@@ -554,8 +554,8 @@ END_TEST
 
 START_TEST(what_is_refused_keeps_nothing_up)
 {
-    happens(JOURNAL_IN_STEP, "in step");
-    happens(JOURNAL_HELD_BACK, "held");
+    happens(HISTORY_IN_STEP, "in step");
+    happens(HISTORY_HELD_BACK, "held");
     ck_assert(asked());
     answer(EVENT_REFUSED);
     ck_assert(logged("Kubernetes refuses an Event"));
@@ -567,8 +567,8 @@ END_TEST
 
 static void many(int count)
 {
-    static const enum journal_kind kinds[] = {JOURNAL_IN_STEP,       JOURNAL_HELD_BACK,      JOURNAL_APPLY_FAILED,
-                                              JOURNAL_RELOAD_FAILED, JOURNAL_DRIFT_REPAIRED, JOURNAL_IN_STEP};
+    static const enum history_kind kinds[] = {HISTORY_IN_STEP,       HISTORY_HELD_BACK,      HISTORY_APPLY_FAILED,
+                                              HISTORY_RELOAD_FAILED, HISTORY_DRIFT_REPAIRED, HISTORY_IN_STEP};
     for (int i = 0; i < count; i++) {
         char text[64];
         snprintf(text, sizeof(text), "change %d", i);
@@ -578,7 +578,7 @@ static void many(int count)
 
 START_TEST(the_queue_has_an_end)
 {
-    happens(JOURNAL_IN_STEP, "the first");
+    happens(HISTORY_IN_STEP, "the first");
     ck_assert(asked());
     many(500);
     ck_assert(w.busy); /* for all this time */
@@ -591,7 +591,7 @@ START_TEST(the_queue_has_an_end)
 END_TEST
 
 /* So many different ones: of each reason ten. */
-static void fill(const char *backend, enum journal_kind kind)
+static void fill(const char *backend, enum history_kind kind)
 {
     for (int i = 0; i < 10; i++) {
         char text[32];
@@ -602,36 +602,36 @@ static void fill(const char *backend, enum journal_kind kind)
 
 START_TEST(what_is_under_way_is_not_dropped)
 {
-    happens_to("shop", JOURNAL_IN_STEP, "the first");
+    happens_to("shop", HISTORY_IN_STEP, "the first");
     ck_assert(asked());
-    fill("web", JOURNAL_HELD_BACK);
-    fill("web", JOURNAL_IN_STEP);
-    fill("web", JOURNAL_DRIFT_REPAIRED);
-    fill("web", JOURNAL_APPLY_FAILED);
-    fill("shop", JOURNAL_HELD_BACK);
-    fill("shop", JOURNAL_APPLY_FAILED);
+    fill("web", HISTORY_HELD_BACK);
+    fill("web", HISTORY_IN_STEP);
+    fill("web", HISTORY_DRIFT_REPAIRED);
+    fill("web", HISTORY_APPLY_FAILED);
+    fill("shop", HISTORY_HELD_BACK);
+    fill("shop", HISTORY_APPLY_FAILED);
     ck_assert_uint_eq(result("dropped"), 0);
-    fill("shop", JOURNAL_RELOAD_FAILED);
+    fill("shop", HISTORY_RELOAD_FAILED);
     ck_assert_uint_eq(result("dropped"), 2); /* 1 + 65 */
     ck_assert(logged("Kubernetes takes Events too slowly"));
     answer(EVENT_WRITTEN);
     ck_assert(asked());
     ck_assert_str_eq(w.message, "backend web at " URL ": change 2"); /* the oldest two gave way */
     all_is_written();
-    happens_to("shop", JOURNAL_IN_STEP, "the first");
+    happens_to("shop", HISTORY_IN_STEP, "the first");
     ck_assert(asked() && w.again && w.count == 2);
 }
 END_TEST
 
 START_TEST(the_end_waits_for_nothing)
 {
-    happens(JOURNAL_IN_STEP, "in step");
+    happens(HISTORY_IN_STEP, "in step");
     ck_assert(asked());
     many(10);
     events_free(w.events);
     w.events = NULL;
     ck_assert(w.freed);
-    happens(JOURNAL_IN_STEP, "nobody hears it");
+    happens(HISTORY_IN_STEP, "nobody hears it");
     ck_assert_uint_eq(w.posts, 1);
 }
 END_TEST

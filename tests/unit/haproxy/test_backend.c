@@ -27,9 +27,10 @@ static void fill(struct backend *b)
     b->templates = mem_array(1, sizeof(*b->templates));
     b->template_count = 1;
     b->templates[0] = (struct backend_template){.prefix = mem_strdup("slot"), .first = 1, .last = 3};
-    b->aliens = mem_array(1, sizeof(*b->aliens));
-    b->alien_count = 1;
-    b->aliens[0] = (struct backend_alien_line){.line = 3, .text = mem_strdup("server"), .reason = mem_strdup("no")};
+    b->unsupported = mem_array(1, sizeof(*b->unsupported));
+    b->unsupported_count = 1;
+    b->unsupported[0] =
+        (struct backend_unsupported_line){.line = 3, .text = mem_strdup("server"), .reason = mem_strdup("no")};
 }
 
 START_TEST(fini_leaves_an_empty_one_that_can_be_used_again)
@@ -40,7 +41,7 @@ START_TEST(fini_leaves_an_empty_one_that_can_be_used_again)
         backend_fini(&b);
         ck_assert_ptr_null(b.name);
         ck_assert_ptr_null(b.servers);
-        ck_assert_uint_eq(b.server_count + b.template_count + b.alien_count, 0);
+        ck_assert_uint_eq(b.server_count + b.template_count + b.unsupported_count, 0);
         ck_assert(!b.exists);
         ck_assert_int_eq(b.version, -1);
         backend_fini(&b);

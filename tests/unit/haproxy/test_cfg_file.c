@@ -20,10 +20,10 @@ static char *exactly(const char *text)
     return copy;
 }
 
-static void read_file(struct cfgfile *f, const char *text, size_t len)
+static void read_file(struct cfg_file *f, const char *text, size_t len)
 {
     struct error err = {0};
-    ck_assert_msg(cfgfile_init(f, text, len, &err) == 0, "%s: %s", err.message, text);
+    ck_assert_msg(cfg_file_init(f, text, len, &err) == 0, "%s: %s", err.message, text);
 }
 
 /* ---- sections and lines ---- */
@@ -32,7 +32,7 @@ START_TEST(sections_and_their_lines)
 {
     static const char text[] = "# a comment\n# _version=7\r\n.notice \"x\"\nglobal\n  log a # b\n\n"
                                "defaults from x\ndefaults d from 'e f' # c\n\tmode tcp\nlisten \"l\"";
-    struct cfgfile f;
+    struct cfg_file f;
     char *copy = exactly(text);
     read_file(&f, copy, strlen(text));
     ck_assert_int_eq(f.version, 7);
@@ -51,7 +51,7 @@ START_TEST(sections_and_their_lines)
     ck_assert_str_eq(f.sections[3].name, "l");
     ck_assert_str_eq(f.sections[3].from, "");
     ck_assert_uint_eq(f.sections[3].line_count, 0);
-    cfgfile_fini(&f);
+    cfg_file_fini(&f);
     free(copy);
 }
 END_TEST
@@ -73,11 +73,11 @@ START_TEST(version_of_a_file)
                 {" # _version=1\n", -1},
                 {"# _version=5 \n", 5}};
     for (size_t i = 0; i < array_len(rows); i++) {
-        struct cfgfile f;
+        struct cfg_file f;
         cleanup(mem_free_ptr) char *text = mem_printf("%sglobal\n", rows[i].text);
         read_file(&f, text, strlen(text));
         ck_assert_msg(f.version == rows[i].version, "%s: %lld", rows[i].text, (long long)f.version);
-        cfgfile_fini(&f);
+        cfg_file_fini(&f);
     }
 }
 END_TEST
@@ -90,13 +90,13 @@ START_TEST(what_is_no_configuration)
         const char *says;
     } rows[] = {{"", 0, "no section"}, {"<html>\n", 7, "<html>"}, {"global\n\0", 8, "NUL"}};
     for (size_t i = 0; i < array_len(rows); i++) {
-        struct cfgfile f;
+        struct cfg_file f;
         struct error err = {0};
-        ck_assert_int_eq(cfgfile_init(&f, rows[i].text, rows[i].len, &err), -1);
+        ck_assert_int_eq(cfg_file_init(&f, rows[i].text, rows[i].len, &err), -1);
         ck_assert_int_eq(err.kind, ERROR_INVALID);
         ck_assert_msg(strstr(err.message, rows[i].says) != NULL, "%s", err.message);
         ck_assert_int_eq(f.version, -1);
-        cfgfile_fini(&f);
+        cfg_file_fini(&f);
     }
 }
 END_TEST
@@ -105,18 +105,18 @@ END_TEST
 START_TEST(there_are_only_so_many_lines)
 {
     static const size_t most = 1000000;
-    struct cfgfile f;
+    struct cfg_file f;
     struct error err = {0};
     struct buf text;
     buf_init(&text, 0);
     buf_add(&text, "global\n# a comment\n\n");
     for (size_t i = 1; i < most; i++)
         buf_add(&text, "a\n");
-    ck_assert_int_eq(cfgfile_init(&f, text.data, text.len, &err), 0);
+    ck_assert_int_eq(cfg_file_init(&f, text.data, text.len, &err), 0);
     ck_assert_uint_eq(f.line_count, most);
-    cfgfile_fini(&f);
+    cfg_file_fini(&f);
     buf_add(&text, "a\n");
-    ck_assert_int_eq(cfgfile_init(&f, text.data, text.len, &err), -1);
+    ck_assert_int_eq(cfg_file_init(&f, text.data, text.len, &err), -1);
     ck_assert_str_eq(err.message, "haproxy.cfg as the Data Plane API gives it has more than 1000000 lines");
     ck_assert_uint_eq(f.line_count, 0);
     buf_fini(&text);
@@ -162,12 +162,12 @@ static void check_says(char *got, const char *part, const char *file)
 
 START_TEST(what_no_write_may_touch)
 {
-    struct cfgfile f;
+    struct cfg_file f;
     char *copy = exactly(examined[_i].file);
     read_file(&f, copy, strlen(examined[_i].file));
-    check_says(cfgfile_problem(&f), examined[_i].sure, examined[_i].file);
-    check_says(cfgfile_defaults_problem(&f), examined[_i].doubt, examined[_i].file);
-    cfgfile_fini(&f);
+    check_says(cfg_file_problem(&f), examined[_i].sure, examined[_i].file);
+    check_says(cfg_file_defaults_problem(&f), examined[_i].doubt, examined[_i].file);
+    cfg_file_fini(&f);
     free(copy);
 }
 END_TEST
@@ -176,30 +176,30 @@ START_TEST(a_line_is_too_long_from_64_kib_on)
 {
     for (size_t len = CFGFILE_LINE_MAX_BYTES - 1; len <= CFGFILE_LINE_MAX_BYTES; len++) {
         cleanup(buf_fini) struct buf text;
-        struct cfgfile f;
+        struct cfg_file f;
         buf_init(&text, 0);
         buf_add(&text, "global\n# short\n#");
         for (size_t i = 1; i < len; i++)
             buf_add(&text, "x");
         buf_add(&text, "\nbackend b\n");
         read_file(&f, text.data, text.len);
-        check_says(cfgfile_problem(&f), len < CFGFILE_LINE_MAX_BYTES ? "" : "line 3: longer than 64 KiB", "long");
-        cfgfile_fini(&f);
+        check_says(cfg_file_problem(&f), len < CFGFILE_LINE_MAX_BYTES ? "" : "line 3: longer than 64 KiB", "long");
+        cfg_file_fini(&f);
     }
 }
 END_TEST
 
 /* ---- the comparison ---- */
 
-static char *compare(const char *before, const char *after, const struct cfgfile_ours *ours)
+static char *compare(const char *before, const char *after, const struct cfg_file_ours *ours)
 {
-    struct cfgfile a, b;
+    struct cfg_file a, b;
     char *was = exactly(before), *is = exactly(after);
     read_file(&a, was, strlen(before));
     read_file(&b, is, strlen(after));
-    char *problem = cfgfile_compare(&a, &b, ours);
-    cfgfile_fini(&a);
-    cfgfile_fini(&b);
+    char *problem = cfg_file_compare(&a, &b, ours);
+    cfg_file_fini(&a);
+    cfg_file_fini(&b);
     free(was);
     free(is);
     return problem;
@@ -405,7 +405,7 @@ static bool is_server_of_b(const void *arg, const char *kind, const char *name, 
 
 START_TEST(lines_of_ours_may_differ)
 {
-    const struct cfgfile_ours n1 = {.is_ours = is_server_of_b, .arg = "n1"};
+    const struct cfg_file_ours n1 = {.is_ours = is_server_of_b, .arg = "n1"};
     check_says(compare("backend b\n server a 1\n", "backend b\n server a 1\n server n1 1\n", &n1), "", "added");
     check_says(compare("backend b\n server n1 1\n server a 1\n", "backend b\n server a 1\n", &n1), "", "removed");
     check_says(compare("backend b\n server n1 1\n", "backend b\n server n1 2\n", &n1), "", "changed");

@@ -1,4 +1,4 @@
-/* src/haproxy/cfg/server_line, rawcfg_keywords: a server line against the object that the API shows of it. */
+/* src/haproxy/cfg/server_line, cfg_keywords: a server line against the object that the API shows of it. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,12 +38,12 @@ START_TEST(every_keyword_is_found_by_its_name_alone)
                                           "set-proxy-v2-tlv-fmtx",
                                           "0"};
     for (size_t i = 0; i < array_len(known); i++)
-        ck_assert_msg(rawcfg_keyword_find(known[i]) != NULL, "%s", known[i]);
+        ck_assert_msg(cfg_keyword_find(known[i]) != NULL, "%s", known[i]);
     for (size_t i = 0; i < array_len(unknown); i++)
-        ck_assert_msg(rawcfg_keyword_find(unknown[i]) == NULL, "%s", unknown[i]);
-    ck_assert_str_eq(rawcfg_keyword_find("port")->key, "health_check_port");
-    ck_assert_str_eq(rawcfg_keyword_find("disabled")->key, "maintenance");
-    ck_assert_int_eq(rawcfg_keyword_find("enabled")->form, RAWCFG_OFF);
+        ck_assert_msg(cfg_keyword_find(unknown[i]) == NULL, "%s", unknown[i]);
+    ck_assert_str_eq(cfg_keyword_find("port")->key, "health_check_port");
+    ck_assert_str_eq(cfg_keyword_find("disabled")->key, "maintenance");
+    ck_assert_int_eq(cfg_keyword_find("enabled")->form, RAWCFG_OFF);
 }
 END_TEST
 
@@ -59,7 +59,7 @@ START_TEST(every_keyword_of_haproxy_is_known_with_its_arguments)
         char *argument = strstr(line, " +"); /* "source +-1": as many as there are */
         if (argument != NULL)
             *argument = '\0';
-        const struct rawcfg_keyword *k = rawcfg_keyword_find(line);
+        const struct cfg_keyword *k = cfg_keyword_find(line);
         ck_assert_msg(k != NULL, "%s", line);
         ck_assert_msg(
             (k->form != RAWCFG_ON && k->form != RAWCFG_OFF && k->form != RAWCFG_TRUE) ==
@@ -181,22 +181,22 @@ static const struct {
 
 START_TEST(a_server_line_against_what_is_shown)
 {
-    struct rawcfg_line l;
+    struct cfg_line l;
     bool whole = str_has_prefix(servers[_i].line, "server ");
     char *line = mem_printf("%s%s", whole ? "" : "server a 10.0.0.1 ", servers[_i].line);
     yyjson_doc *doc = yyjson_read(servers[_i].json, strlen(servers[_i].json), 0);
     ck_assert_ptr_nonnull(doc);
-    rawcfg_line_init(&l);
-    rawcfg_line_split(&l, line, strlen(line));
-    char *problem = whole ? rawcfg_server_problem(&l, yyjson_doc_get_root(doc))
-                          : rawcfg_keywords_problem(&l, 3, yyjson_doc_get_root(doc), true);
+    cfg_line_init(&l);
+    cfg_line_split(&l, line, strlen(line));
+    char *problem = whole ? cfg_server_problem(&l, yyjson_doc_get_root(doc))
+                          : cfg_keywords_problem(&l, 3, yyjson_doc_get_root(doc), true);
     if (servers[_i].problem == NULL)
         ck_assert_msg(problem == NULL, "%s: %s", line, problem);
     else
         ck_assert_msg(problem != NULL && strstr(problem, servers[_i].problem) != NULL, "%s: %s", line, problem);
     free(problem);
     free(line);
-    rawcfg_line_fini(&l);
+    cfg_line_fini(&l);
     yyjson_doc_free(doc);
 }
 END_TEST

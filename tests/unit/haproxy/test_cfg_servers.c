@@ -111,21 +111,23 @@ static void check_found(const struct backend *b, const char *file, const char *f
             break;
         char *reason;
         unsigned line = (unsigned)strtoul(one, &reason, 10);
-        ck_assert_msg(i < b->alien_count, "%s: \"%s\" was not found", file, one);
-        ck_assert_msg(b->aliens[i].line == line && strstr(b->aliens[i].reason, reason + 2) != NULL, "%s: %u \"%s\": %s",
-                      file, b->aliens[i].line, b->aliens[i].text, b->aliens[i].reason);
+        ck_assert_msg(i < b->unsupported_count, "%s: \"%s\" was not found", file, one);
+        ck_assert_msg(b->unsupported[i].line == line && strstr(b->unsupported[i].reason, reason + 2) != NULL,
+                      "%s: %u \"%s\": %s", file, b->unsupported[i].line, b->unsupported[i].text,
+                      b->unsupported[i].reason);
     }
-    ck_assert_msg(b->alien_count == i, "%s: also %s", file, b->alien_count > i ? b->aliens[i].reason : "");
+    ck_assert_msg(b->unsupported_count == i, "%s: also %s", file,
+                  b->unsupported_count > i ? b->unsupported[i].reason : "");
     free(copy);
 }
 
-static int find_aliens(const char *text, size_t len, struct backend *b, struct error *err)
+static int find_unsupported(const char *text, size_t len, struct backend *b, struct error *err)
 {
-    cleanup(cfgfile_fini) struct cfgfile f;
-    return cfgfile_init(&f, text, len, err) == 0 ? rawcfg_find_aliens(&f, b, err) : -1;
+    cleanup(cfg_file_fini) struct cfg_file f;
+    return cfg_file_init(&f, text, len, err) == 0 ? cfg_find_unsupported(&f, b, err) : -1;
 }
 
-START_TEST(aliens_of_a_file)
+START_TEST(unsupported_of_a_file)
 {
     struct backend b;
     struct error err = {0};
@@ -134,7 +136,7 @@ START_TEST(aliens_of_a_file)
     char *exact = mem_alloc(len);
     memcpy(exact, file, len);
     make_backend(&b, files[_i].servers, files[_i].templates);
-    int status = find_aliens(exact, len, &b, &err);
+    int status = find_unsupported(exact, len, &b, &err);
     if (found[0] == '!') {
         ck_assert_int_eq(status, -1);
         ck_assert_int_eq(err.kind, ERROR_INVALID);
@@ -142,7 +144,7 @@ START_TEST(aliens_of_a_file)
     } else {
         ck_assert_msg(status == 0, "%s", err.message);
         check_found(&b, file, found);
-        ck_assert_int_eq(find_aliens(exact, len, &b, &err), 0); /* again: not added to the old ones */
+        ck_assert_int_eq(find_unsupported(exact, len, &b, &err), 0); /* again: not added to the old ones */
         check_found(&b, file, found);
     }
     free(exact);
@@ -196,7 +198,7 @@ START_TEST(what_a_server_inherits)
         mem_printf("%s%s", file[0] == '!' ? "" : "backend be\n", file + (file[0] == '!'));
     make_backend(&b, "a b c", "");
     b.servers[1].enabled = b.servers[2].no_backup = true;
-    ck_assert_msg(find_aliens(text, strlen(text), &b, &err) == 0, "%s", err.message);
+    ck_assert_msg(find_unsupported(text, strlen(text), &b, &err) == 0, "%s", err.message);
     ck_assert_msg(b.disabled_line == inherits[_i].disabled && b.backup_line == inherits[_i].backup, "%s: %u, %u", text,
                   b.disabled_line, b.backup_line);
     for (size_t i = 0; i < b.server_count; i++) {
@@ -213,7 +215,7 @@ START_TEST(a_nul_is_no_configuration)
     struct backend b;
     struct error err = {0};
     make_backend(&b, "", "");
-    ck_assert_int_eq(find_aliens("backend be\n\0", 12, &b, &err), -1);
+    ck_assert_int_eq(find_unsupported("backend be\n\0", 12, &b, &err), -1);
     ck_assert_ptr_nonnull(strstr(err.message, "NUL"));
     backend_fini(&b);
 }
@@ -227,11 +229,11 @@ START_TEST(without_an_object_of_the_backend_default_servers_are_only_read)
     make_backend(&b, "", "");
     free(b.json);
     b.json = NULL;
-    ck_assert_int_eq(find_aliens(file, strlen(file), &b, &err), 0);
+    ck_assert_int_eq(find_unsupported(file, strlen(file), &b, &err), 0);
     check_found(&b, file, "3: \"shiny\" is not known to the Data Plane API");
     free(b.json);
     b.json = mem_strdup("{\"name\":\"be\"}"); /* 3.4 leaves out a line that it cannot read, good keywords and all */
-    ck_assert_int_eq(find_aliens(file, strlen(file), &b, &err), 0);
+    ck_assert_int_eq(find_unsupported(file, strlen(file), &b, &err), 0);
     check_found(&b, file,
                 "2: default-server is not shown|3: default-server is not shown by the Data Plane API: \"shiny\" is not "
                 "known to the Data Plane API");
@@ -249,14 +251,14 @@ START_TEST(what_only_the_api_has_is_told_from_a_line)
     b.version = 3;
     b.servers = mem_array(1, sizeof(*b.servers));
     b.servers[b.server_count++] = (struct backend_server){.name = mem_strdup("ghost"), .weight = -1};
-    ck_assert_int_eq(find_aliens(file, strlen(file), &b, &err), 0);
-    ck_assert_uint_eq(b.alien_count, 2);
-    ck_assert(!b.aliens[0].only_shown && strstr(b.aliens[0].text, "hidden") != NULL);
-    ck_assert(b.aliens[1].only_shown && strstr(b.aliens[1].reason, "ghost") != NULL);
+    ck_assert_int_eq(find_unsupported(file, strlen(file), &b, &err), 0);
+    ck_assert_uint_eq(b.unsupported_count, 2);
+    ck_assert(!b.unsupported[0].only_shown && strstr(b.unsupported[0].text, "hidden") != NULL);
+    ck_assert(b.unsupported[1].only_shown && strstr(b.unsupported[1].reason, "ghost") != NULL);
 }
 END_TEST
 
-START_TEST(many_aliens_and_long_lines_are_capped)
+START_TEST(many_unsupported_and_long_lines_are_capped)
 {
     struct backend b;
     struct error err = {0};
@@ -270,10 +272,11 @@ START_TEST(many_aliens_and_long_lines_are_capped)
             buf_add(&file, "\xc3\xa4xxxxxxxx");
         buf_add(&file, "  \n");
     }
-    ck_assert_int_eq(find_aliens(file.data, file.len, &b, &err), 0);
-    ck_assert_uint_eq(b.alien_count, 64);
-    ck_assert_uint_eq(strlen(b.aliens[0].text), 203);
-    ck_assert(str_has_prefix(b.aliens[0].text, "server n0 1  [31m cookie") && str_has_suffix(b.aliens[0].text, "..."));
+    ck_assert_int_eq(find_unsupported(file.data, file.len, &b, &err), 0);
+    ck_assert_uint_eq(b.unsupported_count, 64);
+    ck_assert_uint_eq(strlen(b.unsupported[0].text), 203);
+    ck_assert(str_has_prefix(b.unsupported[0].text, "server n0 1  [31m cookie") &&
+              str_has_suffix(b.unsupported[0].text, "..."));
     backend_fini(&b);
     buf_fini(&file);
 }
@@ -313,7 +316,7 @@ static void compare_recording(yyjson_doc **docs, size_t count)
     char *backend = answer_of(line_with(docs, count, "transactions", "merged backend"));
     ck_assert_int_eq(codec_read_backend(backend, strlen(backend), &b, &err), 0);
     ck_assert_int_eq(codec_read_servers(list, strlen(list), &b, &err), 0);
-    ck_assert_msg(find_aliens(file, strlen(file), &b, &err) == 0, "%s", err.message);
+    ck_assert_msg(find_unsupported(file, strlen(file), &b, &err) == 0, "%s", err.message);
     check_found(&b, file, "28: shows the address 127.0.9.2:30444 as something else|22: shows server old");
     free(list);
     free(backend);
@@ -335,7 +338,7 @@ static void compare_recording(yyjson_doc **docs, size_t count)
     ck_assert_int_eq(codec_read_backend(list, strlen(list), &b, &err), 0);
     ck_assert_int_eq(codec_read_servers(array.data, array.len, &b, &err), 0);
     ck_assert_uint_eq(b.server_count, 2);
-    ck_assert_int_eq(find_aliens(file, strlen(file), &b, &err), 0);
+    ck_assert_int_eq(find_unsupported(file, strlen(file), &b, &err), 0);
     check_found(&b, file, "");
     yyjson_doc_free(full);
     buf_fini(&array);
@@ -373,11 +376,11 @@ int main(void)
 {
     Suite *s = suite_create("rawcfg");
     TCase *t = tcase_create("rawcfg");
-    tcase_add_loop_test(t, aliens_of_a_file, 0, array_len(files));
+    tcase_add_loop_test(t, unsupported_of_a_file, 0, array_len(files));
     tcase_add_loop_test(t, what_a_server_inherits, 0, array_len(inherits));
     tcase_add_test(t, a_nul_is_no_configuration);
     tcase_add_test(t, without_an_object_of_the_backend_default_servers_are_only_read);
-    tcase_add_test(t, many_aliens_and_long_lines_are_capped);
+    tcase_add_test(t, many_unsupported_and_long_lines_are_capped);
     tcase_add_test(t, what_only_the_api_has_is_told_from_a_line);
     tcase_add_loop_test(t, recorded_files, 0, 3);
     suite_add_tcase(s, t);

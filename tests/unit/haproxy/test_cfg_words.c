@@ -45,7 +45,7 @@ static const struct {
     {"\xc3\xa4 \xff", "\xc3\xa4|\xff"},
 };
 
-static char *join(const struct rawcfg_line *l)
+static char *join(const struct cfg_line *l)
 {
     struct buf b;
     buf_init(&b, 0);
@@ -57,38 +57,38 @@ static char *join(const struct rawcfg_line *l)
 
 START_TEST(words_of_a_line)
 {
-    struct rawcfg_line l;
+    struct cfg_line l;
     size_t len = strlen(lines[_i].line);
     char *exact = mem_alloc(len); /* no byte behind it: reading on would be seen */
     memcpy(exact, lines[_i].line, len);
-    rawcfg_line_init(&l);
-    rawcfg_line_split(&l, exact, len);
+    cfg_line_init(&l);
+    cfg_line_split(&l, exact, len);
     char *got = join(&l);
     ck_assert_str_eq(got, lines[_i].words);
     for (size_t i = 0; i < l.count; i++)
         ck_assert(!l.words[i].plain || (strlen(l.words[i].text) == l.words[i].raw_len &&
                                         memcmp(l.words[i].text, l.words[i].raw, l.words[i].raw_len) == 0));
-    ck_assert_str_eq(rawcfg_word(&l, l.count), "");
+    ck_assert_str_eq(cfg_word(&l, l.count), "");
     free(got);
     free(exact);
-    rawcfg_line_fini(&l);
+    cfg_line_fini(&l);
 }
 END_TEST
 
 START_TEST(too_many_words_are_no_line)
 {
-    struct rawcfg_line l;
+    struct cfg_line l;
     struct buf text;
     buf_init(&text, 0);
     for (size_t i = 0; i < RAWCFG_MAX_WORDS; i++)
         buf_add(&text, "word ");
-    rawcfg_line_init(&l);
-    rawcfg_line_split(&l, text.data, text.len);
+    cfg_line_init(&l);
+    cfg_line_split(&l, text.data, text.len);
     ck_assert(!l.broken && l.count == RAWCFG_MAX_WORDS);
     buf_add(&text, "x");
-    rawcfg_line_split(&l, text.data, text.len);
+    cfg_line_split(&l, text.data, text.len);
     ck_assert(l.broken && l.count == RAWCFG_MAX_WORDS);
-    rawcfg_line_fini(&l);
+    cfg_line_fini(&l);
     buf_fini(&text);
 }
 END_TEST

@@ -27,10 +27,9 @@ static size_t round_trip_servers(const char *body)
     ck_assert_msg(read_servers(body, &b, &err) == 0, "%s\n%s", body, err.message);
     size_t count = b.server_count;
     for (size_t i = 0; i < count; i++) {
-        struct diff_change c = {.op = DIFF_CHANGE, .server = b.servers[i]};
         struct buf out;
         buf_init(&out, 0);
-        ck_assert_msg(codec_write_server(&c, &out, &err) == 0, "%s", err.message);
+        ck_assert_msg(codec_write_server(&b.servers[i], &out, &err) == 0, "%s", err.message);
         if (b.servers[i].weight >= 0)
             assert_json(buf_str(&out), b.servers[i].json);
         else
@@ -46,13 +45,12 @@ static void round_trip_backend(const char *body)
     struct backend b;
     struct error err = {0};
     struct buf out;
-    struct diff_rules rules = {0};
     backend_init(&b);
     buf_init(&out, 0);
     ck_assert_msg(codec_read_backend(body, strlen(body), &b, &err) == 0, "%s\n%s", body, err.message);
-    rules.balance = b.balance[0] != '\0' ? b.balance : NULL;
-    struct diff d = {.adv_check = b.adv_check[0] != '\0' ? b.adv_check : NULL};
-    ck_assert_int_eq(codec_write_backend(&b, &d, &rules, &out, &err), 0);
+    const struct backend_settings settings = {.balance = b.balance[0] != '\0' ? b.balance : NULL,
+                                              .adv_check = b.adv_check[0] != '\0' ? b.adv_check : NULL};
+    ck_assert_int_eq(codec_write_backend(&b, &settings, NULL, 0, &out, &err), 0);
     assert_json(buf_str(&out), body);
     backend_fini(&b);
     buf_fini(&out);

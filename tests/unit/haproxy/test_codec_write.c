@@ -13,11 +13,7 @@
 
 /* ---- writing a server ---- */
 
-#define ADD DIFF_ADD
-#define CHANGE DIFF_CHANGE
-
 static const struct {
-    enum diff_op op;
     struct {
         const char *address;
         uint16_t port;
@@ -27,129 +23,103 @@ static const struct {
     } is;
     const char *old, *expected;
 } writes[] = {
-    {ADD,
-     {.address = "10.0.0.1", .port = 30443, .weight = 100, .check = true},
+    {{.address = "10.0.0.1", .port = 30443, .weight = 100, .check = true},
      NULL,
      "{\"name\":\"n1\",\"address\":\"10.0.0.1\",\"port\":30443,\"check\":\"enabled\",\"weight\":100}"},
-    {ADD,
-     {.address = "fd00::1", .port = 1, .weight = -1, .check = true, .send_proxy_v2 = true},
+    {{.address = "fd00::1", .port = 1, .weight = -1, .check = true, .send_proxy_v2 = true},
      NULL,
      "{\"name\":\"n1\",\"address\":\"fd00::1\",\"port\":1,\"check\":\"enabled\",\"weight\":100,\"send-proxy-v2\":"
      "\"enabled\"}"},
     /* what is not ours stays: fields, lists, numbers beyond 64 bits, nested objects */
-    {CHANGE,
-     {.address = "10.0.0.2", .port = 80, .weight = 7, .check = true, .maintenance = true},
+    {{.address = "10.0.0.2", .port = 80, .weight = 7, .check = true, .maintenance = true},
      "{\"inter\":7000,\"name\":\"n1\",\"address\":\"10.0.0.1\",\"port\":81,\"weight\":7,\"maintenance\":\"enabled\","
      "\"proxy-v2-options\":[\"crc32c\"],\"future\":{\"a\":[1,null]}}",
      "{\"inter\":7000,\"name\":\"n1\",\"address\":\"10.0.0.2\",\"port\":80,\"weight\":7,\"maintenance\":\"enabled\","
      "\"proxy-v2-options\":[\"crc32c\"],\"future\":{\"a\":[1,null]},\"check\":\"enabled\"}"},
     /* a weight is explicit even where the line had none, and 0 is a weight */
-    {CHANGE,
-     {.address = "a", .port = 80, .weight = -1, .check = true},
+    {{.address = "a", .port = 80, .weight = -1, .check = true},
      "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"check\":\"enabled\"}",
      "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"check\":\"enabled\",\"weight\":100}"},
-    {CHANGE,
-     {.address = "a", .port = 80, .weight = 0, .check = true},
+    {{.address = "a", .port = 80, .weight = 0, .check = true},
      "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"check\":\"enabled\",\"weight\":0}",
      "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"check\":\"enabled\",\"weight\":0}"},
     /* off takes our word away, and leaves an operator's no-... */
-    {CHANGE,
-     {.address = "a", .port = 80, .weight = 1},
+    {{.address = "a", .port = 80, .weight = 1},
      "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1,\"check\":\"enabled\",\"send-proxy-v2\":\"enabled\"}",
      "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1}"},
-    {CHANGE,
-     {.address = "a", .port = 80, .weight = 1},
+    {{.address = "a", .port = 80, .weight = 1},
      "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1,\"check\":\"disabled\",\"send-proxy-v2\":"
      "\"disabled\"}",
      "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1,\"check\":\"disabled\",\"send-proxy-v2\":"
      "\"disabled\"}"},
-    {CHANGE,
-     {.address = "a", .port = 80, .weight = 1, .check = true, .send_proxy_v2 = true},
+    {{.address = "a", .port = 80, .weight = 1, .check = true, .send_proxy_v2 = true},
      "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1,\"check\":\"disabled\",\"send-proxy-v2\":"
      "\"disabled\"}",
      "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1,\"check\":\"enabled\",\"send-proxy-v2\":"
      "\"enabled\"}"},
-    {CHANGE,
-     {.address = "unix@/x", .port = 0, .weight = 1},
+    {{.address = "unix@/x", .port = 0, .weight = 1},
      "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1}",
      "{\"name\":\"n1\",\"address\":\"unix@/x\",\"weight\":1}"},
     /* maintenance: on, off, and the `enabled` of an operator */
-    {CHANGE,
-     {.address = "a", .port = 80, .weight = 1, .maintenance = true},
+    {{.address = "a", .port = 80, .weight = 1, .maintenance = true},
      "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1}",
      "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1,\"maintenance\":\"enabled\"}"},
-    {CHANGE,
-     {.address = "a", .port = 80, .weight = 1},
+    {{.address = "a", .port = 80, .weight = 1},
      "{\"name\":\"n1\",\"maintenance\":\"enabled\",\"address\":\"a\",\"port\":80,\"weight\":1}",
      "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1}"},
-    {CHANGE,
-     {.address = "a", .port = 80, .weight = 1},
+    {{.address = "a", .port = 80, .weight = 1},
      "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1,\"maintenance\":\"disabled\"}",
      "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1,\"maintenance\":\"disabled\"}"},
     /* the answers to a default-server */
-    {ADD,
-     {.address = "::1", .port = 80, .weight = 1, .enabled = true, .no_backup = true},
+    {{.address = "::1", .port = 80, .weight = 1, .enabled = true, .no_backup = true},
      NULL,
      "{\"name\":\"n1\",\"address\":\"::1\",\"port\":80,\"weight\":1,\"maintenance\":\"disabled\",\"backup\":"
      "\"disabled\"}"},
-    {CHANGE,
-     {.address = "a", .port = 80, .weight = 1, .enabled = true},
+    {{.address = "a", .port = 80, .weight = 1, .enabled = true},
      "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1,\"maintenance\":\"enabled\"}",
      "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1,\"maintenance\":\"disabled\"}"},
-    {CHANGE,
-     {.address = "a", .port = 80, .weight = 1, .enabled = true, .maintenance = true},
+    {{.address = "a", .port = 80, .weight = 1, .enabled = true, .maintenance = true},
      "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1}",
      "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1,\"maintenance\":\"enabled\"}"},
     /* the check's port */
-    {ADD,
-     {.address = "10.0.0.1", .port = 80, .weight = 1, .check = true, .check_port = 32000},
+    {{.address = "10.0.0.1", .port = 80, .weight = 1, .check = true, .check_port = 32000},
      NULL,
      "{\"name\":\"n1\",\"address\":\"10.0.0.1\",\"port\":80,\"check\":\"enabled\",\"health_check_port\":32000,"
      "\"weight\":1}"},
-    {CHANGE,
-     {.address = "a", .port = 80, .weight = 1, .check_port = 32001},
+    {{.address = "a", .port = 80, .weight = 1, .check_port = 32001},
      "{\"name\":\"n1\",\"address\":\"a\",\"health_check_port\":1,\"port\":80,\"weight\":1}",
      "{\"name\":\"n1\",\"address\":\"a\",\"health_check_port\":32001,\"port\":80,\"weight\":1}"},
-    {CHANGE,
-     {.address = "a", .port = 80, .weight = 1},
+    {{.address = "a", .port = 80, .weight = 1},
      "{\"name\":\"n1\",\"address\":\"a\",\"health_check_port\":1,\"port\":80,\"weight\":1}",
      "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1}"},
     /* a DNS name that we put there: HAProxy is to start without DNS, unless the line says how it is to start */
-    {ADD,
-     {.address = "n1.example", .port = 80, .weight = 1},
+    {{.address = "n1.example", .port = 80, .weight = 1},
      NULL,
      "{\"name\":\"n1\",\"address\":\"n1.example\",\"init-addr\":\"last,libc,none\",\"port\":80,\"weight\":1}"},
-    {CHANGE,
-     {.address = "n1.example", .port = 80, .weight = 1},
+    {{.address = "n1.example", .port = 80, .weight = 1},
      "{\"name\":\"n1\",\"address\":\"10.0.0.1\",\"port\":80,\"weight\":1}",
      "{\"name\":\"n1\",\"address\":\"n1.example\",\"port\":80,\"weight\":1,\"init-addr\":\"last,libc,none\"}"},
-    {CHANGE,
-     {.address = "n1.example", .port = 80, .weight = 1},
+    {{.address = "n1.example", .port = 80, .weight = 1},
      "{\"name\":\"n1\",\"address\":\"10.0.0.1\",\"init-addr\":\"libc\",\"port\":80,\"weight\":1}",
      "{\"name\":\"n1\",\"address\":\"n1.example\",\"init-addr\":\"libc\",\"port\":80,\"weight\":1}"},
-    /* an ADD is made from nothing, whatever lies in json */
-    {ADD,
-     {.address = "10.0.0.1", .port = 80, .weight = 1},
-     "{\"name\":\"old\",\"maintenance\":\"enabled\"}",
-     "{\"name\":\"n1\",\"address\":\"10.0.0.1\",\"port\":80,\"weight\":1}"},
 };
 
 START_TEST(only_our_fields_of_a_server_are_written)
 {
-    struct diff_change c = {.op = writes[_i].op};
+    struct backend_server c;
     struct buf out;
     struct error err = {0};
-    c.server = (struct backend_server){.name = (char *)(uintptr_t) "n1",
-                                       .address = (char *)(uintptr_t)writes[_i].is.address,
-                                       .port = writes[_i].is.port,
-                                       .weight = writes[_i].is.weight,
-                                       .check = writes[_i].is.check,
-                                       .send_proxy_v2 = writes[_i].is.send_proxy_v2,
-                                       .maintenance = writes[_i].is.maintenance,
-                                       .enabled = writes[_i].is.enabled,
-                                       .no_backup = writes[_i].is.no_backup,
-                                       .check_port = writes[_i].is.check_port,
-                                       .json = (char *)(uintptr_t)writes[_i].old};
+    c = (struct backend_server){.name = (char *)(uintptr_t) "n1",
+                                .address = (char *)(uintptr_t)writes[_i].is.address,
+                                .port = writes[_i].is.port,
+                                .weight = writes[_i].is.weight,
+                                .check = writes[_i].is.check,
+                                .send_proxy_v2 = writes[_i].is.send_proxy_v2,
+                                .maintenance = writes[_i].is.maintenance,
+                                .enabled = writes[_i].is.enabled,
+                                .no_backup = writes[_i].is.no_backup,
+                                .check_port = writes[_i].is.check_port,
+                                .json = (char *)(uintptr_t)writes[_i].old};
     buf_init(&out, 0);
     ck_assert_msg(codec_write_server(&c, &out, &err) == 0, "%s", err.message);
     assert_json(buf_str(&out), writes[_i].expected);
@@ -161,10 +131,10 @@ END_TEST
 
 START_TEST(the_order_of_fields_stays)
 {
-    struct diff_change c = {.op = DIFF_CHANGE};
+    struct backend_server c;
     struct buf out;
     struct error err = {0};
-    c.server = (struct backend_server){
+    c = (struct backend_server){
         .name = (char *)(uintptr_t) "n1",
         .address = (char *)(uintptr_t) "10.0.0.2",
         .port = 81,
@@ -182,22 +152,22 @@ END_TEST
 
 START_TEST(what_cannot_be_written_says_so)
 {
-    struct diff_change c = {.op = DIFF_CHANGE};
+    struct backend_server c;
     struct buf out;
     struct error err = {0};
-    c.server = (struct backend_server){.name = (char *)(uintptr_t) "n1", .address = (char *)(uintptr_t) "a"};
+    c = (struct backend_server){.name = (char *)(uintptr_t) "n1", .address = (char *)(uintptr_t) "a"};
     buf_init(&out, 0);
-    c.server.json = (char *)(uintptr_t) "{";
+    c.json = (char *)(uintptr_t) "{";
     ck_assert_int_eq(codec_write_server(&c, &out, &err), -1);
     ck_assert_ptr_nonnull(strstr(err.message, "server n1 is no JSON"));
-    c.server.json = (char *)(uintptr_t) "[]";
+    c.json = (char *)(uintptr_t) "[]";
     ck_assert_int_eq(codec_write_server(&c, &out, &err), -1);
-    c.server.json = NULL;
-    c.server.address = (char *)(uintptr_t) "\xff\xfe";
+    c.json = NULL;
+    c.address = (char *)(uintptr_t) "\xff\xfe";
     ck_assert_int_eq(codec_write_server(&c, &out, &err), -1);
     ck_assert_ptr_nonnull(strstr(err.message, "server n1 cannot be written as JSON"));
     ck_assert_int_eq(err.kind, ERROR_INVALID);
-    c.server.address = (char *)(uintptr_t) "a\"\\\n";
+    c.address = (char *)(uintptr_t) "a\"\\\n";
     ck_assert_int_eq(codec_write_server(&c, &out, &err), 0);
     assert_json(buf_str(&out),
                 "{\"name\":\"n1\",\"address\":\"a\\\"\\\\\\n\",\"init-addr\":\"last,libc,none\",\"weight\":0}");
@@ -269,13 +239,15 @@ static const struct {
 START_TEST(only_our_fields_of_a_backend_are_written)
 {
     struct backend b = {.name = (char *)(uintptr_t) "be", .exists = backends[_i].old != NULL};
-    struct diff_rules rules = {.balance = backends[_i].balance, .proxy_v2 = backends[_i].proxy};
-    struct diff d = {.adv_check = backends[_i].adv_check, .own_httpchk = backends[_i].own_httpchk};
+    const struct backend_settings settings = {.balance = backends[_i].balance,
+                                              .adv_check = backends[_i].adv_check,
+                                              .httpchk_healthz = backends[_i].own_httpchk,
+                                              .proxy_v2 = backends[_i].proxy};
     struct buf out;
     struct error err = {0};
     b.json = (char *)(uintptr_t)backends[_i].old;
     buf_init(&out, 0);
-    ck_assert_msg(codec_write_backend(&b, &d, &rules, &out, &err) == 0, "%s", err.message);
+    ck_assert_msg(codec_write_backend(&b, &settings, NULL, 0, &out, &err) == 0, "%s", err.message);
     assert_json(buf_str(&out), backends[_i].expected);
     buf_fini(&out);
 }
@@ -283,32 +255,29 @@ END_TEST
 
 /* ---- a backend with its servers ---- */
 
-static struct diff_change new_server(enum diff_op op, const char *name, const char *address)
+static struct backend_server new_server(const char *name, const char *address)
 {
-    return (struct diff_change){.op = op,
-                                .server = {.name = (char *)(uintptr_t)name,
-                                           .address = (char *)(uintptr_t)address,
-                                           .port = 80,
-                                           .weight = -1,
-                                           .check = true,
-                                           .json = op == DIFF_ADD ? NULL : (char *)(uintptr_t) "{}"}};
+    return (struct backend_server){.name = (char *)(uintptr_t)name,
+                                   .address = (char *)(uintptr_t)address,
+                                   .port = 80,
+                                   .weight = -1,
+                                   .check = true};
 }
 
 START_TEST(a_backend_with_the_servers_that_are_new)
 {
-    struct diff_change changes[] = {new_server(DIFF_ADD, "n\"1", "fd00::1"), new_server(DIFF_CHANGE, "n2", "10.0.0.2"),
-                                    new_server(DIFF_ADD, "n3", "n3.example"),
-                                    new_server(DIFF_REMOVE, "n4", "10.0.0.4")};
+    struct backend_server n1 = new_server("n\"1", "fd00::1"), n3 = new_server("n3", "n3.example");
+    const struct backend_server *servers[] = {&n1, &n3};
     struct backend b = {.name = (char *)(uintptr_t) "be"};
-    struct diff_rules rules = {.balance = "leastconn", .proxy_v2 = true};
-    struct diff d = {.changes = changes, .change_count = 4, .adv_check = "httpchk", .own_httpchk = true};
+    const struct backend_settings settings = {
+        .balance = "leastconn", .adv_check = "httpchk", .httpchk_healthz = true, .proxy_v2 = true};
     struct buf out;
     struct error err = {0};
-    changes[0].server.maintenance = changes[0].server.send_proxy_v2 = true;
-    changes[2].server.weight = 0;
-    changes[2].server.check_port = 31000;
+    n1.maintenance = n1.send_proxy_v2 = true;
+    n3.weight = 0;
+    n3.check_port = 31000;
     buf_init(&out, 0);
-    ck_assert_msg(codec_write_backend_with_servers(&b, &d, &rules, &out, &err) == 0, "%s", err.message);
+    ck_assert_msg(codec_write_backend(&b, &settings, servers, 2, &out, &err) == 0, "%s", err.message);
     assert_json(buf_str(&out),
                 "{\"name\":\"be\",\"mode\":\"tcp\",\"balance\":{\"algorithm\":\"leastconn\"},"
                 "\"adv_check\":\"httpchk\",\"httpchk_params\":{\"method\":\"GET\",\"uri\":\"/healthz\"},"
@@ -317,8 +286,8 @@ START_TEST(a_backend_with_the_servers_that_are_new)
                 "\"weight\":100,\"maintenance\":\"enabled\",\"send-proxy-v2\":\"enabled\"},"
                 "\"n3\":{\"name\":\"n3\",\"address\":\"n3.example\",\"port\":80,\"check\":\"enabled\","
                 "\"weight\":0,\"health_check_port\":31000,\"init-addr\":\"last,libc,none\"}}}");
-    changes[0].server.name = (char *)(uintptr_t) "\xff";
-    ck_assert_int_eq(codec_write_backend_with_servers(&b, &d, &rules, &out, &err), -1);
+    n1.name = (char *)(uintptr_t) "\xff";
+    ck_assert_int_eq(codec_write_backend(&b, &settings, servers, 2, &out, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_INVALID);
     ck_assert_msg(strstr(err.message, "backend be cannot be written") != NULL, "%s", err.message);
     buf_fini(&out);

@@ -121,7 +121,7 @@ START_TEST(a_backend_against_its_file)
     struct runtime r;
     text_backend(&b, "web", row->file);
     text_runtime(&r, &b, row->running);
-    cleanup(mem_free_ptr) char *problem = runtime_problem(&b, &r, &rules);
+    cleanup(mem_free_ptr) char *problem = runtime_problem(&b, &r, diff_manages, &rules);
     ck_assert_msg(str_eq(problem, row->problem), "%s:\n  have %s\n  want %s", row->rule, problem, row->problem);
     backend_fini(&b);
     runtime_fini(&r);
@@ -134,9 +134,9 @@ START_TEST(lines_that_the_file_lacks_hide_nothing)
     struct backend b;
     struct runtime r;
     text_backend(&b, "web", "server n1 10.0.0.1:80\nalien 1 backend web | the API shows server n1, no line makes it\n");
-    b.aliens[0].only_shown = true;
+    b.unsupported[0].only_shown = true;
     text_runtime(&r, &b, "x9 ready");
-    cleanup(mem_free_ptr) char *problem = runtime_problem(&b, &r, &rules);
+    cleanup(mem_free_ptr) char *problem = runtime_problem(&b, &r, diff_manages, &rules);
     ck_assert_pstr_eq(problem, "server x9: HAProxy runs it, the file has no such line");
     backend_fini(&b);
     runtime_fini(&r);

@@ -16,7 +16,7 @@ static char *writable(const char *s)
     return (char *)(uintptr_t)s;
 }
 
-/* ---- answers, in the words of txn_play.h, and more: ----
+/* ---- answers, in the words of transaction_play.h, and more: ----
  *
  *     200      written: version 8, no Reload-ID        200v0, 200v-1    the same without a version
  *     202R     with a Reload-ID                        202              without
@@ -43,7 +43,7 @@ static void make_answer(struct reply *r, const char *word, char **body)
     r->a.body_len = strlen(*body);
 }
 
-static char letter_of_lane(const struct lane *l, const struct txn_action *x)
+static char letter_of_lane(const struct runtime_update *l, const struct transaction_action *x)
 {
     (void)l;
     if (str_eq(x->method, "PUT")) {
@@ -58,11 +58,11 @@ static char letter_of_lane(const struct lane *l, const struct txn_action *x)
     return 'R';
 }
 
-static void play_lane(struct lane *l, struct txn_action x, const char *script, char *trace)
+static void play_lane(struct runtime_update *l, struct transaction_action x, const char *script, char *trace)
 {
     char *words = mem_strdup(script), *at = words, *word;
     size_t sent = 0;
-    while (x.type == TXN_SEND) {
+    while (x.type == TRANSACTION_SEND) {
         struct reply r;
         char *body = NULL;
         ck_assert_uint_lt(sent, LONGEST - 1);
@@ -71,12 +71,12 @@ static void play_lane(struct lane *l, struct txn_action x, const char *script, c
         word = strsep(&at, " ");
         ck_assert_msg(word != NULL && word[0] != '\0', "%s: no answer left after %s", script, trace);
         make_answer(&r, word, &body);
-        x = lane_answer(l, &r.a);
+        x = runtime_update_answer(l, &r.a);
         free(body);
     }
     ck_assert_msg(at == NULL, "%s: \"%s\" was not asked for after %s", script, at, trace);
-    ck_assert_int_eq(l->state, LANE_DONE);
-    ck_assert_int_eq(lane_answer(l, &(struct dataplane_answer){.body = ""}).type, TXN_FINISHED);
+    ck_assert_int_eq(l->state, UPDATE_DONE);
+    ck_assert_int_eq(runtime_update_answer(l, &(struct dataplane_answer){.body = ""}).type, TRANSACTION_FINISHED);
     free(words);
 }
 
@@ -100,12 +100,12 @@ static struct diff_change shape_of(enum shape shape)
                                        .weight = 100,
                                        .check = true,
                                        .json = writable(LINE)}};
-    c.fields = DIFF_ADDRESS;
+    c.fields = SERVER_ADDRESS;
     if (shape == LEAVES || shape == RETURNS)
-        c.fields |= DIFF_MAINTENANCE;
+        c.fields |= SERVER_MAINTENANCE;
     c.server.maintenance = shape == LEAVES;
     if (shape == WEIGHS || shape == AGENT_WEIGHS) {
-        c.fields = DIFF_WEIGHT;
+        c.fields = SERVER_WEIGHT;
         c.server.weight = 50;
     }
     if (shape == AGENT_WEIGHS)
@@ -116,97 +116,101 @@ static struct diff_change shape_of(enum shape shape)
 struct row {
     const char *script, *trace;
     enum shape shape;
-    enum lane_result result;
+    enum update_result result;
     enum error_kind kind;
     const char *text; /* in the error; NULL: none */
 };
 
 static const struct row rows[] = {
     /* written, and HAProxy shows it */
-    {"200 =ready,10.0.0.2,80", "WR", MOVES, LANE_WRITTEN, ERROR_NONE, NULL},
-    {"200 =ready,10.0.0.2,80,100", "WR", MOVES, LANE_WRITTEN, ERROR_NONE, NULL},
-    {"200 =ready,10.0.0.2,80,7", "WR", MOVES, LANE_WRITTEN, ERROR_NONE, NULL}, /* somebody's weight */
-    {"200 =drain,10.0.0.2,80", "WR", MOVES, LANE_WRITTEN, ERROR_NONE, NULL},   /* somebody's, or ours: it drains */
-    {"200 =maint,10.0.0.2,80", "WR", MOVES, LANE_WRITTEN, ERROR_NONE, NULL},
-    {"200 =maint,10.0.0.2,80", "WR", LEAVES, LANE_WRITTEN, ERROR_NONE, NULL},
-    {"200 =ready,10.0.0.2,80", "WR", RETURNS, LANE_WRITTEN, ERROR_NONE, NULL},
-    {"200 =drain,10.0.0.2,80", "WR", RETURNS, LANE_WRITTEN, ERROR_NONE, NULL}, /* set since: it overtook the reading */
-    {"200 =ready,10.0.0.2,80,50", "WR", WEIGHS, LANE_WRITTEN, ERROR_NONE, NULL},
-    {"200 =ready,10.0.0.2,80", "WR", WEIGHS, LANE_WRITTEN, ERROR_NONE, NULL},         /* 3.0 does not show it */
-    {"200 =ready,10.0.0.2,80,9", "WR", AGENT_WEIGHS, LANE_WRITTEN, ERROR_NONE, NULL}, /* its agent has set another */
-    {"200 =ready,10.9.9.9,80", "WR", NAMED, LANE_WRITTEN, ERROR_NONE, NULL}, /* what it resolves to is not known here */
+    {"200 =ready,10.0.0.2,80", "WR", MOVES, UPDATE_WRITTEN, ERROR_NONE, NULL},
+    {"200 =ready,10.0.0.2,80,100", "WR", MOVES, UPDATE_WRITTEN, ERROR_NONE, NULL},
+    {"200 =ready,10.0.0.2,80,7", "WR", MOVES, UPDATE_WRITTEN, ERROR_NONE, NULL}, /* somebody's weight */
+    {"200 =drain,10.0.0.2,80", "WR", MOVES, UPDATE_WRITTEN, ERROR_NONE, NULL},   /* somebody's, or ours: it drains */
+    {"200 =maint,10.0.0.2,80", "WR", MOVES, UPDATE_WRITTEN, ERROR_NONE, NULL},
+    {"200 =maint,10.0.0.2,80", "WR", LEAVES, UPDATE_WRITTEN, ERROR_NONE, NULL},
+    {"200 =ready,10.0.0.2,80", "WR", RETURNS, UPDATE_WRITTEN, ERROR_NONE, NULL},
+    {"200 =drain,10.0.0.2,80", "WR", RETURNS, UPDATE_WRITTEN, ERROR_NONE,
+     NULL}, /* set since: it overtook the reading */
+    {"200 =ready,10.0.0.2,80,50", "WR", WEIGHS, UPDATE_WRITTEN, ERROR_NONE, NULL},
+    {"200 =ready,10.0.0.2,80", "WR", WEIGHS, UPDATE_WRITTEN, ERROR_NONE, NULL},         /* 3.0 does not show it */
+    {"200 =ready,10.0.0.2,80,9", "WR", AGENT_WEIGHS, UPDATE_WRITTEN, ERROR_NONE, NULL}, /* its agent has set another */
+    {"200 =ready,10.9.9.9,80", "WR", NAMED, UPDATE_WRITTEN, ERROR_NONE,
+     NULL}, /* what it resolves to is not known here */
 
     /* an address comes a little later */
-    {"200 =ready,10.0.0.1,80 =ready,10.0.0.2,80", "WRR", MOVES, LANE_WRITTEN, ERROR_NONE, NULL},
-    {"200 =maint,10.0.0.2,81 =maint,10.0.0.2,81 =maint,10.0.0.2,80", "WRRR", LEAVES, LANE_WRITTEN, ERROR_NONE, NULL},
-    {"200 =ready,10.0.0.1,80 404", "WRR", MOVES, LANE_UNPROVEN, ERROR_GONE, "read it back: HTTP 404"},
+    {"200 =ready,10.0.0.1,80 =ready,10.0.0.2,80", "WRR", MOVES, UPDATE_WRITTEN, ERROR_NONE, NULL},
+    {"200 =maint,10.0.0.2,81 =maint,10.0.0.2,81 =maint,10.0.0.2,80", "WRRR", LEAVES, UPDATE_WRITTEN, ERROR_NONE, NULL},
+    {"200 =ready,10.0.0.1,80 404", "WRR", MOVES, UPDATE_UNVERIFIED, ERROR_GONE, "read it back: HTTP 404"},
 
     /* HAProxy shows something else, or nothing */
-    {"200 " SIX("=ready,10.0.0.1,80"), "WRRRRRR", MOVES, LANE_UNPROVEN, ERROR_INVALID,
+    {"200 " SIX("=ready,10.0.0.1,80"), "WRRRRRR", MOVES, UPDATE_UNVERIFIED, ERROR_INVALID,
      "server n/1 is in the file as wanted, but not proven to run so: "},
-    {"200 " SIX("=ready,10.0.0.2,81"), "WRRRRRR", MOVES, LANE_UNPROVEN, ERROR_INVALID, "10.0.0.2:81"},
-    {"200 " SIX("=ready,10.0.0.2,80"), "WRRRRRR", LEAVES, LANE_UNPROVEN, ERROR_INVALID, "ready"},
-    {"200 " SIX("=drain,10.0.0.2,80"), "WRRRRRR", LEAVES, LANE_UNPROVEN, ERROR_INVALID, "drain"},
-    {"200 " SIX("=maint,10.0.0.2,80"), "WRRRRRR", RETURNS, LANE_UNPROVEN, ERROR_INVALID,
+    {"200 " SIX("=ready,10.0.0.2,81"), "WRRRRRR", MOVES, UPDATE_UNVERIFIED, ERROR_INVALID, "10.0.0.2:81"},
+    {"200 " SIX("=ready,10.0.0.2,80"), "WRRRRRR", LEAVES, UPDATE_UNVERIFIED, ERROR_INVALID, "ready"},
+    {"200 " SIX("=drain,10.0.0.2,80"), "WRRRRRR", LEAVES, UPDATE_UNVERIFIED, ERROR_INVALID, "drain"},
+    {"200 " SIX("=maint,10.0.0.2,80"), "WRRRRRR", RETURNS, UPDATE_UNVERIFIED, ERROR_INVALID,
      "HAProxy has it in maint still"},
-    {"200 =ready,10.0.0.2,80,100", "WR", WEIGHS, LANE_UNPROVEN, ERROR_INVALID, "HAProxy runs it with weight 100"},
-    {"200 =asleep,10.0.0.2,80", "WR", MOVES, LANE_UNPROVEN, ERROR_INVALID, "\"asleep\""},
-    {"200 404", "WR", MOVES, LANE_UNPROVEN, ERROR_GONE,
+    {"200 =ready,10.0.0.2,80,100", "WR", WEIGHS, UPDATE_UNVERIFIED, ERROR_INVALID, "HAProxy runs it with weight 100"},
+    {"200 =asleep,10.0.0.2,80", "WR", MOVES, UPDATE_UNVERIFIED, ERROR_INVALID, "\"asleep\""},
+    {"200 404", "WR", MOVES, UPDATE_UNVERIFIED, ERROR_GONE,
      "read it back: HTTP 404: message of 404; a transaction follows"},
-    {"200 500", "WR", MOVES, LANE_UNPROVEN, ERROR_RETRY, "read it back: HTTP 500"},
-    {"200 401", "WR", MOVES, LANE_UNPROVEN, ERROR_AUTH, "read it back: HTTP 401"},
-    {"200 lost", "WR", MOVES, LANE_UNPROVEN, ERROR_RETRY, "read it back: lost"},
-    {"200 refused", "WR", MOVES, LANE_UNPROVEN, ERROR_RETRY, "read it back: refused"},
-    {"200 nocred", "WR", MOVES, LANE_UNPROVEN, ERROR_AUTH, "read it back: nocred"},
-    {"200 html", "WR", MOVES, LANE_UNPROVEN, ERROR_INVALID, "the running server is no JSON"},
-    {"200 204", "WR", MOVES, LANE_UNPROVEN, ERROR_INVALID, "the running server is no JSON"},
+    {"200 500", "WR", MOVES, UPDATE_UNVERIFIED, ERROR_RETRY, "read it back: HTTP 500"},
+    {"200 401", "WR", MOVES, UPDATE_UNVERIFIED, ERROR_AUTH, "read it back: HTTP 401"},
+    {"200 lost", "WR", MOVES, UPDATE_UNVERIFIED, ERROR_RETRY, "read it back: lost"},
+    {"200 refused", "WR", MOVES, UPDATE_UNVERIFIED, ERROR_RETRY, "read it back: refused"},
+    {"200 nocred", "WR", MOVES, UPDATE_UNVERIFIED, ERROR_AUTH, "read it back: nocred"},
+    {"200 html", "WR", MOVES, UPDATE_UNVERIFIED, ERROR_INVALID, "the running server is no JSON"},
+    {"200 204", "WR", MOVES, UPDATE_UNVERIFIED, ERROR_INVALID, "the running server is no JSON"},
 
     /* a reload, announced or not */
-    {"202R", "W", MOVES, LANE_RELOADS, ERROR_INVALID, "could not make HAProxy follow without a reload (2026-11-21-4)"},
-    {"200R", "W", MOVES, LANE_RELOADS, ERROR_INVALID, "server n/1 is in the file as wanted, but the API"},
-    {"202", "W", MOVES, LANE_UNPROVEN, ERROR_INVALID, "the API announces a reload and names none"},
+    {"202R", "W", MOVES, UPDATE_RELOADS, ERROR_INVALID,
+     "could not make HAProxy follow without a reload (2026-11-21-4)"},
+    {"200R", "W", MOVES, UPDATE_RELOADS, ERROR_INVALID, "server n/1 is in the file as wanted, but the API"},
+    {"202", "W", MOVES, UPDATE_UNVERIFIED, ERROR_INVALID, "the API announces a reload and names none"},
 
     /* nobody knows */
-    {"200v0", "W", MOVES, LANE_UNKNOWN, ERROR_RETRY, "HTTP 200, but that is no answer of a Data Plane API"},
-    {"200v-1", "W", MOVES, LANE_UNKNOWN, ERROR_RETRY, "no answer of a Data Plane API"},
-    {"202v-1", "W", MOVES, LANE_UNKNOWN, ERROR_RETRY, "HTTP 202, but that is no answer of a Data Plane API"},
-    {"html", "W", MOVES, LANE_UNKNOWN, ERROR_RETRY, "no answer of a Data Plane API: please log in"},
-    {"lost", "W", MOVES, LANE_UNKNOWN, ERROR_RETRY, "change server n/1 without a reload: lost"},
-    {"502", "W", MOVES, LANE_UNKNOWN, ERROR_RETRY, "HTTP 502"},
-    {"504", "W", MOVES, LANE_UNKNOWN, ERROR_RETRY, "HTTP 504"},
+    {"200v0", "W", MOVES, UPDATE_UNKNOWN, ERROR_RETRY, "HTTP 200, but that is no answer of a Data Plane API"},
+    {"200v-1", "W", MOVES, UPDATE_UNKNOWN, ERROR_RETRY, "no answer of a Data Plane API"},
+    {"202v-1", "W", MOVES, UPDATE_UNKNOWN, ERROR_RETRY, "HTTP 202, but that is no answer of a Data Plane API"},
+    {"html", "W", MOVES, UPDATE_UNKNOWN, ERROR_RETRY, "no answer of a Data Plane API: please log in"},
+    {"lost", "W", MOVES, UPDATE_UNKNOWN, ERROR_RETRY, "change server n/1 without a reload: lost"},
+    {"502", "W", MOVES, UPDATE_UNKNOWN, ERROR_RETRY, "HTTP 502"},
+    {"504", "W", MOVES, UPDATE_UNKNOWN, ERROR_RETRY, "HTTP 504"},
 
     /* refused */
-    {"409", "W", MOVES, LANE_CONFLICT, ERROR_CONFLICT, "change server n/1 without a reload: HTTP 409: message of 409"},
-    {"406", "W", MOVES, LANE_CONFLICT, ERROR_CONFLICT, "HTTP 406"},
-    {"404", "W", MOVES, LANE_CONFLICT, ERROR_GONE, "HTTP 404"},
-    {"410", "W", MOVES, LANE_CONFLICT, ERROR_GONE, "HTTP 410"},
-    {"400", "W", MOVES, LANE_REJECTED, ERROR_INVALID, "HTTP 400"},
-    {"400v0", "W", MOVES, LANE_REJECTED, ERROR_INVALID, "HTTP 400"},
-    {"422", "W", MOVES, LANE_REJECTED, ERROR_INVALID, "HTTP 422"},
-    {"415", "W", MOVES, LANE_REJECTED, ERROR_INVALID, "HTTP 415"},
-    {"302", "W", MOVES, LANE_REJECTED, ERROR_INVALID, "HTTP 302"},
-    {"401", "W", MOVES, LANE_UNAUTHORIZED, ERROR_AUTH, "HTTP 401"},
-    {"403", "W", MOVES, LANE_UNAUTHORIZED, ERROR_AUTH, "HTTP 403"},
-    {"nocred", "W", MOVES, LANE_UNAUTHORIZED, ERROR_AUTH, "nocred"},
-    {"429r3", "W", MOVES, LANE_UNAVAILABLE, ERROR_RETRY, "HTTP 429"},
-    {"500", "W", MOVES, LANE_UNAVAILABLE, ERROR_RETRY, "HTTP 500"},
-    {"full", "W", MOVES, LANE_UNAVAILABLE, ERROR_RETRY, "HTTP 500: no space left on device"},
-    {"503r3", "W", MOVES, LANE_UNAVAILABLE, ERROR_RETRY, "HTTP 503"},
-    {"refused", "W", MOVES, LANE_UNAVAILABLE, ERROR_RETRY, "change server n/1 without a reload: refused"},
+    {"409", "W", MOVES, UPDATE_CONFLICT, ERROR_CONFLICT,
+     "change server n/1 without a reload: HTTP 409: message of 409"},
+    {"406", "W", MOVES, UPDATE_CONFLICT, ERROR_CONFLICT, "HTTP 406"},
+    {"404", "W", MOVES, UPDATE_CONFLICT, ERROR_GONE, "HTTP 404"},
+    {"410", "W", MOVES, UPDATE_CONFLICT, ERROR_GONE, "HTTP 410"},
+    {"400", "W", MOVES, UPDATE_REJECTED, ERROR_INVALID, "HTTP 400"},
+    {"400v0", "W", MOVES, UPDATE_REJECTED, ERROR_INVALID, "HTTP 400"},
+    {"422", "W", MOVES, UPDATE_REJECTED, ERROR_INVALID, "HTTP 422"},
+    {"415", "W", MOVES, UPDATE_REJECTED, ERROR_INVALID, "HTTP 415"},
+    {"302", "W", MOVES, UPDATE_REJECTED, ERROR_INVALID, "HTTP 302"},
+    {"401", "W", MOVES, UPDATE_UNAUTHORIZED, ERROR_AUTH, "HTTP 401"},
+    {"403", "W", MOVES, UPDATE_UNAUTHORIZED, ERROR_AUTH, "HTTP 403"},
+    {"nocred", "W", MOVES, UPDATE_UNAUTHORIZED, ERROR_AUTH, "nocred"},
+    {"429r3", "W", MOVES, UPDATE_UNAVAILABLE, ERROR_RETRY, "HTTP 429"},
+    {"500", "W", MOVES, UPDATE_UNAVAILABLE, ERROR_RETRY, "HTTP 500"},
+    {"full", "W", MOVES, UPDATE_UNAVAILABLE, ERROR_RETRY, "HTTP 500: no space left on device"},
+    {"503r3", "W", MOVES, UPDATE_UNAVAILABLE, ERROR_RETRY, "HTTP 503"},
+    {"refused", "W", MOVES, UPDATE_UNAVAILABLE, ERROR_RETRY, "change server n/1 without a reload: refused"},
 };
 
-static void check_end(const struct lane *l, const struct row *row, const char *trace)
+static void check_end(const struct runtime_update *l, const struct row *row, const char *trace)
 {
-    bool in_file = row->result == LANE_WRITTEN || row->result == LANE_RELOADS || row->result == LANE_UNPROVEN;
+    bool in_file = row->result == UPDATE_WRITTEN || row->result == UPDATE_RELOADS || row->result == UPDATE_UNVERIFIED;
     ck_assert_str_eq(trace, row->trace);
-    ck_assert_msg(l->result == row->result, "%s: %s", row->script, lane_result_name(l->result));
+    ck_assert_msg(l->result == row->result, "%s: %s", row->script, update_result_name(l->result));
     ck_assert_msg(l->error.kind == row->kind, "%s: %s: %s", row->script, error_kind_name(l->error.kind),
                   l->error.message);
     ck_assert_msg(row->text == NULL ? l->error.message[0] == '\0' : strstr(l->error.message, row->text) != NULL,
                   "%s: %s", row->script, l->error.message);
     ck_assert_int_eq(l->version, in_file ? 8 : 7);
     ck_assert_str_eq(l->wanted.json, l->body);
-    ck_assert(str_eq(l->reload_id, row->result == LANE_RELOADS ? "2026-11-21-4" : NULL));
+    ck_assert(str_eq(l->reload_id, row->result == UPDATE_RELOADS ? "2026-11-21-4" : NULL));
     ck_assert(str_eq(l->refusal, str_eq(row->script, "full") ? FULL_MESSAGE : NULL));
     ck_assert_int_eq(l->retry_after_ms, strstr(row->script, "r3") != NULL ? 3000 : -1);
     ck_assert_uint_eq(l->write_us, 10);
@@ -218,14 +222,14 @@ START_TEST(every_ending)
     const struct row *row = &rows[_i];
     char trace[LONGEST] = "";
     struct diff_change change = shape_of(row->shape);
-    struct txn_action x;
+    struct transaction_action x;
     struct error err = {0};
-    struct lane l;
-    lane_init(&l);
-    ck_assert_int_eq(lane_start(&l, 7, "b/e", &change, false, &x, &err), 0);
+    struct runtime_update l;
+    runtime_update_init(&l);
+    ck_assert_int_eq(runtime_update_start(&l, 7, "b/e", &change.server, change.fields, false, &x, &err), 0);
     play_lane(&l, x, row->script, trace);
     check_end(&l, row, trace);
-    lane_fini(&l);
+    runtime_update_fini(&l);
 }
 END_TEST
 
@@ -234,15 +238,15 @@ END_TEST
 START_TEST(the_whole_line_is_sent)
 {
     struct diff_change change = shape_of(LEAVES);
-    struct txn_action x;
+    struct transaction_action x;
     struct error err = {0};
-    struct lane l;
-    lane_init(&l);
-    ck_assert_int_eq(lane_start(&l, 7, "be", &change, false, &x, &err), 0);
-    ck_assert_int_eq(x.type, TXN_SEND);
+    struct runtime_update l;
+    runtime_update_init(&l);
+    ck_assert_int_eq(runtime_update_start(&l, 7, "be", &change.server, change.fields, false, &x, &err), 0);
+    ck_assert_int_eq(x.type, TRANSACTION_SEND);
     assert_json(x.body, "{\"name\":\"n/1\",\"address\":\"10.0.0.2\",\"port\":80,\"check\":\"enabled\",\"weight\":100,"
                         "\"inter\":5,\"maintenance\":\"enabled\"}");
-    lane_fini(&l);
+    runtime_update_fini(&l);
 }
 END_TEST
 
@@ -251,18 +255,18 @@ START_TEST(the_address_alone)
 {
     static const struct {
         const char *script;
-        enum lane_result result;
-    } ways[] = {{"200 =maint,10.0.0.2,80", LANE_WRITTEN},
-                {"200 " SIX("=ready,10.0.0.2,80"), LANE_UNPROVEN},
-                {"200 " SIX("=maint,10.0.0.1,80"), LANE_UNPROVEN}};
+        enum update_result result;
+    } ways[] = {{"200 =maint,10.0.0.2,80", UPDATE_WRITTEN},
+                {"200 " SIX("=ready,10.0.0.2,80"), UPDATE_UNVERIFIED},
+                {"200 " SIX("=maint,10.0.0.1,80"), UPDATE_UNVERIFIED}};
     char trace[LONGEST] = "";
     struct diff_change change = shape_of(RETURNS);
-    struct txn_action x;
+    struct transaction_action x;
     struct error err = {0};
-    struct lane l;
+    struct runtime_update l;
     change.server.json = writable("{\"name\":\"n/1\",\"address\":\"10.0.0.1\",\"maintenance\":\"enabled\"}");
-    lane_init(&l);
-    ck_assert_int_eq(lane_start(&l, 7, "b/e", &change, true, &x, &err), 0);
+    runtime_update_init(&l);
+    ck_assert_int_eq(runtime_update_start(&l, 7, "b/e", &change.server, change.fields, true, &x, &err), 0);
     assert_json(x.body, "{\"name\":\"n/1\",\"address\":\"10.0.0.2\",\"port\":80,\"check\":\"enabled\",\"weight\":100,"
                         "\"maintenance\":\"enabled\"}");
     play_lane(&l, x, ways[_i].script, trace);
@@ -272,17 +276,17 @@ START_TEST(the_address_alone)
     /* a line that stays live for now may be in maint: it was told so before */
     if (_i == 0) {
         change = shape_of(LEAVES);
-        ck_assert_int_eq(lane_start(&l, 7, "b/e", &change, true, &x, &err), 0);
+        ck_assert_int_eq(runtime_update_start(&l, 7, "b/e", &change.server, change.fields, true, &x, &err), 0);
         ck_assert_ptr_null(strstr(x.body, "maintenance"));
         play_lane(&l, x, "200 =maint,10.0.0.2,80", trace);
-        ck_assert_msg(l.result == LANE_WRITTEN, "%s", l.error.message);
+        ck_assert_msg(l.result == UPDATE_WRITTEN, "%s", l.error.message);
     }
 
     /* and where maintenance was not to change at all, keeping it keeps it */
     change = shape_of(MOVES);
-    ck_assert_int_eq(lane_start(&l, 7, "b/e", &change, true, &x, &err), 0);
+    ck_assert_int_eq(runtime_update_start(&l, 7, "b/e", &change.server, change.fields, true, &x, &err), 0);
     ck_assert_ptr_null(strstr(x.body, "maintenance"));
-    lane_fini(&l);
+    runtime_update_fini(&l);
 }
 END_TEST
 
@@ -290,26 +294,26 @@ START_TEST(one_after_the_other)
 {
     char trace[LONGEST] = "";
     struct diff_change change = shape_of(MOVES), broken = change;
-    struct txn_action x;
+    struct transaction_action x;
     struct error err = {0};
-    struct lane l;
+    struct runtime_update l;
     broken.server.json = writable("{");
-    lane_init(&l);
-    ck_assert_int_eq(lane_start(&l, 7, "b/e", &change, false, &x, &err), 0);
+    runtime_update_init(&l);
+    ck_assert_int_eq(runtime_update_start(&l, 7, "b/e", &change.server, change.fields, false, &x, &err), 0);
     play_lane(&l, x, "202R", trace);
     ck_assert_ptr_nonnull(l.reload_id);
-    ck_assert_int_eq(lane_start(&l, 9, "be", &broken, false, &x, &err), -1);
+    ck_assert_int_eq(runtime_update_start(&l, 9, "be", &broken.server, broken.fields, false, &x, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_INVALID);
     ck_assert_msg(strstr(err.message, "server n/1") != NULL, "%s", err.message);
     ck_assert_msg(l.reload_id != NULL && l.version == 8, "it is as it was");
-    ck_assert_int_eq(lane_start(&l, 7, "b/e", &change, false, &x, &err), 0);
+    ck_assert_int_eq(runtime_update_start(&l, 7, "b/e", &change.server, change.fields, false, &x, &err), 0);
     ck_assert_ptr_null(l.reload_id);
     play_lane(&l, x, "429r3", trace);
-    ck_assert_int_eq(lane_start(&l, 7, "b/e", &change, false, &x, &err), 0);
+    ck_assert_int_eq(runtime_update_start(&l, 7, "b/e", &change.server, change.fields, false, &x, &err), 0);
     play_lane(&l, x, "200 =ready,10.0.0.2,80", trace);
-    ck_assert(l.result == LANE_WRITTEN && l.error.kind == ERROR_NONE && l.retry_after_ms == -1 && l.write_us == 10);
-    lane_fini(&l);
-    lane_fini(&l);
+    ck_assert(l.result == UPDATE_WRITTEN && l.error.kind == ERROR_NONE && l.retry_after_ms == -1 && l.write_us == 10);
+    runtime_update_fini(&l);
+    runtime_update_fini(&l);
 }
 END_TEST
 
@@ -317,25 +321,25 @@ START_TEST(another_server_is_no_proof)
 {
     static const char other[] = "{\"name\":\"n2\",\"admin_state\":\"ready\",\"address\":\"10.0.0.2\",\"port\":80}";
     struct diff_change change = shape_of(MOVES);
-    struct txn_action x;
+    struct transaction_action x;
     struct error err = {0};
     struct reply r;
     char *none = NULL;
-    struct lane l;
-    lane_init(&l);
-    ck_assert_int_eq(lane_answer(&l, &(struct dataplane_answer){.body = ""}).type, TXN_FINISHED);
-    ck_assert_int_eq(l.state, LANE_IDLE);
-    ck_assert_int_eq(lane_start(&l, 7, "be", &change, false, &x, &err), 0);
+    struct runtime_update l;
+    runtime_update_init(&l);
+    ck_assert_int_eq(runtime_update_answer(&l, &(struct dataplane_answer){.body = ""}).type, TRANSACTION_FINISHED);
+    ck_assert_int_eq(l.state, UPDATE_IDLE);
+    ck_assert_int_eq(runtime_update_start(&l, 7, "be", &change.server, change.fields, false, &x, &err), 0);
     make_answer(&r, "200", &none);
-    x = lane_answer(&l, &r.a);
-    ck_assert_int_eq(x.type, TXN_SEND);
+    x = runtime_update_answer(&l, &r.a);
+    ck_assert_int_eq(x.type, TRANSACTION_SEND);
     r.a.body = other;
     r.a.body_len = strlen(other);
-    x = lane_answer(&l, &r.a);
-    ck_assert_int_eq(x.type, TXN_FINISHED);
-    ck_assert_int_eq(l.result, LANE_UNPROVEN);
+    x = runtime_update_answer(&l, &r.a);
+    ck_assert_int_eq(x.type, TRANSACTION_FINISHED);
+    ck_assert_int_eq(l.result, UPDATE_UNVERIFIED);
     ck_assert_msg(strstr(l.error.message, "the answer is about \"n2\"") != NULL, "%s", l.error.message);
-    lane_fini(&l);
+    runtime_update_fini(&l);
 }
 END_TEST
 
@@ -343,9 +347,9 @@ START_TEST(names)
 {
     static const char *const all[] = {"written",  "reloads",      "unproven",    "conflict",
                                       "rejected", "unauthorized", "unavailable", "unknown"};
-    for (int i = LANE_WRITTEN; i <= LANE_UNKNOWN; i++)
-        ck_assert_str_eq(lane_result_name((enum lane_result)i), all[i]);
-    ck_assert_str_eq(lane_result_name((enum lane_result)99), "invalid");
+    for (int i = UPDATE_WRITTEN; i <= UPDATE_UNKNOWN; i++)
+        ck_assert_str_eq(update_result_name((enum update_result)i), all[i]);
+    ck_assert_str_eq(update_result_name((enum update_result)99), "invalid");
 }
 END_TEST
 
@@ -381,18 +385,18 @@ START_TEST(the_answer_to_a_call)
     char *body = NULL;
     struct error err = {0};
     make_answer(&r, calls[_i].word, &body);
-    int status = lane_call_answer(&r.a, calls[_i].wanted, &err);
+    int status = runtime_command_answer(&r.a, calls[_i].wanted, &err);
     ck_assert_msg((status == 0) == (calls[_i].kind == ERROR_NONE) && err.kind == calls[_i].kind, "%s: %s",
                   calls[_i].word, err.message);
     ck_assert_msg(calls[_i].text == NULL || strstr(err.message, calls[_i].text) != NULL, "%s", err.message);
-    ck_assert_int_eq(lane_call_answer(&r.a, calls[_i].wanted, NULL), status);
+    ck_assert_int_eq(runtime_command_answer(&r.a, calls[_i].wanted, NULL), status);
     free(body);
 }
 END_TEST
 
 START_TEST(the_path_of_a_call)
 {
-    char *path = lane_call_path("b/e", "n?1");
+    char *path = runtime_command_path("b/e", "n?1");
     ck_assert_str_eq(path, "/runtime/backends/b%2Fe/servers/n%3F1");
     free(path);
 }

@@ -1,11 +1,11 @@
-/* src/haproxy/dataplane/transaction: every step against every ending, in the words of txn_play.h. */
+/* src/haproxy/dataplane/transaction: every step against every ending, in the words of transaction_play.h. */
 #include "txn_play.h"
 
 /* ---- the table ---- */
 
 struct row {
     const char *script, *trace;
-    enum txn_result result;
+    enum transaction_result result;
     enum error_kind kind;
     const char *text;   /* in the error; NULL: none */
     size_t left_behind; /* transactions of ours that could not be deleted */
@@ -13,134 +13,137 @@ struct row {
 
 static const struct row rows[] = {
     /* all is well */
-    {"201 202 202 202", "BCCK", TXN_COMMITTED, ERROR_NONE, NULL, 0},
-    {"201 202 202 200", "BCCK", TXN_COMMITTED, ERROR_NONE, NULL, 0},
+    {"201 202 202 202", "BCCK", TRANSACTION_COMMITTED, ERROR_NONE, NULL, 0},
+    {"201 202 202 200", "BCCK", TRANSACTION_COMMITTED, ERROR_NONE, NULL, 0},
 
     /* begin */
-    {"409", "B", TXN_CONFLICT, ERROR_CONFLICT, "begin a transaction at version 7: HTTP 409: message of 409", 0},
-    {"406", "B", TXN_CONFLICT, ERROR_CONFLICT, "HTTP 406", 0},
-    {"404", "B", TXN_REJECTED, ERROR_GONE, "HTTP 404", 0},
-    {"400", "B", TXN_REJECTED, ERROR_INVALID, "HTTP 400", 0},
-    {"400v0", "B", TXN_REJECTED, ERROR_INVALID, "HTTP 400", 0},
-    {"422", "B", TXN_REJECTED, ERROR_INVALID, "HTTP 422", 0},
-    {"301", "B", TXN_REJECTED, ERROR_INVALID, "HTTP 301", 0},
-    {"407", "B", TXN_REJECTED, ERROR_INVALID, "HTTP 407", 0},
-    {"401", "B", TXN_UNAUTHORIZED, ERROR_AUTH, "HTTP 401", 0},
-    {"403", "B", TXN_UNAUTHORIZED, ERROR_AUTH, "HTTP 403", 0},
-    {"nocred", "B", TXN_UNAUTHORIZED, ERROR_AUTH, "begin a transaction at version 7: nocred", 0},
-    {"500", "B", TXN_UNAVAILABLE, ERROR_RETRY, "HTTP 500", 0},
-    {"502", "B", TXN_UNAVAILABLE, ERROR_RETRY, "HTTP 502", 0},
-    {"503r9", "B", TXN_UNAVAILABLE, ERROR_RETRY, "HTTP 503", 0},
-    {"504", "B", TXN_UNAVAILABLE, ERROR_RETRY, "HTTP 504", 0},
-    {"refused", "B", TXN_UNAVAILABLE, ERROR_RETRY, "begin a transaction at version 7: refused", 0},
-    {"lost", "B", TXN_UNAVAILABLE, ERROR_RETRY, "begin a transaction at version 7: lost", 0},
-    {"html", "B", TXN_UNAVAILABLE, ERROR_RETRY, "HTTP 200, but the transaction is no JSON", 0},
-    {"!201 204", "BD", TXN_ABORTED, ERROR_RETRY, "given up before its commit", 0},
-    {"!409", "B", TXN_ABORTED, ERROR_RETRY, "given up", 0},
-    {"!lost", "B", TXN_ABORTED, ERROR_RETRY, "given up", 0},
-    {"!429", "B", TXN_ABORTED, ERROR_RETRY, "given up", 0},
+    {"409", "B", TRANSACTION_CONFLICT, ERROR_CONFLICT, "begin a transaction at version 7: HTTP 409: message of 409", 0},
+    {"406", "B", TRANSACTION_CONFLICT, ERROR_CONFLICT, "HTTP 406", 0},
+    {"404", "B", TRANSACTION_REJECTED, ERROR_GONE, "HTTP 404", 0},
+    {"400", "B", TRANSACTION_REJECTED, ERROR_INVALID, "HTTP 400", 0},
+    {"400v0", "B", TRANSACTION_REJECTED, ERROR_INVALID, "HTTP 400", 0},
+    {"422", "B", TRANSACTION_REJECTED, ERROR_INVALID, "HTTP 422", 0},
+    {"301", "B", TRANSACTION_REJECTED, ERROR_INVALID, "HTTP 301", 0},
+    {"407", "B", TRANSACTION_REJECTED, ERROR_INVALID, "HTTP 407", 0},
+    {"401", "B", TRANSACTION_UNAUTHORIZED, ERROR_AUTH, "HTTP 401", 0},
+    {"403", "B", TRANSACTION_UNAUTHORIZED, ERROR_AUTH, "HTTP 403", 0},
+    {"nocred", "B", TRANSACTION_UNAUTHORIZED, ERROR_AUTH, "begin a transaction at version 7: nocred", 0},
+    {"500", "B", TRANSACTION_UNAVAILABLE, ERROR_RETRY, "HTTP 500", 0},
+    {"502", "B", TRANSACTION_UNAVAILABLE, ERROR_RETRY, "HTTP 502", 0},
+    {"503r9", "B", TRANSACTION_UNAVAILABLE, ERROR_RETRY, "HTTP 503", 0},
+    {"504", "B", TRANSACTION_UNAVAILABLE, ERROR_RETRY, "HTTP 504", 0},
+    {"refused", "B", TRANSACTION_UNAVAILABLE, ERROR_RETRY, "begin a transaction at version 7: refused", 0},
+    {"lost", "B", TRANSACTION_UNAVAILABLE, ERROR_RETRY, "begin a transaction at version 7: lost", 0},
+    {"html", "B", TRANSACTION_UNAVAILABLE, ERROR_RETRY, "HTTP 200, but the transaction is no JSON", 0},
+    {"!201 204", "BD", TRANSACTION_ABORTED, ERROR_RETRY, "given up before its commit", 0},
+    {"!409", "B", TRANSACTION_ABORTED, ERROR_RETRY, "given up", 0},
+    {"!lost", "B", TRANSACTION_ABORTED, ERROR_RETRY, "given up", 0},
+    {"!429", "B", TRANSACTION_ABORTED, ERROR_RETRY, "given up", 0},
 
     /* 429: list, delete what is dead, once more */
-    {"429 200 204 204 201 202 202 202", "BLXXBCCK", TXN_COMMITTED, ERROR_NONE, NULL, 0},
-    {"429 200 404 404 201 202 202 202", "BLXXBCCK", TXN_COMMITTED, ERROR_NONE, NULL, 0},
-    {"429 200 500 204 201 202 202 202", "BLXXBCCK", TXN_COMMITTED, ERROR_NONE, NULL, 0},
-    {"429 200 204 204 429r3", "BLXXB", TXN_LIMIT, ERROR_RETRY, "HTTP 429", 0},
-    {"429 200 204 204 409", "BLXXB", TXN_CONFLICT, ERROR_CONFLICT, "HTTP 409", 0},
-    {"429 200 204 lost 201 202 202 202", "BLXXBCCK", TXN_COMMITTED, ERROR_NONE, NULL, 0},
-    {"429r3 200 500 500", "BLXX", TXN_LIMIT, ERROR_RETRY, "HTTP 429", 0},
-    {"429r3 200 lost", "BLX", TXN_LIMIT, ERROR_RETRY, "HTTP 429", 0},
-    {"429r3 200 401", "BLX", TXN_LIMIT, ERROR_RETRY, "HTTP 429", 0},
-    {"429r3 500", "BL", TXN_LIMIT, ERROR_RETRY, "HTTP 429", 0},
-    {"429r3 429", "BL", TXN_LIMIT, ERROR_RETRY, "HTTP 429", 0},
-    {"429r3 401", "BL", TXN_LIMIT, ERROR_RETRY, "HTTP 429", 0},
-    {"429r3 lost", "BL", TXN_LIMIT, ERROR_RETRY, "HTTP 429", 0},
-    {"429r3 html", "BL", TXN_LIMIT, ERROR_RETRY, "HTTP 429", 0},
-    {"429 !200", "BL", TXN_ABORTED, ERROR_RETRY, "given up", 0},
-    {"429 200 !204", "BLX", TXN_ABORTED, ERROR_RETRY, "given up", 0},
-    {"429 200 204 !204", "BLXX", TXN_ABORTED, ERROR_RETRY, "given up", 0},
-    {"429 200 204 204 !201 204", "BLXXBD", TXN_ABORTED, ERROR_RETRY, "given up", 0},
+    {"429 200 204 204 201 202 202 202", "BLXXBCCK", TRANSACTION_COMMITTED, ERROR_NONE, NULL, 0},
+    {"429 200 404 404 201 202 202 202", "BLXXBCCK", TRANSACTION_COMMITTED, ERROR_NONE, NULL, 0},
+    {"429 200 500 204 201 202 202 202", "BLXXBCCK", TRANSACTION_COMMITTED, ERROR_NONE, NULL, 0},
+    {"429 200 204 204 429r3", "BLXXB", TRANSACTION_LIMIT, ERROR_RETRY, "HTTP 429", 0},
+    {"429 200 204 204 409", "BLXXB", TRANSACTION_CONFLICT, ERROR_CONFLICT, "HTTP 409", 0},
+    {"429 200 204 lost 201 202 202 202", "BLXXBCCK", TRANSACTION_COMMITTED, ERROR_NONE, NULL, 0},
+    {"429r3 200 500 500", "BLXX", TRANSACTION_LIMIT, ERROR_RETRY, "HTTP 429", 0},
+    {"429r3 200 lost", "BLX", TRANSACTION_LIMIT, ERROR_RETRY, "HTTP 429", 0},
+    {"429r3 200 401", "BLX", TRANSACTION_LIMIT, ERROR_RETRY, "HTTP 429", 0},
+    {"429r3 500", "BL", TRANSACTION_LIMIT, ERROR_RETRY, "HTTP 429", 0},
+    {"429r3 429", "BL", TRANSACTION_LIMIT, ERROR_RETRY, "HTTP 429", 0},
+    {"429r3 401", "BL", TRANSACTION_LIMIT, ERROR_RETRY, "HTTP 429", 0},
+    {"429r3 lost", "BL", TRANSACTION_LIMIT, ERROR_RETRY, "HTTP 429", 0},
+    {"429r3 html", "BL", TRANSACTION_LIMIT, ERROR_RETRY, "HTTP 429", 0},
+    {"429 !200", "BL", TRANSACTION_ABORTED, ERROR_RETRY, "given up", 0},
+    {"429 200 !204", "BLX", TRANSACTION_ABORTED, ERROR_RETRY, "given up", 0},
+    {"429 200 204 !204", "BLXX", TRANSACTION_ABORTED, ERROR_RETRY, "given up", 0},
+    {"429 200 204 204 !201 204", "BLXXBD", TRANSACTION_ABORTED, ERROR_RETRY, "given up", 0},
 
     /* a change */
-    {"201 409 204", "BCD", TXN_CONFLICT, ERROR_CONFLICT, "change server n0: HTTP 409: message of 409", 0},
-    {"201 202 409 204", "BCCD", TXN_CONFLICT, ERROR_CONFLICT, "change server n1: HTTP 409", 0},
-    {"201 406 204", "BCD", TXN_CONFLICT, ERROR_CONFLICT, "HTTP 406", 0},
-    {"201 404 204", "BCD", TXN_CONFLICT, ERROR_GONE, "HTTP 404", 0},
-    {"201 404 404", "BCD", TXN_CONFLICT, ERROR_GONE, "HTTP 404", 0},
-    {"201 400v0 204", "BCD", TXN_CONFLICT, ERROR_CONFLICT, "HTTP 400", 0}, /* outdated meanwhile */
-    {"201 400v0 404", "BCD", TXN_CONFLICT, ERROR_CONFLICT, "HTTP 400", 0}, /* gone meanwhile */
-    {"201 400 404", "BCD", TXN_CONFLICT, ERROR_CONFLICT, "HTTP 400", 0},   /* as above, its version hidden by a proxy */
-    {"201 400 204", "BCD", TXN_REJECTED, ERROR_INVALID, "HTTP 400", 0},
-    {"201 422 204", "BCD", TXN_REJECTED, ERROR_INVALID, "HTTP 422", 0},
-    {"201 422 404", "BCD", TXN_REJECTED, ERROR_INVALID, "HTTP 422", 0},
-    {"201 415 204", "BCD", TXN_REJECTED, ERROR_INVALID, "HTTP 415", 0},
-    {"201 302 204", "BCD", TXN_REJECTED, ERROR_INVALID, "HTTP 302", 0},
-    {"201 401 204", "BCD", TXN_UNAUTHORIZED, ERROR_AUTH, "HTTP 401", 0},
-    {"201 401 401", "BCD", TXN_UNAUTHORIZED, ERROR_AUTH, "HTTP 401: message of 401; it stays behind: delete", 1},
-    {"201 nocred nocred", "BCD", TXN_UNAUTHORIZED, ERROR_AUTH, "nocred; it stays behind", 1},
-    {"201 429r3 204", "BCD", TXN_LIMIT, ERROR_RETRY, "HTTP 429", 0},
-    {"201 html 204", "BCD", TXN_UNAVAILABLE, ERROR_RETRY, "HTTP 200, but that is no answer of a Data Plane API: please",
-     0},
-    {"201 202 html html", "BCCD", TXN_UNAVAILABLE, ERROR_RETRY, "it stays behind: delete transaction T1: HTTP 200, but",
+    {"201 409 204", "BCD", TRANSACTION_CONFLICT, ERROR_CONFLICT, "change server n0: HTTP 409: message of 409", 0},
+    {"201 202 409 204", "BCCD", TRANSACTION_CONFLICT, ERROR_CONFLICT, "change server n1: HTTP 409", 0},
+    {"201 406 204", "BCD", TRANSACTION_CONFLICT, ERROR_CONFLICT, "HTTP 406", 0},
+    {"201 404 204", "BCD", TRANSACTION_CONFLICT, ERROR_GONE, "HTTP 404", 0},
+    {"201 404 404", "BCD", TRANSACTION_CONFLICT, ERROR_GONE, "HTTP 404", 0},
+    {"201 400v0 204", "BCD", TRANSACTION_CONFLICT, ERROR_CONFLICT, "HTTP 400", 0}, /* outdated meanwhile */
+    {"201 400v0 404", "BCD", TRANSACTION_CONFLICT, ERROR_CONFLICT, "HTTP 400", 0}, /* gone meanwhile */
+    {"201 400 404", "BCD", TRANSACTION_CONFLICT, ERROR_CONFLICT, "HTTP 400",
+     0}, /* as above, its version hidden by a proxy */
+    {"201 400 204", "BCD", TRANSACTION_REJECTED, ERROR_INVALID, "HTTP 400", 0},
+    {"201 422 204", "BCD", TRANSACTION_REJECTED, ERROR_INVALID, "HTTP 422", 0},
+    {"201 422 404", "BCD", TRANSACTION_REJECTED, ERROR_INVALID, "HTTP 422", 0},
+    {"201 415 204", "BCD", TRANSACTION_REJECTED, ERROR_INVALID, "HTTP 415", 0},
+    {"201 302 204", "BCD", TRANSACTION_REJECTED, ERROR_INVALID, "HTTP 302", 0},
+    {"201 401 204", "BCD", TRANSACTION_UNAUTHORIZED, ERROR_AUTH, "HTTP 401", 0},
+    {"201 401 401", "BCD", TRANSACTION_UNAUTHORIZED, ERROR_AUTH, "HTTP 401: message of 401; it stays behind: delete",
      1},
-    {"201 200 202 202", "BCCK", TXN_COMMITTED, ERROR_NONE, NULL, 0},
-    {"201 500 204", "BCD", TXN_UNAVAILABLE, ERROR_RETRY, "HTTP 500", 0},
-    {"201 500 500", "BCD", TXN_UNAVAILABLE, ERROR_RETRY, "it stays behind: delete transaction T1: HTTP 500", 1},
-    {"201 lost 204", "BCD", TXN_UNAVAILABLE, ERROR_RETRY, "change server n0: lost", 0},
-    {"201 lost refused", "BCD", TXN_UNAVAILABLE, ERROR_RETRY, "lost; it stays behind: delete transaction T1: refused",
-     1},
-    {"201 refused 404", "BCD", TXN_UNAVAILABLE, ERROR_RETRY, "refused", 0},
-    {"201 202 lost 204", "BCCD", TXN_UNAVAILABLE, ERROR_RETRY, "change server n1: lost", 0},
-    {"201 !202 204", "BCD", TXN_ABORTED, ERROR_RETRY, "given up", 0},
-    {"201 !500 204", "BCD", TXN_ABORTED, ERROR_RETRY, "given up", 0},
-    {"201 202 !202 204", "BCCD", TXN_ABORTED, ERROR_RETRY, "given up", 0},
-    {"201 !lost lost", "BCD", TXN_ABORTED, ERROR_RETRY, "it stays behind", 1},
+    {"201 nocred nocred", "BCD", TRANSACTION_UNAUTHORIZED, ERROR_AUTH, "nocred; it stays behind", 1},
+    {"201 429r3 204", "BCD", TRANSACTION_LIMIT, ERROR_RETRY, "HTTP 429", 0},
+    {"201 html 204", "BCD", TRANSACTION_UNAVAILABLE, ERROR_RETRY,
+     "HTTP 200, but that is no answer of a Data Plane API: please", 0},
+    {"201 202 html html", "BCCD", TRANSACTION_UNAVAILABLE, ERROR_RETRY,
+     "it stays behind: delete transaction T1: HTTP 200, but", 1},
+    {"201 200 202 202", "BCCK", TRANSACTION_COMMITTED, ERROR_NONE, NULL, 0},
+    {"201 500 204", "BCD", TRANSACTION_UNAVAILABLE, ERROR_RETRY, "HTTP 500", 0},
+    {"201 500 500", "BCD", TRANSACTION_UNAVAILABLE, ERROR_RETRY, "it stays behind: delete transaction T1: HTTP 500", 1},
+    {"201 lost 204", "BCD", TRANSACTION_UNAVAILABLE, ERROR_RETRY, "change server n0: lost", 0},
+    {"201 lost refused", "BCD", TRANSACTION_UNAVAILABLE, ERROR_RETRY,
+     "lost; it stays behind: delete transaction T1: refused", 1},
+    {"201 refused 404", "BCD", TRANSACTION_UNAVAILABLE, ERROR_RETRY, "refused", 0},
+    {"201 202 lost 204", "BCCD", TRANSACTION_UNAVAILABLE, ERROR_RETRY, "change server n1: lost", 0},
+    {"201 !202 204", "BCD", TRANSACTION_ABORTED, ERROR_RETRY, "given up", 0},
+    {"201 !500 204", "BCD", TRANSACTION_ABORTED, ERROR_RETRY, "given up", 0},
+    {"201 202 !202 204", "BCCD", TRANSACTION_ABORTED, ERROR_RETRY, "given up", 0},
+    {"201 !lost lost", "BCD", TRANSACTION_ABORTED, ERROR_RETRY, "it stays behind", 1},
 
     /* the commit */
-    {"201 202 202 409 204", "BCCKD", TXN_CONFLICT, ERROR_CONFLICT, "commit transaction T1: HTTP 409", 0},
-    {"201 202 202 409 404", "BCCKD", TXN_CONFLICT, ERROR_CONFLICT, "HTTP 409", 0},
-    {"201 202 202 406 204", "BCCKD", TXN_CONFLICT, ERROR_CONFLICT, "HTTP 406", 0},
-    {"201 202 202 404", "BCCK", TXN_CONFLICT, ERROR_GONE, "HTTP 404", 0},
-    {"201 202 202 410", "BCCK", TXN_CONFLICT, ERROR_GONE, "HTTP 410", 0},
-    {"201 202 202 400 204", "BCCKD", TXN_REJECTED, ERROR_INVALID, "HTTP 400", 0}, /* validation */
-    {"201 202 202 400 404", "BCCKD", TXN_REJECTED, ERROR_INVALID, "HTTP 400", 0},
-    {"201 202 202 400 lost", "BCCKD", TXN_REJECTED, ERROR_INVALID, "it stays behind", 1},
-    {"201 202 202 422 204", "BCCKD", TXN_REJECTED, ERROR_INVALID, "HTTP 422", 0},
-    {"201 202 202 401 204", "BCCKD", TXN_UNAUTHORIZED, ERROR_AUTH, "HTTP 401", 0},
-    {"201 202 202 403 403", "BCCKD", TXN_UNAUTHORIZED, ERROR_AUTH, "it stays behind", 1},
-    {"201 202 202 429r3 204", "BCCKD", TXN_LIMIT, ERROR_RETRY, "HTTP 429", 0},
-    {"201 202 202 500 204", "BCCKD", TXN_UNAVAILABLE, ERROR_RETRY, "HTTP 500", 0},
-    {"201 202 202 500 404", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "HTTP 500", 0}, /* gone: it may have been committed */
-    {"201 202 202 500 500", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "it stays behind", 1},
-    {"201 202 202 503 html", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "it stays behind", 1},
-    {"201 202 202 503 lost", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "it stays behind", 1},
-    {"201 202 202 502 204", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "HTTP 502", 0},
-    {"201 202 202 504 204", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "HTTP 504", 0},
-    {"201 202 202 504 404", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "HTTP 504", 0},
-    {"201 202 202 lost 204", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "commit transaction T1: lost", 0},
-    {"201 202 202 lost 404", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "lost", 0},
-    {"201 202 202 lost refused", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "it stays behind", 1},
-    {"201 202 202 refused 204", "BCCKD", TXN_UNAVAILABLE, ERROR_RETRY, "refused", 0},
-    {"201 202 202 refused refused", "BCCKD", TXN_UNAVAILABLE, ERROR_RETRY, "it stays behind", 1},
-    {"201 202 202 html 204", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "HTTP 200, but that is no answer of a Data Plane API",
-     0},
-    {"201 202 202 301 204", "BCCKD", TXN_REJECTED, ERROR_INVALID, "HTTP 301", 0},
-    {"201 202 202 !202", "BCCK", TXN_COMMITTED, ERROR_NONE, NULL, 0},
-    {"201 202 202 !400 204", "BCCKD", TXN_REJECTED, ERROR_INVALID, "HTTP 400", 0},
-    {"201 202 202 !lost 404", "BCCKD", TXN_UNKNOWN, ERROR_RETRY, "lost", 0},
-    {"201 202 202 500 !204", "BCCKD", TXN_UNAVAILABLE, ERROR_RETRY, "HTTP 500", 0},
+    {"201 202 202 409 204", "BCCKD", TRANSACTION_CONFLICT, ERROR_CONFLICT, "commit transaction T1: HTTP 409", 0},
+    {"201 202 202 409 404", "BCCKD", TRANSACTION_CONFLICT, ERROR_CONFLICT, "HTTP 409", 0},
+    {"201 202 202 406 204", "BCCKD", TRANSACTION_CONFLICT, ERROR_CONFLICT, "HTTP 406", 0},
+    {"201 202 202 404", "BCCK", TRANSACTION_CONFLICT, ERROR_GONE, "HTTP 404", 0},
+    {"201 202 202 410", "BCCK", TRANSACTION_CONFLICT, ERROR_GONE, "HTTP 410", 0},
+    {"201 202 202 400 204", "BCCKD", TRANSACTION_REJECTED, ERROR_INVALID, "HTTP 400", 0}, /* validation */
+    {"201 202 202 400 404", "BCCKD", TRANSACTION_REJECTED, ERROR_INVALID, "HTTP 400", 0},
+    {"201 202 202 400 lost", "BCCKD", TRANSACTION_REJECTED, ERROR_INVALID, "it stays behind", 1},
+    {"201 202 202 422 204", "BCCKD", TRANSACTION_REJECTED, ERROR_INVALID, "HTTP 422", 0},
+    {"201 202 202 401 204", "BCCKD", TRANSACTION_UNAUTHORIZED, ERROR_AUTH, "HTTP 401", 0},
+    {"201 202 202 403 403", "BCCKD", TRANSACTION_UNAUTHORIZED, ERROR_AUTH, "it stays behind", 1},
+    {"201 202 202 429r3 204", "BCCKD", TRANSACTION_LIMIT, ERROR_RETRY, "HTTP 429", 0},
+    {"201 202 202 500 204", "BCCKD", TRANSACTION_UNAVAILABLE, ERROR_RETRY, "HTTP 500", 0},
+    {"201 202 202 500 404", "BCCKD", TRANSACTION_UNKNOWN, ERROR_RETRY, "HTTP 500",
+     0}, /* gone: it may have been committed */
+    {"201 202 202 500 500", "BCCKD", TRANSACTION_UNKNOWN, ERROR_RETRY, "it stays behind", 1},
+    {"201 202 202 503 html", "BCCKD", TRANSACTION_UNKNOWN, ERROR_RETRY, "it stays behind", 1},
+    {"201 202 202 503 lost", "BCCKD", TRANSACTION_UNKNOWN, ERROR_RETRY, "it stays behind", 1},
+    {"201 202 202 502 204", "BCCKD", TRANSACTION_UNKNOWN, ERROR_RETRY, "HTTP 502", 0},
+    {"201 202 202 504 204", "BCCKD", TRANSACTION_UNKNOWN, ERROR_RETRY, "HTTP 504", 0},
+    {"201 202 202 504 404", "BCCKD", TRANSACTION_UNKNOWN, ERROR_RETRY, "HTTP 504", 0},
+    {"201 202 202 lost 204", "BCCKD", TRANSACTION_UNKNOWN, ERROR_RETRY, "commit transaction T1: lost", 0},
+    {"201 202 202 lost 404", "BCCKD", TRANSACTION_UNKNOWN, ERROR_RETRY, "lost", 0},
+    {"201 202 202 lost refused", "BCCKD", TRANSACTION_UNKNOWN, ERROR_RETRY, "it stays behind", 1},
+    {"201 202 202 refused 204", "BCCKD", TRANSACTION_UNAVAILABLE, ERROR_RETRY, "refused", 0},
+    {"201 202 202 refused refused", "BCCKD", TRANSACTION_UNAVAILABLE, ERROR_RETRY, "it stays behind", 1},
+    {"201 202 202 html 204", "BCCKD", TRANSACTION_UNKNOWN, ERROR_RETRY,
+     "HTTP 200, but that is no answer of a Data Plane API", 0},
+    {"201 202 202 301 204", "BCCKD", TRANSACTION_REJECTED, ERROR_INVALID, "HTTP 301", 0},
+    {"201 202 202 !202", "BCCK", TRANSACTION_COMMITTED, ERROR_NONE, NULL, 0},
+    {"201 202 202 !400 204", "BCCKD", TRANSACTION_REJECTED, ERROR_INVALID, "HTTP 400", 0},
+    {"201 202 202 !lost 404", "BCCKD", TRANSACTION_UNKNOWN, ERROR_RETRY, "lost", 0},
+    {"201 202 202 500 !204", "BCCKD", TRANSACTION_UNAVAILABLE, ERROR_RETRY, "HTTP 500", 0},
 };
 
-static void check_end(const struct txn *t, const struct row *row, const char *trace)
+static void check_end(const struct transaction *t, const struct row *row, const char *trace)
 {
     ck_assert_str_eq(trace, row->trace);
-    ck_assert_msg(t->result == row->result, "%s: %s", row->script, txn_result_name(t->result));
+    ck_assert_msg(t->result == row->result, "%s: %s", row->script, transaction_result_name(t->result));
     ck_assert_msg(t->error.kind == row->kind, "%s: %s: %s", row->script, error_kind_name(t->error.kind),
                   t->error.message);
     ck_assert_msg(row->text == NULL || strstr(t->error.message, row->text) != NULL, "%s: %s", row->script,
                   t->error.message);
     ck_assert_uint_eq(t->held_count, row->left_behind);
     ck_assert_ptr_null(t->id);
-    if (row->result != TXN_COMMITTED)
+    if (row->result != TRANSACTION_COMMITTED)
         return;
     ck_assert_str_eq(t->error.message, "");
     ck_assert_int_eq(t->version, 8);
@@ -151,43 +154,43 @@ START_TEST(every_ending_at_every_step)
 {
     const struct row *row = &rows[_i];
     char trace[LONGEST] = "";
-    struct txn t;
-    txn_init(&t);
-    play(&t, txn_start(&t, 7, make_steps(STEPS), STEPS), row->script, default_list, trace);
+    struct transaction t;
+    transaction_init(&t);
+    play(&t, transaction_start(&t, 7, make_steps(STEPS), STEPS), row->script, default_list, trace);
     check_end(&t, row, trace);
     if (strstr(row->script, "r3") != NULL)
         ck_assert_int_eq(t.retry_after_ms, 3000);
-    txn_fini(&t);
+    transaction_fini(&t);
 }
 END_TEST
 
 START_TEST(an_empty_commit_has_no_change)
 {
     char trace[LONGEST] = "";
-    struct txn t;
-    txn_init(&t);
-    play(&t, txn_start(&t, 7, NULL, 0), "201 202", "[]", trace);
+    struct transaction t;
+    transaction_init(&t);
+    play(&t, transaction_start(&t, 7, NULL, 0), "201 202", "[]", trace);
     ck_assert_str_eq(trace, "BK");
-    ck_assert_int_eq(t.result, TXN_COMMITTED);
+    ck_assert_int_eq(t.result, TRANSACTION_COMMITTED);
     ck_assert_uint_eq(t.begin_us, 10);
     ck_assert_uint_eq(t.change_us, 0);
     ck_assert_uint_eq(t.commit_us, 10);
-    play(&t, txn_start(&t, 7, make_steps(3), 3), "201 201 202 204 202", "[]", trace);
+    play(&t, transaction_start(&t, 7, make_steps(3), 3), "201 201 202 204 202", "[]", trace);
     ck_assert_str_eq(trace, "BCCCK");
     ck_assert_uint_eq(t.change_us, 30);
-    txn_fini(&t);
+    transaction_fini(&t);
 }
 END_TEST
 
 START_TEST(a_commit_is_known_by_its_version_or_its_body)
 {
-    struct txn t;
-    txn_init(&t);
+    struct transaction t;
+    transaction_init(&t);
     for (int with_version = -1; with_version < 2; with_version++) {
         struct reply begun, done;
-        (void)txn_start(&t, 7, NULL, 0);
+        (void)transaction_start(&t, 7, NULL, 0);
         make_reply(&begun, "201", 'B', "[]");
-        (void)txn_answer(&t, &begun.a);
+        (void)transaction_answer(&t, &begun.a);
         make_reply(&done, "202", 'K', "[]");
         if (with_version > 0)
             done.a.body = "";
@@ -195,12 +198,12 @@ START_TEST(a_commit_is_known_by_its_version_or_its_body)
             done.a.version = with_version; /* none, or one that is none */
         done.a.body_len = strlen(done.a.body);
         done.a.reload_id = NULL;
-        ck_assert_int_eq(txn_answer(&t, &done.a).type, TXN_FINISHED);
-        ck_assert_int_eq(t.result, TXN_COMMITTED);
+        ck_assert_int_eq(transaction_answer(&t, &done.a).type, TRANSACTION_FINISHED);
+        ck_assert_int_eq(t.result, TRANSACTION_COMMITTED);
         ck_assert_int_eq(t.version, with_version > 0 ? 8 : -1);
         ck_assert_ptr_null(t.reload_id);
     }
-    txn_fini(&t);
+    transaction_fini(&t);
 }
 END_TEST
 
@@ -231,24 +234,24 @@ static const struct {
 START_TEST(what_a_refused_begin_leaves_is_deleted)
 {
     char trace[LONGEST] = "";
-    struct txn t;
-    txn_init(&t);
-    play(&t, txn_start(&t, 7, make_steps(1), 1), refusals[_i].script, refusals[_i].list, trace);
+    struct transaction t;
+    transaction_init(&t);
+    play(&t, transaction_start(&t, 7, make_steps(1), 1), refusals[_i].script, refusals[_i].list, trace);
     ck_assert_str_eq(trace, refusals[_i].trace);
-    ck_assert_int_eq(t.result, TXN_UNAVAILABLE);
+    ck_assert_int_eq(t.result, TRANSACTION_UNAVAILABLE);
     ck_assert_uint_eq(t.held_count, refusals[_i].held);
     ck_assert_msg(strstr(t.error.message, "no space left") != NULL, "%s", t.error.message);
-    ck_assert_int_eq(t.failed_in, TXN_BEGIN);
+    ck_assert_int_eq(t.failed_in, TRANSACTION_BEGIN);
     trace[0] = '\0';
-    play(&t, txn_start(&t, 7, make_steps(1), 1), "201 202 202", with_it, trace);
+    play(&t, transaction_start(&t, 7, make_steps(1), 1), "201 202 202", with_it, trace);
     ck_assert_str_eq(trace, "BCK");
-    ck_assert_int_eq(t.result, TXN_COMMITTED);
+    ck_assert_int_eq(t.result, TRANSACTION_COMMITTED);
     ck_assert_int_eq(t.noted != NULL, refusals[_i].left); /* a commit does not clear it */
     trace[0] = '\0';
-    play(&t, txn_start_cleanup(&t), refusals[_i].left ? "200 204 204" : "200 204", with_it, trace);
+    play(&t, transaction_start_cleanup(&t), refusals[_i].left ? "200 204 204" : "200 204", with_it, trace);
     ck_assert_str_eq(trace, refusals[_i].left ? "LXX" : "LX"); /* the failed one, too */
     ck_assert_ptr_null(t.noted);
-    txn_fini(&t);
+    transaction_fini(&t);
 }
 END_TEST
 
@@ -272,50 +275,51 @@ static const struct {
 START_TEST(a_transaction_is_named_by_its_file)
 {
     char trace[LONGEST] = "";
-    struct txn t;
-    txn_init(&t);
-    txn_note_refusal(&t, messages[_i].message);
-    play(&t, txn_start_cleanup(&t), messages[_i].names_it ? "200 204 204" : "200 204", with_it, trace);
+    struct transaction t;
+    transaction_init(&t);
+    transaction_note_refusal(&t, messages[_i].message);
+    play(&t, transaction_start_cleanup(&t), messages[_i].names_it ? "200 204 204" : "200 204", with_it, trace);
     ck_assert_str_eq(trace, messages[_i].names_it ? "LXX" : "LX"); /* the failed one, too */
-    txn_fini(&t);
+    transaction_fini(&t);
 }
 END_TEST
 
 START_TEST(what_a_proxy_says_of_a_begin_names_nothing)
 {
-    struct txn t;
-    txn_init(&t);
-    struct txn_action x = txn_start(&t, 7, make_steps(1), 1);
-    ck_assert_int_eq(x.type, TXN_SEND);
+    struct transaction t;
+    transaction_init(&t);
+    struct transaction_action x = transaction_start(&t, 7, make_steps(1), 1);
+    ck_assert_int_eq(x.type, TRANSACTION_SEND);
     struct dataplane_answer a = {.status = 500, .version = -1, .progress = HTTP_ANSWERED, .retry_after_ms = -1};
     a.body = "<html>write /tmp/haproxy/haproxy.cfg.aaaa-bbbb: no space left on device</html>";
     a.body_len = strlen(a.body);
-    ck_assert_int_eq(txn_answer(&t, &a).type, TXN_FINISHED);
+    ck_assert_int_eq(transaction_answer(&t, &a).type, TRANSACTION_FINISHED);
     ck_assert_ptr_null(t.refusal);
-    txn_fini(&t);
+    transaction_fini(&t);
 }
 END_TEST
 
 START_TEST(what_a_refused_write_leaves_is_deleted_by_the_next_clean_up)
 {
     char trace[LONGEST] = "";
-    struct txn t;
-    txn_init(&t);
-    txn_note_refusal(&t, "HTTP 500: write /x/haproxy.cfg.aaaa-bbbb99: no space left on device");
-    txn_note_refusal(&t, "HTTP 500: write /x/haproxy.cfg.cccc-dddd7: no space left on device");
-    play(&t, txn_start(&t, 7, make_steps(1), 1), "201 202 202", with_it, trace); /* outlives what comes between */
-    play(&t, txn_start_cleanup(&t), "200 204 500 204", with_it, trace);
+    struct transaction t;
+    transaction_init(&t);
+    transaction_note_refusal(&t, "HTTP 500: write /x/haproxy.cfg.aaaa-bbbb99: no space left on device");
+    transaction_note_refusal(&t, "HTTP 500: write /x/haproxy.cfg.cccc-dddd7: no space left on device");
+    play(&t, transaction_start(&t, 7, make_steps(1), 1), "201 202 202", with_it,
+         trace); /* outlives what comes between */
+    play(&t, transaction_start_cleanup(&t), "200 204 500 204", with_it, trace);
     ck_assert_str_eq(trace, "LXXX"); /* the two, and the failed one */
     ck_assert_uint_eq(t.held_count, 1);
     trace[0] = '\0';
-    play(&t, txn_start(&t, 7, make_steps(1), 1), "201 202 202", with_it, trace); /* not cleared by it */
+    play(&t, transaction_start(&t, 7, make_steps(1), 1), "201 202 202", with_it, trace); /* not cleared by it */
     trace[0] = '\0';
     static const char second[] = "[{\"id\":\"cccc-dddd\",\"status\":\"in_progress\"}]";
-    play(&t, txn_start_cleanup(&t), "200 204", second, trace);
+    play(&t, transaction_start_cleanup(&t), "200 204", second, trace);
     ck_assert_str_eq(trace, "LX");
     ck_assert_uint_eq(t.held_count, 0);
     ck_assert_ptr_null(t.noted);
-    txn_fini(&t);
+    transaction_fini(&t);
 }
 END_TEST
 
@@ -325,12 +329,12 @@ START_TEST(a_stop_while_that_is_looked_for)
         const char *script, *trace;
     } stops[] = {{"!full", "B"}, {"full !200", "BL"}, {"full 200 !204", "BLX"}};
     char trace[LONGEST] = "";
-    struct txn t;
-    txn_init(&t);
-    play(&t, txn_start(&t, 7, make_steps(1), 1), stops[_i].script, with_it, trace);
+    struct transaction t;
+    transaction_init(&t);
+    play(&t, transaction_start(&t, 7, make_steps(1), 1), stops[_i].script, with_it, trace);
     ck_assert_str_eq(trace, stops[_i].trace);
-    ck_assert_int_eq(t.result, TXN_ABORTED);
-    txn_fini(&t);
+    ck_assert_int_eq(t.result, TRANSACTION_ABORTED);
+    transaction_fini(&t);
 }
 END_TEST
 
@@ -366,21 +370,21 @@ static const struct {
 START_TEST(strangers_that_no_commit_can_end_make_room)
 {
     char trace[LONGEST] = "";
-    struct txn t;
+    struct transaction t;
     struct buf gone;
-    txn_init(&t);
+    transaction_init(&t);
     buf_init(&gone, 0);
-    play(&t, txn_start(&t, 7, NULL, 0), outlived[_i].script, outlived[_i].list, trace);
+    play(&t, transaction_start(&t, 7, NULL, 0), outlived[_i].script, outlived[_i].list, trace);
     for (size_t i = 0; i < t.stranger_count; i++)
         buf_printf(&gone, "%s%s", i > 0 ? " " : "", t.strangers[i]);
     ck_assert_str_eq(trace, outlived[_i].trace);
     ck_assert_str_eq(buf_str(&gone), outlived[_i].gone);
     trace[0] = '\0';
-    play(&t, txn_start_cleanup(&t), "200", "[{\"_version\":6,\"id\":\"b\",\"status\":\"in_progress\"}]", trace);
+    play(&t, transaction_start_cleanup(&t), "200", "[{\"_version\":6,\"id\":\"b\",\"status\":\"in_progress\"}]", trace);
     ck_assert_str_eq(trace, "L"); /* with room they are left alone */
     ck_assert_uint_eq(t.stranger_count, 0);
     buf_fini(&gone);
-    txn_fini(&t);
+    transaction_fini(&t);
 }
 END_TEST
 
@@ -390,15 +394,15 @@ START_TEST(strangers_are_named_and_left_alone)
                                "{\"id\":\"c\",\"status\":\"in_progress\"},{\"id\":\"d\",\"status\":\"in_progress\"},"
                                "{\"id\":\"e\",\"status\":\"success\"},{\"id\":\"g\",\"status\":\"something new\"}]";
     char trace[LONGEST] = "";
-    struct txn t;
-    txn_init(&t);
-    play(&t, txn_start(&t, 7, NULL, 0), "429r3 200", list, trace);
+    struct transaction t;
+    transaction_init(&t);
+    play(&t, transaction_start(&t, 7, NULL, 0), "429r3 200", list, trace);
     ck_assert_str_eq(trace, "BL");
-    ck_assert_int_eq(t.result, TXN_LIMIT);
+    ck_assert_int_eq(t.result, TRANSACTION_LIMIT);
     ck_assert_int_eq(t.retry_after_ms, 3000);
     ck_assert_msg(strstr(t.error.message, "4 are in progress and not ours (a, b, c, ...)") != NULL, "%s",
                   t.error.message);
-    txn_fini(&t);
+    transaction_fini(&t);
 }
 END_TEST
 
@@ -406,16 +410,16 @@ START_TEST(ours_that_stayed_behind_are_deleted_at_the_next_429)
 {
     static const char list[] = "[{\"id\":\"T1\",\"status\":\"in_progress\"}]";
     char trace[LONGEST] = "";
-    struct txn t;
-    txn_init(&t);
-    play(&t, txn_start(&t, 7, make_steps(1), 1), "201 500 lost", list, trace);
+    struct transaction t;
+    transaction_init(&t);
+    play(&t, transaction_start(&t, 7, make_steps(1), 1), "201 500 lost", list, trace);
     ck_assert_uint_eq(t.held_count, 1);
-    play(&t, txn_start(&t, 7, make_steps(1), 1), "429 200 204 201 202 202", list, trace);
+    play(&t, transaction_start(&t, 7, make_steps(1), 1), "429 200 204 201 202 202", list, trace);
     ck_assert_str_eq(trace, "BLXBCK");
-    ck_assert_int_eq(t.result, TXN_COMMITTED);
+    ck_assert_int_eq(t.result, TRANSACTION_COMMITTED);
     ck_assert_uint_eq(t.begin_us, 20);
     ck_assert_uint_eq(t.held_count, 0);
-    txn_fini(&t);
+    transaction_fini(&t);
 }
 END_TEST
 
@@ -424,12 +428,12 @@ START_TEST(what_is_dead_twice_is_deleted_once)
 {
     static const char list[] = "[{\"id\":\"T1\",\"status\":\"outdated\"}]";
     char trace[LONGEST] = "";
-    struct txn t;
-    txn_init(&t);
-    play(&t, txn_start(&t, 7, make_steps(1), 1), "201 500 lost", list, trace);
-    play(&t, txn_start_cleanup(&t), "200 204", list, trace);
+    struct transaction t;
+    transaction_init(&t);
+    play(&t, transaction_start(&t, 7, make_steps(1), 1), "201 500 lost", list, trace);
+    play(&t, transaction_start_cleanup(&t), "200 204", list, trace);
     ck_assert_str_eq(trace, "LX");
-    txn_fini(&t);
+    transaction_fini(&t);
 }
 END_TEST
 
@@ -437,80 +441,80 @@ START_TEST(what_was_deleted_later_is_forgotten)
 {
     static const char none[] = "[]";
     char trace[LONGEST] = "";
-    struct txn t;
-    txn_init(&t);
-    play(&t, txn_start(&t, 7, make_steps(1), 1), "201 500 lost", none, trace);
-    play(&t, txn_start(&t, 7, make_steps(1), 1), "429 200 500", none, trace);
+    struct transaction t;
+    transaction_init(&t);
+    play(&t, transaction_start(&t, 7, make_steps(1), 1), "201 500 lost", none, trace);
+    play(&t, transaction_start(&t, 7, make_steps(1), 1), "429 200 500", none, trace);
     ck_assert_uint_eq(t.held_count, 1);
-    play(&t, txn_start(&t, 7, make_steps(1), 1), "429 200 204 429", none, trace);
+    play(&t, transaction_start(&t, 7, make_steps(1), 1), "429 200 204 429", none, trace);
     ck_assert_str_eq(trace, "BLXB");
     ck_assert_uint_eq(t.held_count, 0);
-    play(&t, txn_start(&t, 7, make_steps(1), 1), "201 500 lost", none, trace);
-    play(&t, txn_start_cleanup(&t), "200 404", none, trace);
+    play(&t, transaction_start(&t, 7, make_steps(1), 1), "201 500 lost", none, trace);
+    play(&t, transaction_start_cleanup(&t), "200 404", none, trace);
     ck_assert_str_eq(trace, "LX");
     ck_assert_uint_eq(t.held_count, 0);
-    txn_fini(&t);
+    transaction_fini(&t);
 }
 END_TEST
 
 START_TEST(a_commit_outdates_what_stayed_behind)
 {
     char trace[LONGEST] = "";
-    struct txn t;
-    txn_init(&t);
-    play(&t, txn_start(&t, 7, make_steps(1), 1), "201 500 lost", "[]", trace);
-    play(&t, txn_start(&t, 7, NULL, 0), "201 202", "[]", trace);
+    struct transaction t;
+    transaction_init(&t);
+    play(&t, transaction_start(&t, 7, make_steps(1), 1), "201 500 lost", "[]", trace);
+    play(&t, transaction_start(&t, 7, NULL, 0), "201 202", "[]", trace);
     ck_assert_uint_eq(t.held_count, 0);
-    txn_fini(&t);
+    transaction_fini(&t);
 }
 END_TEST
 
 START_TEST(what_stays_behind_is_bounded)
 {
     char trace[LONGEST] = "";
-    struct txn t;
-    txn_init(&t);
+    struct transaction t;
+    transaction_init(&t);
     for (int i = 0; i < 100; i++) {
-        struct txn_action x = txn_start(&t, 7, make_steps(1), 1);
+        struct transaction_action x = transaction_start(&t, 7, make_steps(1), 1);
         struct reply r;
         make_reply(&r, "201", 'B', "[]");
         char *body = mem_printf("{\"id\":\"id%d\"}", i);
         r.a.body = body;
         r.a.body_len = strlen(body);
-        (void)txn_answer(&t, &r.a);
+        (void)transaction_answer(&t, &r.a);
         make_reply(&r, "lost", 'C', "[]");
-        (void)txn_answer(&t, &r.a);
-        x = txn_answer(&t, &r.a);
-        ck_assert_int_eq(x.type, TXN_FINISHED);
+        (void)transaction_answer(&t, &r.a);
+        x = transaction_answer(&t, &r.a);
+        ck_assert_int_eq(x.type, TRANSACTION_FINISHED);
         free(body);
     }
     ck_assert_uint_eq(t.held_count, 32);
-    play(&t, txn_start(&t, 7, NULL, 0), "201 202", "[]", trace);
-    txn_fini(&t);
+    play(&t, transaction_start(&t, 7, NULL, 0), "201 202", "[]", trace);
+    transaction_fini(&t);
 }
 END_TEST
 
 START_TEST(a_flood_of_dead_ones_is_bounded)
 {
     struct buf list;
-    struct txn t;
+    struct transaction t;
     struct reply r;
     size_t sent = 0;
     buf_init(&list, 0);
     for (int i = 0; i < 5000; i++)
         buf_printf(&list, "%s{\"id\":\"%d\",\"status\":\"failed\"}", i == 0 ? "[" : ",", i);
     buf_add(&list, "]");
-    txn_init(&t);
-    struct txn_action x = txn_start_cleanup(&t);
+    transaction_init(&t);
+    struct transaction_action x = transaction_start_cleanup(&t);
     make_reply(&r, "200", 'L', list.data);
-    for (; x.type == TXN_SEND; sent++) {
-        x = txn_answer(&t, &r.a);
+    for (; x.type == TRANSACTION_SEND; sent++) {
+        x = transaction_answer(&t, &r.a);
         make_reply(&r, "204", 'X', "");
     }
     ck_assert_uint_eq(sent, 257);
-    ck_assert_int_eq(t.result, TXN_CLEANED);
+    ck_assert_int_eq(t.result, TRANSACTION_CLEANED);
     buf_fini(&list);
-    txn_fini(&t);
+    transaction_fini(&t);
 }
 END_TEST
 
@@ -518,37 +522,37 @@ END_TEST
 
 static const struct {
     const char *script, *trace;
-    enum txn_result result;
+    enum transaction_result result;
     const char *text;
 } cleanups[] = {
-    {"200 204 204", "LXX", TXN_CLEANED, ""},
-    {"200 404 204", "LXX", TXN_CLEANED, ""},
-    {"200 500 204", "LXX", TXN_CLEANED, ""},
-    {"200 204 500", "LXX", TXN_CLEANED, ""},
-    {"200 500 500", "LXX", TXN_UNAVAILABLE, "delete transaction o/2: HTTP 500"},
-    {"200 lost", "LX", TXN_UNAVAILABLE, "delete transaction f1: lost"},
-    {"200 204 lost", "LXX", TXN_UNAVAILABLE, "delete transaction o/2: lost"},
-    {"200 401", "LX", TXN_UNAUTHORIZED, "HTTP 401"},
-    {"401", "L", TXN_UNAUTHORIZED, "list transactions: HTTP 401"},
-    {"404", "L", TXN_REJECTED, "HTTP 404"},
-    {"500", "L", TXN_UNAVAILABLE, "HTTP 500"},
-    {"lost", "L", TXN_UNAVAILABLE, "list transactions: lost"},
-    {"html", "L", TXN_UNAVAILABLE, "HTTP 200, but the list of transactions is no JSON"},
-    {"!200", "L", TXN_ABORTED, "given up"},
-    {"200 !204", "LX", TXN_ABORTED, "given up"},
+    {"200 204 204", "LXX", TRANSACTION_CLEANED, ""},
+    {"200 404 204", "LXX", TRANSACTION_CLEANED, ""},
+    {"200 500 204", "LXX", TRANSACTION_CLEANED, ""},
+    {"200 204 500", "LXX", TRANSACTION_CLEANED, ""},
+    {"200 500 500", "LXX", TRANSACTION_UNAVAILABLE, "delete transaction o/2: HTTP 500"},
+    {"200 lost", "LX", TRANSACTION_UNAVAILABLE, "delete transaction f1: lost"},
+    {"200 204 lost", "LXX", TRANSACTION_UNAVAILABLE, "delete transaction o/2: lost"},
+    {"200 401", "LX", TRANSACTION_UNAUTHORIZED, "HTTP 401"},
+    {"401", "L", TRANSACTION_UNAUTHORIZED, "list transactions: HTTP 401"},
+    {"404", "L", TRANSACTION_REJECTED, "HTTP 404"},
+    {"500", "L", TRANSACTION_UNAVAILABLE, "HTTP 500"},
+    {"lost", "L", TRANSACTION_UNAVAILABLE, "list transactions: lost"},
+    {"html", "L", TRANSACTION_UNAVAILABLE, "HTTP 200, but the list of transactions is no JSON"},
+    {"!200", "L", TRANSACTION_ABORTED, "given up"},
+    {"200 !204", "LX", TRANSACTION_ABORTED, "given up"},
 };
 
 START_TEST(the_cleanup_at_start)
 {
     char trace[LONGEST] = "";
-    struct txn t;
-    txn_init(&t);
-    play(&t, txn_start_cleanup(&t), cleanups[_i].script, default_list, trace);
+    struct transaction t;
+    transaction_init(&t);
+    play(&t, transaction_start_cleanup(&t), cleanups[_i].script, default_list, trace);
     ck_assert_str_eq(trace, cleanups[_i].trace);
-    ck_assert_msg(t.result == cleanups[_i].result, "%s: %s", cleanups[_i].script, txn_result_name(t.result));
+    ck_assert_msg(t.result == cleanups[_i].result, "%s: %s", cleanups[_i].script, transaction_result_name(t.result));
     ck_assert_msg(strstr(t.error.message, cleanups[_i].text) != NULL, "%s", t.error.message);
-    ck_assert_int_eq(t.error.kind == ERROR_NONE, t.result == TXN_CLEANED);
-    txn_fini(&t);
+    ck_assert_int_eq(t.error.kind == ERROR_NONE, t.result == TRANSACTION_CLEANED);
+    transaction_fini(&t);
 }
 END_TEST
 
@@ -557,87 +561,87 @@ static const struct {
     int begin, look, remove; /* 0: not asked */
     int64_t version;         /* of the answer to the look */
     const char *problem;
-    enum txn_result result;
+    enum transaction_result result;
     const char *text;
 } previews[] = {
-    {201, 200, 204, 7, NULL, TXN_PREVIEWED, NULL},
-    {201, 200, 204, 7, "line 3", TXN_HARMFUL, "line 3"},
-    {201, 200, 500, 7, "line 3", TXN_HARMFUL, "line 3; it stays behind"},
-    {201, 404, 204, 7, NULL, TXN_PREVIEWED, "look at what transaction T1 would write: HTTP 404"},
-    {201, 400, 204, 7, NULL, TXN_PREVIEWED, "HTTP 400"},
-    {201, 400, 404, 0, NULL, TXN_CONFLICT, "HTTP 400"}, /* gone meanwhile */
-    {201, 404, 404, 8, NULL, TXN_CONFLICT, "HTTP 404"},
-    {201, 500, 204, 7, NULL, TXN_UNAVAILABLE, "HTTP 500"},
-    {201, 401, 204, 7, NULL, TXN_UNAUTHORIZED, "HTTP 401"},
-    {201, 200, 204, -1, NULL, TXN_UNAVAILABLE, "that is no answer of a Data Plane API"},
-    {409, 0, 0, 7, NULL, TXN_CONFLICT, "HTTP 409"},
+    {201, 200, 204, 7, NULL, TRANSACTION_PREVIEWED, NULL},
+    {201, 200, 204, 7, "line 3", TRANSACTION_HARMFUL, "line 3"},
+    {201, 200, 500, 7, "line 3", TRANSACTION_HARMFUL, "line 3; it stays behind"},
+    {201, 404, 204, 7, NULL, TRANSACTION_PREVIEWED, "look at what transaction T1 would write: HTTP 404"},
+    {201, 400, 204, 7, NULL, TRANSACTION_PREVIEWED, "HTTP 400"},
+    {201, 400, 404, 0, NULL, TRANSACTION_CONFLICT, "HTTP 400"}, /* gone meanwhile */
+    {201, 404, 404, 8, NULL, TRANSACTION_CONFLICT, "HTTP 404"},
+    {201, 500, 204, 7, NULL, TRANSACTION_UNAVAILABLE, "HTTP 500"},
+    {201, 401, 204, 7, NULL, TRANSACTION_UNAUTHORIZED, "HTTP 401"},
+    {201, 200, 204, -1, NULL, TRANSACTION_UNAVAILABLE, "that is no answer of a Data Plane API"},
+    {409, 0, 0, 7, NULL, TRANSACTION_CONFLICT, "HTTP 409"},
 };
 
 START_TEST(what_it_would_write_is_looked_at_and_never_committed)
 {
-    struct txn t;
+    struct transaction t;
     struct reply r;
     char word[16];
-    txn_init(&t);
-    struct txn_action action = txn_start_preview(&t, 7);
+    transaction_init(&t);
+    struct transaction_action action = transaction_start_preview(&t, 7);
     ck_assert_str_eq(action.path, "/transactions?version=7");
     snprintf(word, sizeof(word), "%d", previews[_i].begin);
     make_reply(&r, word, 'B', default_list);
-    action = txn_answer(&t, &r.a);
+    action = transaction_answer(&t, &r.a);
     if (previews[_i].look != 0) {
         ck_assert_str_eq(action.method, "GET");
         ck_assert_str_eq(action.path, "/configuration/raw?transaction_id=T1");
         snprintf(word, sizeof(word), "%d", previews[_i].look);
         make_reply(&r, word, 'P', default_list);
         r.a.version = previews[_i].version;
-        action = txn_answer(&t, &r.a);
-        ck_assert_int_eq(action.type == TXN_JUDGE, previews[_i].look == 200 && previews[_i].version >= 0);
-        if (action.type == TXN_JUDGE)
-            action = txn_judged(&t, previews[_i].problem);
+        action = transaction_answer(&t, &r.a);
+        ck_assert_int_eq(action.type == TRANSACTION_JUDGE, previews[_i].look == 200 && previews[_i].version >= 0);
+        if (action.type == TRANSACTION_JUDGE)
+            action = transaction_judged(&t, previews[_i].problem);
         ck_assert_str_eq(action.method, "DELETE");
         ck_assert_str_eq(action.path, "/transactions/T1");
         snprintf(word, sizeof(word), "%d", previews[_i].remove);
         make_reply(&r, word, 'D', default_list);
-        action = txn_answer(&t, &r.a);
+        action = transaction_answer(&t, &r.a);
     }
-    ck_assert_int_eq(action.type, TXN_FINISHED);
-    ck_assert_msg(t.result == previews[_i].result, "%s: %s", txn_result_name(t.result), t.error.message);
+    ck_assert_int_eq(action.type, TRANSACTION_FINISHED);
+    ck_assert_msg(t.result == previews[_i].result, "%s: %s", transaction_result_name(t.result), t.error.message);
     if (previews[_i].text == NULL)
         ck_assert_int_eq(t.error.kind, ERROR_NONE);
     else
         ck_assert_msg(strstr(t.error.message, previews[_i].text) != NULL, "%s", t.error.message);
-    txn_fini(&t);
+    transaction_fini(&t);
 }
 END_TEST
 
 START_TEST(ids_are_encoded)
 {
-    struct txn t;
+    struct transaction t;
     struct reply r;
-    txn_init(&t);
-    struct txn_action x = txn_start(&t, 7, make_steps(1), 1);
+    transaction_init(&t);
+    struct transaction_action x = transaction_start(&t, 7, make_steps(1), 1);
     make_reply(&r, "201", 'B', "[]");
     r.a.body = "{\"id\":\"a/../b?c=d&e\"}";
     r.a.body_len = strlen(r.a.body);
     free(t.steps[0].path);
     t.steps[0].path = mem_strdup("/configuration/x?full_section=true");
-    x = txn_answer(&t, &r.a);
+    x = transaction_answer(&t, &r.a);
     ck_assert_str_eq(x.path, "/configuration/x?full_section=true&transaction_id=a%2F..%2Fb%3Fc%3Dd%26e");
     make_reply(&r, "202", 'C', "[]");
-    x = txn_answer(&t, &r.a);
+    x = transaction_answer(&t, &r.a);
     ck_assert_str_eq(x.path, "/transactions/a%2F..%2Fb%3Fc%3Dd%26e");
     ck_assert_str_eq(x.method, "PUT");
-    txn_fini(&t);
+    transaction_fini(&t);
 }
 END_TEST
 
 START_TEST(results_have_names)
 {
-    for (int r = TXN_COMMITTED; r <= TXN_ABORTED; r++)
-        ck_assert_str_ne(txn_result_name(r), "invalid");
-    ck_assert_str_eq(txn_result_name(TXN_COMMITTED), "committed");
-    ck_assert_str_eq(txn_result_name(TXN_UNKNOWN), "unknown");
-    ck_assert_str_eq(txn_result_name((enum txn_result)99), "invalid");
+    for (int r = TRANSACTION_COMMITTED; r <= TRANSACTION_ABORTED; r++)
+        ck_assert_str_ne(transaction_result_name(r), "invalid");
+    ck_assert_str_eq(transaction_result_name(TRANSACTION_COMMITTED), "committed");
+    ck_assert_str_eq(transaction_result_name(TRANSACTION_UNKNOWN), "unknown");
+    ck_assert_str_eq(transaction_result_name((enum transaction_result)99), "invalid");
 }
 END_TEST
 

@@ -34,7 +34,7 @@ static unsigned id_in(const char *path)
 }
 
 /* What a sound API does; the body is filled. Returns the status. */
-static int do_request(struct api *api, const struct txn_action *x, char *body, size_t max)
+static int do_request(struct api *api, const struct transaction_action *x, char *body, size_t max)
 {
     unsigned id = id_in(x->path);
     if (str_has_prefix(x->path, "/configuration")) {
@@ -61,7 +61,7 @@ static int do_request(struct api *api, const struct txn_action *x, char *body, s
 }
 
 /* Does it and answers, does it and loses the answer, or does not do it and fails in one of many ways. */
-static void at_random(struct api *api, const struct txn_action *x, struct reply *r, char *body, size_t max)
+static void at_random(struct api *api, const struct transaction_action *x, struct reply *r, char *body, size_t max)
 {
     static const char *const undone[] = {"lost", "refused", "400", "401", "409", "422",
                                          "429",  "500",     "502", "504", "html"};
@@ -87,38 +87,39 @@ static void at_random(struct api *api, const struct txn_action *x, struct reply 
 START_TEST(random_failures_never_lose_a_transaction_or_claim_a_wrong_commit)
 {
     struct api api = {.seed = (unsigned)_i * 7919u + 1};
-    size_t results[TXN_ABORTED + 1] = {0};
+    size_t results[TRANSACTION_ABORTED + 1] = {0};
     for (int round = 0; round < 4000; round++) {
-        struct txn t;
+        struct transaction t;
         size_t count = next_random(&api) % 4, sent = 0;
         unsigned commits = api.commits;
         api.our_count = api.unknown = api.changes = 0;
-        txn_init(&t);
-        struct txn_action x = txn_start(&t, 7, make_steps(count), count);
-        for (; x.type == TXN_SEND; sent++) {
+        transaction_init(&t);
+        struct transaction_action x = transaction_start(&t, 7, make_steps(count), count);
+        for (; x.type == TRANSACTION_SEND; sent++) {
             struct reply r;
             char body[128] = "";
             at_random(&api, &x, &r, body, sizeof(body));
             if (next_random(&api) % 32 == 0)
-                txn_abort(&t);
-            x = txn_answer(&t, &r.a);
+                transaction_abort(&t);
+            x = transaction_answer(&t, &r.a);
         }
         ck_assert_uint_le(sent, count + 6);
         ck_assert_ptr_null(t.id);
         /* nothing that we know of stays without being remembered */
         ck_assert_uint_le(api.our_count, t.held_count + api.unknown);
-        if (t.result == TXN_COMMITTED) {
+        if (t.result == TRANSACTION_COMMITTED) {
             ck_assert_uint_eq(api.commits, commits + 1);
             ck_assert_uint_eq(api.changes, count);
-        } else if (t.result != TXN_UNKNOWN) {
-            ck_assert_msg(api.commits == commits, "%s: %s", txn_result_name(t.result), t.error.message);
+        } else if (t.result != TRANSACTION_UNKNOWN) {
+            ck_assert_msg(api.commits == commits, "%s: %s", transaction_result_name(t.result), t.error.message);
         }
         results[t.result]++;
-        txn_fini(&t);
+        transaction_fini(&t);
     }
-    ck_assert_uint_gt(results[TXN_COMMITTED], 500); /* the API was not just broken */
-    ck_assert(results[TXN_UNKNOWN] > 0 && results[TXN_CONFLICT] > 0 && results[TXN_LIMIT] > 0 &&
-              results[TXN_ABORTED] > 0 && results[TXN_REJECTED] > 0 && results[TXN_UNAVAILABLE] > 0);
+    ck_assert_uint_gt(results[TRANSACTION_COMMITTED], 500); /* the API was not just broken */
+    ck_assert(results[TRANSACTION_UNKNOWN] > 0 && results[TRANSACTION_CONFLICT] > 0 && results[TRANSACTION_LIMIT] > 0 &&
+              results[TRANSACTION_ABORTED] > 0 && results[TRANSACTION_REJECTED] > 0 &&
+              results[TRANSACTION_UNAVAILABLE] > 0);
 }
 END_TEST
 
@@ -129,22 +130,23 @@ START_TEST(any_nonsense_ends)
                                         "406", "409", "410", "418", "429", "451", "500", "599", "lost",  "html"};
     struct api api = {.seed = (unsigned)_i + 1};
     for (int round = 0; round < 2000; round++) {
-        struct txn t;
+        struct transaction t;
         size_t sent = 0;
-        txn_init(&t);
-        struct txn_action x = round % 5 == 0 ? txn_start_cleanup(&t) : txn_start(&t, 7, make_steps(3), 3);
-        for (; x.type == TXN_SEND; sent++) {
+        transaction_init(&t);
+        struct transaction_action x =
+            round % 5 == 0 ? transaction_start_cleanup(&t) : transaction_start(&t, 7, make_steps(3), 3);
+        for (; x.type == TRANSACTION_SEND; sent++) {
             struct reply r;
             static const char requests[] = {'B', 'K', 'L', '?'};
             make_reply(&r, words[next_random(&api) % array_len(words)], requests[next_random(&api) % 4], default_list);
             if (r.a.status == 100 || r.a.status == 199)
                 r.a.version = -1;
-            x = txn_answer(&t, &r.a);
+            x = transaction_answer(&t, &r.a);
         }
         ck_assert_uint_le(sent, 3 + 8);
-        ck_assert_int_eq(t.state, TXN_DONE);
-        ck_assert(t.result == TXN_COMMITTED || t.result == TXN_CLEANED || t.error.kind != ERROR_NONE);
-        txn_fini(&t);
+        ck_assert_int_eq(t.state, TRANSACTION_DONE);
+        ck_assert(t.result == TRANSACTION_COMMITTED || t.result == TRANSACTION_CLEANED || t.error.kind != ERROR_NONE);
+        transaction_fini(&t);
     }
 }
 END_TEST

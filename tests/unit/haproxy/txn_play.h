@@ -19,15 +19,15 @@
 #define STEPS 2
 #define LONGEST 64
 
-static inline struct txn_step *make_steps(size_t count)
+static inline struct transaction_step *make_steps(size_t count)
 {
     static const char *const methods[] = {"PUT", "POST", "DELETE"};
-    struct txn_step *steps = mem_array(count, sizeof(*steps));
+    struct transaction_step *steps = mem_array(count, sizeof(*steps));
     for (size_t i = 0; i < count; i++)
-        steps[i] = (struct txn_step){.method = methods[i % 3],
-                                     .path = mem_printf("/configuration/backends/be/servers/n%zu", i),
-                                     .body = i % 3 == 2 ? NULL : mem_printf("{\"n\":%zu}", i),
-                                     .what = mem_printf("change server n%zu", i)};
+        steps[i] = (struct transaction_step){.method = methods[i % 3],
+                                             .path = mem_printf("/configuration/backends/be/servers/n%zu", i),
+                                             .body = i % 3 == 2 ? NULL : mem_printf("{\"n\":%zu}", i),
+                                             .what = mem_printf("change server n%zu", i)};
     return steps;
 }
 
@@ -100,11 +100,11 @@ static inline void make_reply(struct reply *r, const char *word, char request, c
 /* ---- requests ---- */
 
 /* Which of the six it is; aborts the test where it is none of them, or not as it must be. */
-static inline char letter_of(const struct txn *t, const struct txn_action *x)
+static inline char letter_of(const struct transaction *t, const struct transaction_action *x)
 {
     bool deletes = str_eq(x->method, "DELETE");
     if (str_has_prefix(x->path, "/configuration/")) {
-        const struct txn_step *s = &t->steps[t->next_step];
+        const struct transaction_step *s = &t->steps[t->next_step];
         char *path = mem_printf("%s?transaction_id=T1", s->path);
         ck_assert_str_eq(x->path, path);
         ck_assert_str_eq(x->method, s->method);
@@ -119,20 +119,21 @@ static inline char letter_of(const struct txn *t, const struct txn_action *x)
         return 'L';
     if (str_eq(x->path, "/transactions/T1") && str_eq(x->method, "PUT"))
         return 'K';
-    if (str_eq(x->path, "/transactions/T1") && deletes && t->state == TXN_DELETE)
+    if (str_eq(x->path, "/transactions/T1") && deletes && t->state == TRANSACTION_DELETE)
         return 'D';
-    if (str_has_prefix(x->path, "/transactions/") && deletes && t->state == TXN_DELETE_DEAD)
+    if (str_has_prefix(x->path, "/transactions/") && deletes && t->state == TRANSACTION_DELETE_DEAD)
         return 'X';
     ck_abort_msg("%s %s is no request of this machine", x->method, x->path);
     return '?';
 }
 
 /* Plays the script; the trace is what was sent. */
-static inline void play(struct txn *t, struct txn_action x, const char *script, const char *list, char *trace)
+static inline void play(struct transaction *t, struct transaction_action x, const char *script, const char *list,
+                        char *trace)
 {
     char *words = mem_strdup(script), *at = words, *word;
     size_t sent = 0;
-    while (x.type == TXN_SEND) {
+    while (x.type == TRANSACTION_SEND) {
         struct reply r;
         ck_assert_uint_lt(sent, LONGEST - 1);
         trace[sent++] = letter_of(t, &x);
@@ -141,12 +142,12 @@ static inline void play(struct txn *t, struct txn_action x, const char *script, 
         ck_assert_msg(word != NULL && word[0] != '\0', "%s: no answer left after %s", script, trace);
         make_reply(&r, word, trace[sent - 1], list);
         if (r.abort_first)
-            txn_abort(t);
-        x = txn_answer(t, &r.a);
+            transaction_abort(t);
+        x = transaction_answer(t, &r.a);
     }
     ck_assert_msg(at == NULL, "%s: \"%s\" was not asked for after %s", script, at, trace);
-    ck_assert_int_eq(t->state, TXN_DONE);
-    ck_assert_int_eq(txn_answer(t, &(struct dataplane_answer){.body = ""}).type, TXN_FINISHED);
+    ck_assert_int_eq(t->state, TRANSACTION_DONE);
+    ck_assert_int_eq(transaction_answer(t, &(struct dataplane_answer){.body = ""}).type, TRANSACTION_FINISHED);
     free(words);
 }
 

@@ -8,60 +8,60 @@
 #include "base/utf8.h"
 #include "report/history.h"
 
-static void add_text(struct journal *j, const char *text)
+static void add_text(struct history *j, const char *text)
 {
-    journal_add(j, &(struct journal_entry){.kind = JOURNAL_FAST_WRITE, .backend = "be", .text = text});
+    history_add(j, &(struct history_entry){.kind = HISTORY_FAST_WRITE, .backend = "be", .text = text});
 }
 
 START_TEST(newest_first)
 {
-    struct journal *j = journal_new();
-    ck_assert_uint_eq(journal_count(j), 0);
+    struct history *j = history_new();
+    ck_assert_uint_eq(history_count(j), 0);
     char text[] = "one";
     add_text(j, text);
     text[0] = 'X'; /* copied */
     add_text(j, "two");
-    ck_assert_uint_eq(journal_count(j), 2);
-    ck_assert_str_eq(journal_at(j, 0)->text, "two");
-    ck_assert_uint_eq(journal_at(j, 0)->number, 2);
-    ck_assert_str_eq(journal_at(j, 1)->text, "one");
-    ck_assert_int_gt(journal_at(j, 1)->wall_ms, 1500000000000);
-    ck_assert_ptr_null(journal_at(j, 1)->why);
-    ck_assert_str_eq(journal_at(j, 1)->backend, "be");
-    journal_free(j);
+    ck_assert_uint_eq(history_count(j), 2);
+    ck_assert_str_eq(history_at(j, 0)->text, "two");
+    ck_assert_uint_eq(history_at(j, 0)->number, 2);
+    ck_assert_str_eq(history_at(j, 1)->text, "one");
+    ck_assert_int_gt(history_at(j, 1)->wall_ms, 1500000000000);
+    ck_assert_ptr_null(history_at(j, 1)->why);
+    ck_assert_str_eq(history_at(j, 1)->backend, "be");
+    history_free(j);
 }
 END_TEST
 
 START_TEST(the_oldest_go)
 {
-    struct journal *j = journal_new();
-    for (int i = 1; i <= JOURNAL_SIZE + 3; i++) {
+    struct history *j = history_new();
+    for (int i = 1; i <= HISTORY_SIZE + 3; i++) {
         cleanup(mem_free_ptr) char *text = mem_printf("%d", i);
         add_text(j, text);
     }
-    ck_assert_uint_eq(journal_count(j), JOURNAL_SIZE);
-    for (size_t i = 0; i < JOURNAL_SIZE; i++) {
-        ck_assert_uint_eq(journal_at(j, i)->number, JOURNAL_SIZE + 3 - i);
-        cleanup(mem_free_ptr) char *text = mem_printf("%zu", JOURNAL_SIZE + 3 - i);
-        ck_assert_str_eq(journal_at(j, i)->text, text);
+    ck_assert_uint_eq(history_count(j), HISTORY_SIZE);
+    for (size_t i = 0; i < HISTORY_SIZE; i++) {
+        ck_assert_uint_eq(history_at(j, i)->number, HISTORY_SIZE + 3 - i);
+        cleanup(mem_free_ptr) char *text = mem_printf("%zu", HISTORY_SIZE + 3 - i);
+        ck_assert_str_eq(history_at(j, i)->text, text);
     }
-    journal_free(j);
+    history_free(j);
 }
 END_TEST
 
 /* A two-byte character stands across each place where it could be cut. */
 START_TEST(long_texts_are_cut)
 {
-    struct journal *j = journal_new();
+    struct history *j = history_new();
     for (size_t before = 0; before < 2; before++) {
-        char text[JOURNAL_TEXT_MAX_BYTES + 103];
+        char text[HISTORY_TEXT_MAX_BYTES + 103];
         memset(text, 'a', before);
         for (size_t i = before; i + 2 < sizeof(text); i += 2)
             memcpy(text + i, "\xc3\xa9", 3);
         add_text(j, text);
-        const char *kept = journal_at(j, 0)->text;
-        ck_assert_uint_le(strlen(kept), JOURNAL_TEXT_MAX_BYTES);
-        ck_assert_uint_ge(strlen(kept), JOURNAL_TEXT_MAX_BYTES - 1);
+        const char *kept = history_at(j, 0)->text;
+        ck_assert_uint_le(strlen(kept), HISTORY_TEXT_MAX_BYTES);
+        ck_assert_uint_ge(strlen(kept), HISTORY_TEXT_MAX_BYTES - 1);
         ck_assert_str_eq(kept + strlen(kept) - 3, "...");
         for (const char *at = kept; *at != '\0';) {
             uint32_t c;
@@ -70,22 +70,22 @@ START_TEST(long_texts_are_cut)
             at += len;
         }
     }
-    char most[JOURNAL_TEXT_MAX_BYTES + 1];
+    char most[HISTORY_TEXT_MAX_BYTES + 1];
     memset(most, 'b', sizeof(most) - 1);
     most[sizeof(most) - 1] = '\0';
     add_text(j, most);
-    ck_assert_str_eq(journal_at(j, 0)->text, most);
-    journal_free(j);
+    ck_assert_str_eq(history_at(j, 0)->text, most);
+    history_free(j);
 }
 END_TEST
 
 struct heard {
-    struct journal_listener listener;
+    struct history_listener listener;
     unsigned count;
     uint64_t last;
 };
 
-static void on_added(void *arg, const struct journal_entry *e)
+static void on_added(void *arg, const struct history_entry *e)
 {
     struct heard *h = arg;
     h->count++;
@@ -94,30 +94,30 @@ static void on_added(void *arg, const struct journal_entry *e)
 
 START_TEST(listeners_are_told)
 {
-    struct journal *j = journal_new();
+    struct history *j = history_new();
     struct heard a = {.listener = {.added = on_added, .arg = &a}}, b = {.listener = {.added = on_added, .arg = &b}};
-    journal_listen(j, &a.listener);
+    history_listen(j, &a.listener);
     add_text(j, "one");
-    journal_listen(j, &b.listener);
+    history_listen(j, &b.listener);
     add_text(j, "two");
-    journal_forget_listener(&a.listener);
+    history_forget_listener(&a.listener);
     add_text(j, "three");
     ck_assert_uint_eq(a.count, 2);
     ck_assert_uint_eq(a.last, 2);
     ck_assert_uint_eq(b.count, 2);
     ck_assert_uint_eq(b.last, 3);
-    journal_forget_listener(&b.listener);
-    journal_free(j);
-    journal_add(NULL, &(struct journal_entry){.text = "nobody"});
-    journal_free(NULL);
+    history_forget_listener(&b.listener);
+    history_free(j);
+    history_add(NULL, &(struct history_entry){.text = "nobody"});
+    history_free(NULL);
 }
 END_TEST
 
 START_TEST(every_kind_has_a_name_of_its_own)
 {
-    for (int i = 0; i < JOURNAL_KINDS; i++)
+    for (int i = 0; i < HISTORY_KINDS; i++)
         for (int k = 0; k < i; k++)
-            ck_assert_str_ne(journal_kind_name((enum journal_kind)i), journal_kind_name((enum journal_kind)k));
+            ck_assert_str_ne(history_kind_name((enum history_kind)i), history_kind_name((enum history_kind)k));
 }
 END_TEST
 

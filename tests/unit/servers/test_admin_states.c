@@ -240,14 +240,14 @@ static const struct story stories[] = {
 static char kept[] = "k*";
 static char *const globs[] = {kept};
 
-static enum lane_worker worker_of(const char *what)
+static enum worker_change worker_of(const char *what)
 {
     if (strcmp(what, "look ours") == 0)
-        return LANE_WORKER_OURS;
-    return strcmp(what, "look other") == 0 ? LANE_WORKER_OTHER : LANE_WORKER_SAME;
+        return WORKER_OURS;
+    return strcmp(what, "look other") == 0 ? WORKER_OTHER : WORKER_SAME;
 }
 
-static void look(struct lane_memory *m, const struct step *s)
+static void look(struct admin_states *m, const struct step *s)
 {
     const struct diff_rules rules = {.keep_servers = globs, .keep_count = 1};
     struct backend b;
@@ -256,7 +256,7 @@ static void look(struct lane_memory *m, const struct step *s)
     text_backend(&b, "web", s->file);
     text_runtime(&r, &b, s->running);
     text_wish(&wish, s->wish);
-    lane_memory_look(m, &b, &r, &wish, &rules, worker_of(s->what));
+    admin_states_look(m, &b, &r, &wish, &rules, worker_of(s->what));
     desired_fini(&wish);
     runtime_fini(&r);
     backend_fini(&b);
@@ -265,7 +265,7 @@ static void look(struct lane_memory *m, const struct step *s)
 START_TEST(every_story)
 {
     const struct story *story = &stories[_i];
-    struct lane_memory m;
+    struct admin_states m;
     text_memory(&m, story->memory);
     m.looked = story->looked;
     for (size_t i = 0; i < array_len(story->steps) && story->steps[i].what != NULL; i++) {
@@ -273,15 +273,15 @@ START_TEST(every_story)
         if (str_has_prefix(s->what, "look"))
             look(&m, s);
         else if (str_has_prefix(s->what, "called "))
-            lane_memory_called(&m, "n1", text_admin(s->what + strlen("called ")));
+            admin_states_called(&m, "n1", text_admin(s->what + strlen("called ")));
         else if (str_has_prefix(s->what, "calls "))
-            lane_memory_calls(&m, "n1", text_admin(s->what + strlen("calls ")));
+            admin_states_calls(&m, "n1", text_admin(s->what + strlen("calls ")));
         else if (strcmp(s->what, "reloads") == 0)
-            lane_memory_reloads(&m);
+            admin_states_reloads(&m);
         else
-            lane_memory_written(&m, "n1");
+            admin_states_written(&m, "n1");
         /* One that says nothing is as good as none. */
-        if (m.count == 1 && lane_memory_find(&m, "n1") == NULL && !m.marks[0].asked)
+        if (m.count == 1 && admin_states_find(&m, "n1") == NULL && !m.marks[0].asked)
             ck_assert_str_eq(s->memory, "");
         else {
             cleanup(mem_free_ptr) char *have = text_of_memory(&m);
@@ -289,26 +289,26 @@ START_TEST(every_story)
                           s->what, have, s->memory);
         }
     }
-    lane_memory_fini(&m);
+    admin_states_fini(&m);
 }
 END_TEST
 
 START_TEST(marks_are_found_by_name)
 {
-    struct lane_memory m = {.count = 0};
+    struct admin_states m = {.count = 0};
     static const char *const names[] = {"n3", "n1", "n2", "n0", "n4"};
-    ck_assert_ptr_null(lane_memory_find(&m, "n1"));
+    ck_assert_ptr_null(admin_states_find(&m, "n1"));
     for (size_t i = 0; i < array_len(names); i++)
-        lane_memory_called(&m, names[i], RUNTIME_DRAIN);
-    lane_memory_called(&m, "n2", RUNTIME_MAINT);
+        admin_states_called(&m, names[i], RUNTIME_DRAIN);
+    admin_states_called(&m, "n2", RUNTIME_MAINT);
     ck_assert_uint_eq(m.count, array_len(names));
     for (size_t i = 0; i < array_len(names); i++)
-        ck_assert_str_eq(lane_memory_find(&m, names[i])->name, names[i]);
-    ck_assert_int_eq(lane_memory_find(&m, "n2")->ours, RUNTIME_MAINT);
-    lane_memory_called(&m, "n3", RUNTIME_READY);
-    ck_assert_ptr_null(lane_memory_find(&m, "n3"));
-    lane_memory_fini(&m);
-    lane_memory_fini(&m); /* once more is no harm */
+        ck_assert_str_eq(admin_states_find(&m, names[i])->name, names[i]);
+    ck_assert_int_eq(admin_states_find(&m, "n2")->ours, RUNTIME_MAINT);
+    admin_states_called(&m, "n3", RUNTIME_READY);
+    ck_assert_ptr_null(admin_states_find(&m, "n3"));
+    admin_states_fini(&m);
+    admin_states_fini(&m); /* once more is no harm */
 }
 END_TEST
 
@@ -319,18 +319,18 @@ static bool corrected(enum runtime_admin told, bool crossed, bool other_worker, 
     struct runtime_server rows[] = {{.name = (char[]){"n0"}, .admin = RUNTIME_READY},
                                     {.name = (char[]){"n1"}, .admin = RUNTIME_READY}};
     struct runtime r = {.readable = true, .servers = rows, .count = array_len(rows)};
-    struct lane_memory m = {.count = 0};
-    lane_memory_called(&m, "n1", told);
+    struct admin_states m = {.count = 0};
+    admin_states_called(&m, "n1", told);
     if (crossed)
-        lane_memory_crossed(&m, "n1");
-    lane_memory_crossed(&m, "n2"); /* nobody was told anything of it */
-    bool differs = lane_memory_correct(&m, &r, other_worker);
+        admin_states_crossed(&m, "n1");
+    admin_states_crossed(&m, "n2"); /* nobody was told anything of it */
+    bool differs = admin_states_correct(&m, &r, other_worker);
     *ret = rows[1].admin;
     rows[1].admin = RUNTIME_READY;
-    ck_assert(!lane_memory_correct(&m, &r, false)); /* the next look is believed */
+    ck_assert(!admin_states_correct(&m, &r, false)); /* the next look is believed */
     ck_assert_int_eq(rows[1].admin, RUNTIME_READY);
     ck_assert_int_eq(rows[0].admin, RUNTIME_READY);
-    lane_memory_fini(&m);
+    admin_states_fini(&m);
     return differs;
 }
 
@@ -352,13 +352,13 @@ START_TEST(who_is_back_amid_a_look_is_up)
 {
     struct runtime_server row = {.name = (char[]){"n1"}, .admin = RUNTIME_MAINT, .down = true};
     struct runtime r = {.readable = true, .servers = &row, .count = 1};
-    struct lane_memory m = {.count = 0};
-    lane_memory_called(&m, "n1", RUNTIME_READY);
-    lane_memory_crossed(&m, "n1");
-    ck_assert(lane_memory_correct(&m, &r, false));
+    struct admin_states m = {.count = 0};
+    admin_states_called(&m, "n1", RUNTIME_READY);
+    admin_states_crossed(&m, "n1");
+    ck_assert(admin_states_correct(&m, &r, false));
     ck_assert_int_eq(row.admin, RUNTIME_READY);
     ck_assert(!runtime_fails_check(&row));
-    lane_memory_fini(&m);
+    admin_states_fini(&m);
 }
 END_TEST
 
@@ -366,13 +366,13 @@ END_TEST
 
 static void expect_overrides(const char *memory, const char *text, size_t count)
 {
-    struct lane_memory m;
+    struct admin_states m;
     size_t have = 99;
     text_memory(&m, memory);
-    cleanup(mem_free_ptr) char *said = lane_memory_overrides(&m, &have);
+    cleanup(mem_free_ptr) char *said = admin_states_overrides(&m, &have);
     ck_assert_pstr_eq(said, text);
     ck_assert_uint_eq(have, count);
-    lane_memory_fini(&m);
+    admin_states_fini(&m);
 }
 
 START_TEST(overrides_in_words)

@@ -33,62 +33,62 @@ static const struct {
 
 START_TEST(fights)
 {
-    struct rivalry r = {0};
+    struct conflict r = {0};
     uint64_t until = 0;
     for (size_t i = 0; rows[_i].fights[i] != '\0'; i++) {
         uint64_t now = rows[_i].at_ms[i];
-        ck_assert_msg(rivalry_pauses(&r, now) == (now < until), "%s, %zu: pauses", rows[_i].what, i);
-        bool fight = rivalry_undone(&r, now);
+        ck_assert_msg(conflict_pauses(&r, now) == (now < until), "%s, %zu: pauses", rows[_i].what, i);
+        bool fight = conflict_undone(&r, now);
         ck_assert_msg(fight == (rows[_i].fights[i] == '!'), "%s, %zu", rows[_i].what, i);
         if (fight)
-            until = now + RIVALRY_PAUSE_MS;
+            until = now + CONFLICT_PAUSE_MS;
         ck_assert_uint_eq(r.until_ms > now ? r.until_ms : 0, until > now ? until : 0);
     }
-    ck_assert(until == 0 || rivalry_pauses(&r, until - 1));
-    ck_assert(!rivalry_pauses(&r, until));
+    ck_assert(until == 0 || conflict_pauses(&r, until - 1));
+    ck_assert(!conflict_pauses(&r, until));
 }
 END_TEST
 
 START_TEST(forgotten)
 {
-    struct rivalry r = {0};
-    ck_assert(!rivalry_pauses(&r, 0));
-    for (unsigned i = 0; i < RIVALRY_TIMES; i++)
-        rivalry_undone(&r, MIN);
-    ck_assert(rivalry_pauses(&r, MIN));
-    rivalry_forget(&r);
-    ck_assert(!rivalry_pauses(&r, MIN));
-    for (unsigned i = 1; i < RIVALRY_TIMES; i++)
-        ck_assert(!rivalry_undone(&r, 2 * MIN));
-    rivalry_forget(&r);
-    ck_assert(!rivalry_undone(&r, 2 * MIN));
+    struct conflict r = {0};
+    ck_assert(!conflict_pauses(&r, 0));
+    for (unsigned i = 0; i < CONFLICT_TIMES; i++)
+        conflict_undone(&r, MIN);
+    ck_assert(conflict_pauses(&r, MIN));
+    conflict_forget(&r);
+    ck_assert(!conflict_pauses(&r, MIN));
+    for (unsigned i = 1; i < CONFLICT_TIMES; i++)
+        ck_assert(!conflict_undone(&r, 2 * MIN));
+    conflict_forget(&r);
+    ck_assert(!conflict_undone(&r, 2 * MIN));
 }
 END_TEST
 
-/* Whatever the times: a pause begins exactly where the last RIVALRY_TIMES that count lie within the window, or where one
+/* Whatever the times: a pause begins exactly where the last CONFLICT_TIMES that count lie within the window, or where one
  * follows a pause within the window. */
 START_TEST(any_times)
 {
     struct dice dice = {606060};
     for (unsigned run = 0; run < 500; run++) {
-        struct rivalry r = {0};
+        struct conflict r = {0};
         uint64_t now = 1 + dice_below(&dice, MIN), pause_end = 0, counted[64];
         size_t count = 0;
         for (unsigned i = 0; i < array_len(counted); i++, now += dice_below(&dice, 1 + dice_below(&dice, 15 * MIN))) {
             if (now < pause_end) {
-                ck_assert(rivalry_pauses(&r, now) && !rivalry_undone(&r, now));
+                ck_assert(conflict_pauses(&r, now) && !conflict_undone(&r, now));
                 continue;
             }
             counted[count++] = now;
-            bool expected = (pause_end != 0 && now <= pause_end + RIVALRY_WINDOW_MS) ||
-                            (count >= RIVALRY_TIMES && now - counted[count - RIVALRY_TIMES] <= RIVALRY_WINDOW_MS);
-            ck_assert(!rivalry_pauses(&r, now));
-            ck_assert(rivalry_undone(&r, now) == expected);
-            ck_assert(rivalry_pauses(&r, now) == expected);
+            bool expected = (pause_end != 0 && now <= pause_end + CONFLICT_WINDOW_MS) ||
+                            (count >= CONFLICT_TIMES && now - counted[count - CONFLICT_TIMES] <= CONFLICT_WINDOW_MS);
+            ck_assert(!conflict_pauses(&r, now));
+            ck_assert(conflict_undone(&r, now) == expected);
+            ck_assert(conflict_pauses(&r, now) == expected);
             if (!expected)
                 continue;
             count = 0;
-            pause_end = now + RIVALRY_PAUSE_MS;
+            pause_end = now + CONFLICT_PAUSE_MS;
         }
     }
 }

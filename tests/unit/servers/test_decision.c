@@ -14,7 +14,7 @@
 #define N1 "server n1 10.0.0.1:80 check weight 100"
 
 static char lines[16384];
-static struct journal *journal; /* NULL: nobody reads it */
+static struct history *history; /* NULL: nobody reads it */
 
 /* Everything that is written meanwhile stands in `lines`. */
 struct capture {
@@ -51,7 +51,7 @@ static void log_all(const char *backend, const char *wish,
     parking_look(parking, &b, &d, &rules, NULL, NULL, 1);
     diff_compute(&b, &d, &rules, &plan.diff);
     capture_begin(&c);
-    const struct decision_place at = {.log = &c.log, .journal = journal, .url = "http://api", .backend = "web"};
+    const struct decision_place at = {.log = &c.log, .history = history, .url = "http://api", .backend = "web"};
     log_it(&at, &plan);
     capture_end(&c);
     plan_fini(&plan);
@@ -62,7 +62,7 @@ static void log_all(const char *backend, const char *wish,
 
 static void commit(const struct decision_place *at, const struct plan *p)
 {
-    const struct txn t = {.version = 8, .begin_us = 1, .change_us = 20, .commit_us = 300};
+    const struct transaction t = {.version = 8, .begin_us = 1, .change_us = 20, .commit_us = 300};
     decision_log_commit(at, p, "MODIFIED slice", &t, 4000);
 }
 
@@ -174,29 +174,29 @@ END_TEST
 
 /* ---- the journal ---- */
 
-static const struct journal_entry *newest(void)
+static const struct history_entry *newest(void)
 {
-    ck_assert_uint_gt(journal_count(journal), 0);
-    return journal_at(journal, 0);
+    ck_assert_uint_gt(history_count(history), 0);
+    return history_at(history, 0);
 }
 
-static void journal_begin(void)
+static void history_begin(void)
 {
-    journal = journal_new();
+    history = history_new();
 }
 
-static void journal_end(void)
+static void history_end(void)
 {
-    journal_free(journal);
-    journal = NULL;
+    history_free(history);
+    history = NULL;
 }
 
 START_TEST(a_commit_is_an_entry)
 {
     log_all(ALL, ALL_WISH, commit);
-    const struct journal_entry *e = newest();
-    ck_assert_uint_eq(journal_count(journal), 1);
-    ck_assert_int_eq(e->kind, JOURNAL_COMMITTED);
+    const struct history_entry *e = newest();
+    ck_assert_uint_eq(history_count(history), 1);
+    ck_assert_int_eq(e->kind, HISTORY_COMMITTED);
     ck_assert_str_eq(e->target, "http://api");
     ck_assert_str_eq(e->backend, "web");
     ck_assert_str_eq(e->text, "added n5 (10.0.0.5:80); removed n4; parked n6 (10.0.0.6:80), n8 (10.0.0.8:80), n2, n3; "
@@ -214,7 +214,7 @@ END_TEST
 START_TEST(what_is_withheld_is_an_entry)
 {
     log_all(ALL, ALL_WISH, withheld);
-    ck_assert_int_eq(newest()->kind, JOURNAL_WITHHELD);
+    ck_assert_int_eq(newest()->kind, HISTORY_WITHHELD);
     ck_assert_ptr_nonnull(strstr(newest()->text, "not written: added n5 (10.0.0.5:80); removed n4;"));
     ck_assert_str_eq(newest()->why, "so");
     log_all(N1, "n1 10.0.0.1:80", withheld);
@@ -237,15 +237,15 @@ END_TEST
 
 static void fast(const struct decision_place *at, const struct plan *p)
 {
-    const struct lane l = {.version = 9, .write_us = 77, .read_us = 5};
+    const struct runtime_update l = {.version = 9, .write_us = 77, .read_us = 5};
     decision_log_fast(at, &p->diff.changes[0], "MODIFIED slice", &l, 88);
 }
 
 START_TEST(a_write_without_a_reload_is_an_entry)
 {
     log_all(N1, "n1 10.0.0.9:80", fast);
-    const struct journal_entry *e = newest();
-    ck_assert_int_eq(e->kind, JOURNAL_FAST_WRITE);
+    const struct history_entry *e = newest();
+    ck_assert_int_eq(e->kind, HISTORY_FAST_WRITE);
     ck_assert_str_eq(e->text, "changed n1 (address 10.0.0.1 -> 10.0.0.9)");
     ck_assert_str_eq(e->server, "n1");
     ck_assert_str_eq(e->cause, "MODIFIED slice");
@@ -259,12 +259,12 @@ END_TEST
 START_TEST(a_drain_is_told_by_the_write_that_begins_it)
 {
     struct diff_change changes[] = {
-        {.op = DIFF_CHANGE, .fields = DIFF_MAINTENANCE, .parks = true, .detail = (char *)"maintenance on (parked)"},
-        {.op = DIFF_CHANGE, .fields = DIFF_MAINTENANCE, .detail = (char *)"maintenance on (draining)"},
+        {.op = DIFF_CHANGE, .fields = SERVER_MAINTENANCE, .parks = true, .detail = (char *)"maintenance on (parked)"},
+        {.op = DIFF_CHANGE, .fields = SERVER_MAINTENANCE, .detail = (char *)"maintenance on (draining)"},
     };
-    const struct lane l = {.version = 9};
-    const struct txn t = {.version = 8};
-    struct decision_place at = {.journal = journal, .url = "http://api", .backend = "web"};
+    const struct runtime_update l = {.version = 9};
+    const struct transaction t = {.version = 8};
+    struct decision_place at = {.history = history, .url = "http://api", .backend = "web"};
     struct plan plan = {.diff = {.changes = changes, .change_count = array_len(changes)}};
     changes[0].server.name = (char *)"n1";
     changes[1].server.name = (char *)"n2";
@@ -290,10 +290,10 @@ END_TEST
 
 START_TEST(an_empty_commit_is_an_entry)
 {
-    const struct txn t = {.version = 8, .begin_us = 1, .commit_us = 2};
-    const struct decision_place at = {.journal = journal, .url = "http://api"};
+    const struct transaction t = {.version = 8, .begin_us = 1, .commit_us = 2};
+    const struct decision_place at = {.history = history, .url = "http://api"};
     decision_log_reload_again(&at, &t);
-    ck_assert_int_eq(newest()->kind, JOURNAL_RELOAD_AGAIN);
+    ck_assert_int_eq(newest()->kind, HISTORY_RELOAD_AGAIN);
     ck_assert_ptr_null(newest()->backend);
     ck_assert_uint_eq(newest()->took_us, 3);
 }
@@ -310,7 +310,7 @@ int main(void)
     tcase_add_test(t, a_takeover_names_who_goes_and_how);
     suite_add_tcase(s, t);
     t = tcase_create("journal");
-    tcase_add_checked_fixture(t, journal_begin, journal_end);
+    tcase_add_checked_fixture(t, history_begin, history_end);
     tcase_add_test(t, a_commit_is_an_entry);
     tcase_add_test(t, what_is_withheld_is_an_entry);
     tcase_add_test(t, many_in_a_sentence);

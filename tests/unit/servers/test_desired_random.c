@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "desired_world.h"
+#include "haproxy/backend.h"
 #include "model/node_rules.h"
 
 /* ---- the order of events ---- */
@@ -250,7 +251,7 @@ static void check_spares(const struct desired *d, const char *settings)
         const struct desired_server *s = &d->spares[i];
         ck_assert(i == 0 || strcmp(d->spares[i - 1].name, s->name) < 0);
         ck_assert(s->port != 0 && !str_empty(s->address) && !str_empty(s->reason) && s->state == SERVER_OUT);
-        ck_assert_int_eq(s->weight, strstr(settings, "weights=equal") != NULL ? DESIRED_WEIGHT : -1);
+        ck_assert_int_eq(s->weight, strstr(settings, "weights=equal") != NULL ? SERVER_WEIGHT_DEFAULT : -1);
         ck_assert_ptr_null(desired_find(d, s->name));
         ck_assert_ptr_eq(desired_find_spare(d, s->name), s);
     }

@@ -14,7 +14,7 @@ static int new_weight(const struct backend *before, const struct desired *wish)
         least = weight < least ? weight : least;
         most = weight > most ? weight : most;
     }
-    return least == most && most > 0 ? most : DESIRED_WEIGHT;
+    return least == most && most > 0 ? most : SERVER_WEIGHT_DEFAULT;
 }
 
 static int weight_of(const struct desired_server *w, const struct backend_server *old, const struct backend *before,
@@ -24,7 +24,7 @@ static int weight_of(const struct desired_server *w, const struct backend_server
         return w->weight;
     if (old == NULL)
         return new_weight(before, wish);
-    return old->weight >= 0 ? old->weight : DESIRED_WEIGHT;
+    return old->weight >= 0 ? old->weight : SERVER_WEIGHT_DEFAULT;
 }
 
 static void check_one(const struct backend_server *s, const struct backend *before, const struct desired_server *w,

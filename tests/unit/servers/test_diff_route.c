@@ -93,31 +93,33 @@ static const struct {
     unsigned fields;
     bool needs;
 } changes[] = {
-    {"n1 10.0.0.1:80 check weight 100", "n1 10.0.0.2:80", DIFF_ADDRESS, false},
-    {"n1 10.0.0.1:80 check weight 100", "n1 [fd00::1]:80", DIFF_ADDRESS, false},
-    {"n1 node1:80 check weight 100", "n1 10.0.0.2:80", DIFF_ADDRESS, true},
-    {"n1 10.0.0.1:80 check weight 100", "n1 node1:80", DIFF_ADDRESS, true},
-    {"n1 10.0.0.1:80 check weight 100", "n1 10.0.0.1:81", DIFF_PORT, false},
-    {"n1 10.0.0.1 check weight 100", "n1 10.0.0.1:81", DIFF_PORT, true},
-    {"n1 node1:80 check weight 100", "n1 node1:81", DIFF_PORT, true},
-    {"n1 10.0.0.1 check weight 100", "n1 10.0.0.2:81", DIFF_ADDRESS | DIFF_PORT, true},
-    {"n1 10.0.0.1:80 check weight 100", "n1 10.0.0.1:80 weight 1", DIFF_WEIGHT, false},
-    {"n1 10.0.0.1:80 check", "n1 10.0.0.1:80", DIFF_WEIGHT, false},
-    {"n1 node1:80 check weight 5", "n1 node1:80 weight 1", DIFF_WEIGHT, false},
-    {"n1 10.0.0.1:80 check weight 5 disabled", "n1 10.0.0.1:80", DIFF_MAINTENANCE, false},
-    {"n1 node1:80 check weight 5 disabled", "n1 node1:80", DIFF_MAINTENANCE, false},
-    {"n1 10.0.0.1:80 weight 5", "n1 10.0.0.1:80", DIFF_CHECK, true},
-    {"n1 10.0.0.1:80 check weight 5", "n1 10.0.0.1:80; check-port 7", DIFF_CHECK_PORT, false},
-    {"n1 10.0.0.1:80 check port 8 weight 5", "n1 10.0.0.1:80; check-port 7", DIFF_CHECK_PORT, false},
-    {"n1 10.0.0.1:80 check port 8 weight 5", "n1 10.0.0.1:80", DIFF_CHECK_PORT, true},
-    {"n1 10.0.0.1:80 check weight 5 send-proxy-v2", "n1 10.0.0.1:80", DIFF_PROXY_V2, true},
+    {"n1 10.0.0.1:80 check weight 100", "n1 10.0.0.2:80", SERVER_ADDRESS, false},
+    {"n1 10.0.0.1:80 check weight 100", "n1 [fd00::1]:80", SERVER_ADDRESS, false},
+    {"n1 node1:80 check weight 100", "n1 10.0.0.2:80", SERVER_ADDRESS, true},
+    {"n1 10.0.0.1:80 check weight 100", "n1 node1:80", SERVER_ADDRESS, true},
+    {"n1 10.0.0.1:80 check weight 100", "n1 10.0.0.1:81", SERVER_PORT, false},
+    {"n1 10.0.0.1 check weight 100", "n1 10.0.0.1:81", SERVER_PORT, true},
+    {"n1 node1:80 check weight 100", "n1 node1:81", SERVER_PORT, true},
+    {"n1 10.0.0.1 check weight 100", "n1 10.0.0.2:81", SERVER_ADDRESS | SERVER_PORT, true},
+    {"n1 10.0.0.1:80 check weight 100", "n1 10.0.0.1:80 weight 1", SERVER_WEIGHT, false},
+    {"n1 10.0.0.1:80 check", "n1 10.0.0.1:80", SERVER_WEIGHT, false},
+    {"n1 node1:80 check weight 5", "n1 node1:80 weight 1", SERVER_WEIGHT, false},
+    {"n1 10.0.0.1:80 check weight 5 disabled", "n1 10.0.0.1:80", SERVER_MAINTENANCE, false},
+    {"n1 node1:80 check weight 5 disabled", "n1 node1:80", SERVER_MAINTENANCE, false},
+    {"n1 10.0.0.1:80 weight 5", "n1 10.0.0.1:80", SERVER_CHECK, true},
+    {"n1 10.0.0.1:80 check weight 5", "n1 10.0.0.1:80; check-port 7", SERVER_CHECK_PORT, false},
+    {"n1 10.0.0.1:80 check port 8 weight 5", "n1 10.0.0.1:80; check-port 7", SERVER_CHECK_PORT, false},
+    {"n1 10.0.0.1:80 check port 8 weight 5", "n1 10.0.0.1:80", SERVER_CHECK_PORT, true},
+    {"n1 10.0.0.1:80 check weight 5 send-proxy-v2", "n1 10.0.0.1:80", SERVER_PROXY_V2, true},
     {"n1 10.0.0.1:80 check port 8 weight 5 disabled", "n1 10.0.0.2:81 weight 1; check-port 7",
-     DIFF_ADDRESS | DIFF_PORT | DIFF_WEIGHT | DIFF_MAINTENANCE | DIFF_CHECK_PORT, false},
+     SERVER_ADDRESS | SERVER_PORT | SERVER_WEIGHT | SERVER_MAINTENANCE | SERVER_CHECK_PORT, false},
     {"n1 10.0.0.1:80 disabled send-proxy-v2 port 8", "n1 10.0.0.2:81",
-     DIFF_ADDRESS | DIFF_PORT | DIFF_WEIGHT | DIFF_MAINTENANCE | DIFF_CHECK_PORT | DIFF_CHECK | DIFF_PROXY_V2, true},
-    {"n1 10.0.0.1:80 check weight 100\nserver n1 10.0.0.1:80", "n1 10.0.0.1:80 weight 1", DIFF_WEIGHT, true},
+     SERVER_ADDRESS | SERVER_PORT | SERVER_WEIGHT | SERVER_MAINTENANCE | SERVER_CHECK_PORT | SERVER_CHECK |
+         SERVER_PROXY_V2,
+     true},
+    {"n1 10.0.0.1:80 check weight 100\nserver n1 10.0.0.1:80", "n1 10.0.0.1:80 weight 1", SERVER_WEIGHT, true},
     {"n1 10.0.0.1:80 check weight 100\nserver n2 10.0.0.1:80 disabled\nserver n2 10.0.0.3:80 disabled backup",
-     "n1 10.0.0.1:80 weight 1", DIFF_WEIGHT, false},
+     "n1 10.0.0.1:80 weight 1", SERVER_WEIGHT, false},
 };
 
 START_TEST(every_change)
@@ -160,7 +162,7 @@ START_TEST(moving_among_known_nodes_needs_no_transaction)
         text_wish(&m.wish, i % 2 == 0 ? LIVE1 : LIVE1 "; n2 10.0.0.2:80");
         made_again(&m, 2 + i * 900);
         ck_assert_uint_eq(m.d.change_count, 1);
-        ck_assert(!m.d.changes[0].structural && m.d.changes[0].fields == DIFF_MAINTENANCE);
+        ck_assert(!m.d.changes[0].structural && m.d.changes[0].fields == SERVER_MAINTENANCE);
         diff_apply(&m.d, &m.rules, &m.b);
         made_again(&m, 2 + i * 900);
         ck_assert_int_eq(m.d.verdict, DIFF_NOTHING);

@@ -409,13 +409,13 @@ START_TEST(what_the_check_is_to_be)
     cleanup(made_fini) struct made by_port = {.rules = {.adv_check = "tcp-check", OWN_PORT}},
                                    by_settings = {.rules = {.adv_check = "tcp-check", OWN_PORT}}, kept = {0};
     make(&by_port, HTTPCHK N1, "n1 10.0.0.1:80; check-port 32000");
-    ck_assert_str_eq(by_port.d.adv_check, "httpchk");
-    ck_assert(by_port.d.own_httpchk);
+    ck_assert_str_eq(by_port.d.settings.adv_check, "httpchk");
+    ck_assert(by_port.d.settings.httpchk_healthz);
     make(&by_settings, N1, "n1 10.0.0.1:80");
-    ck_assert_str_eq(by_settings.d.adv_check, "tcp-check");
-    ck_assert(!by_settings.d.own_httpchk);
+    ck_assert_str_eq(by_settings.d.settings.adv_check, "tcp-check");
+    ck_assert(!by_settings.d.settings.httpchk_healthz);
     make(&kept, N1, "n1 10.0.0.1:80");
-    ck_assert_ptr_null(kept.d.adv_check);
+    ck_assert_ptr_null(kept.d.settings.adv_check);
 }
 END_TEST
 

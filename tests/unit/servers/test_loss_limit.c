@@ -33,28 +33,29 @@ static bool is_among(const void *arg, const char *server)
     return (*(const unsigned *)arg >> (server[0] - 'a')) & 1;
 }
 
-static void report(struct brake *b, unsigned lost, unsigned returned, size_t live, unsigned percent, uint64_t now_ms)
+static void report(struct loss_limit *b, unsigned lost, unsigned returned, size_t live, unsigned percent,
+                   uint64_t now_ms)
 {
     const char *list[SERVERS];
-    struct brake_report r = {.lost = list,
-                             .live = live,
-                             .max_percent = percent,
-                             .period_ms = PERIOD_MS,
-                             .now_ms = now_ms,
-                             .returned = is_among,
-                             .arg = &returned};
+    struct loss_limit_report r = {.lost = list,
+                                  .live = live,
+                                  .max_percent = percent,
+                                  .period_ms = PERIOD_MS,
+                                  .now_ms = now_ms,
+                                  .returned = is_among,
+                                  .arg = &returned};
     for (unsigned i = SERVERS; i-- > 0;)
         if ((lost >> i) & 1)
             list[r.lost_count++] = names[i];
-    brake_report(b, &r);
+    loss_limit_report(b, &r);
 }
 
-static unsigned held(const struct brake *b, uint64_t now_ms)
+static unsigned held(const struct loss_limit *b, uint64_t now_ms)
 {
     unsigned bits = 0;
     uint64_t until;
     for (unsigned i = 0; i < SERVERS; i++)
-        bits |= (unsigned)brake_holds(b, names[i], now_ms, &until) << i;
+        bits |= (unsigned)loss_limit_holds(b, names[i], now_ms, &until) << i;
     return bits;
 }
 
@@ -72,15 +73,15 @@ START_TEST(shares)
         {3, 1, 34, false}, {10, 1, 10, false}, {10, 2, 10, true}, {2000, 9, 1, false},
     };
     for (size_t i = 0; i < array_len(rows); i++) {
-        struct brake b = {0};
+        struct loss_limit b = {0};
         uint64_t until = 1;
         unsigned lost = (1u << rows[i].lost) - 1;
         report(&b, lost, ~lost, rows[i].live, rows[i].percent, 1000);
         ck_assert_msg(held(&b, 1000) == (rows[i].holds ? lost : 0), "%zu of %zu at %u", rows[i].lost, rows[i].live,
                       rows[i].percent);
-        ck_assert(brake_holds(&b, "a", 1000, &until) == rows[i].holds);
+        ck_assert(loss_limit_holds(&b, "a", 1000, &until) == rows[i].holds);
         ck_assert_uint_eq(until, rows[i].holds ? 1000 + PERIOD_MS : 1);
-        brake_fini(&b);
+        loss_limit_fini(&b);
     }
 }
 END_TEST
@@ -169,13 +170,13 @@ static const struct {
 
 START_TEST(in_time)
 {
-    struct brake b = {0};
+    struct loss_limit b = {0};
     unsigned live = bits_of(courses[_i].live), at_first = live;
     for (size_t i = 0; i < array_len(courses[_i].steps) && courses[_i].steps[i].unwanted != NULL; i++) {
         const char *unwanted = courses[_i].steps[i].unwanted, *still = courses[_i].steps[i].still;
         uint64_t now_ms = courses[_i].steps[i].at_ms;
         if (strcmp(unwanted, "-") == 0) {
-            brake_suspend(&b, now_ms);
+            loss_limit_suspend(&b, now_ms);
             continue;
         }
         unsigned gone = bits_of(unwanted);
@@ -186,14 +187,14 @@ START_TEST(in_time)
         ck_assert_msg(is == bits_of(courses[_i].steps[i].held), "%s, step %zu: holds %x", courses[_i].what, i, is);
         live &= ~gone | is;
     }
-    brake_fini(&b);
+    loss_limit_fini(&b);
 }
 END_TEST
 
 /* All moved: with the new ones the old ones are just half, but the loss is what it was. */
 START_TEST(new_ones_make_no_loss_smaller)
 {
-    struct brake b = {0};
+    struct loss_limit b = {0};
     report(&b, bits_of("ab"), 0, 2, 50, 1000);
     report(&b, bits_of("ab"), 0, 6, 50, 1100);
     ck_assert_uint_eq(held(&b, 1100), bits_of("ab"));
@@ -201,46 +202,46 @@ START_TEST(new_ones_make_no_loss_smaller)
     ck_assert_uint_eq(held(&b, 1200), bits_of("abc"));
     ck_assert_uint_eq(b.over, 3);
     ck_assert_uint_eq(b.of, 2);
-    brake_fini(&b);
+    loss_limit_fini(&b);
 }
 END_TEST
 
 /* By another hand it went out of the file, or into maintenance. */
 START_TEST(a_held_one_that_is_gone_is_forgotten)
 {
-    struct brake b = {0};
+    struct loss_limit b = {0};
     report(&b, bits_of("abc"), 0, 4, 50, 0);
     report(&b, bits_of("bc"), 0, 3, 50, 1000);
     ck_assert_uint_eq(b.count, 2);
     report(&b, bits_of("abc"), 0, 4, 50, 2000);
     ck_assert_uint_eq(held(&b, 61999), bits_of("a"));
-    brake_fini(&b);
+    loss_limit_fini(&b);
 }
 END_TEST
 
 START_TEST(announced_later)
 {
-    struct brake b = {0};
+    struct loss_limit b = {0};
     report(&b, bits_of("ab"), 0, 4, 50, 0);
     report(&b, bits_of("c"), bits_of("ab"), 2, 50, 1000); /* they left, and now it is said that they would */
     ck_assert_uint_eq(held(&b, 1000), 0);
-    brake_fini(&b);
+    loss_limit_fini(&b);
 }
 END_TEST
 
 START_TEST(no_limit)
 {
-    struct brake b = {0};
+    struct loss_limit b = {0};
     report(&b, bits_of("abc"), 0, 4, 50, 0);
     ck_assert_uint_eq(b.count, 3);
     report(&b, bits_of("abc"), 0, 4, 100, 0);
     ck_assert_uint_eq(b.count, 0);
-    brake_fini(&b);
+    loss_limit_fini(&b);
     const char *lost[] = {"a"};
-    const struct brake_report r = {.lost = lost, .lost_count = 1, .live = 1, .now_ms = 5};
-    brake_report(&b, &r); /* no period */
+    const struct loss_limit_report r = {.lost = lost, .lost_count = 1, .live = 1, .now_ms = 5};
+    loss_limit_report(&b, &r); /* no period */
     ck_assert_uint_eq(held(&b, 5), 0);
-    brake_fini(&b);
+    loss_limit_fini(&b);
 }
 END_TEST
 
@@ -322,13 +323,13 @@ START_TEST(any_course)
     struct dice dice = {31337};
     size_t held_steps = 0;
     for (unsigned run = 0; run < 150; run++) {
-        struct brake b = {0};
+        struct loss_limit b = {0};
         struct model m = {0};
         unsigned percent = dice_below(&dice, 100), live = (1u << SERVERS) - 1, gone = 0, was_held = 0;
         uint64_t now_ms = dice_below(&dice, 1000), until[SERVERS] = {0};
         for (unsigned i = 0; i < 200; i++, now_ms += dice_below(&dice, dice_one_in(&dice, 20) ? PERIOD_MS * 2 : 4000)) {
             if (dice_one_in(&dice, 40)) {
-                brake_suspend(&b, now_ms);
+                loss_limit_suspend(&b, now_ms);
                 model_suspend(&m, now_ms);
                 was_held = 0;
                 continue;
@@ -346,7 +347,7 @@ START_TEST(any_course)
             bool early = (is & ~(gone & live)) != 0 || b.count > 2 * SERVERS;
             for (unsigned k = 0; k < SERVERS; k++) {
                 early |= (was_held >> k & 1) && !(is >> k & 1) && (gone & live) >> k & 1 && now_ms < until[k];
-                (void)brake_holds(&b, names[k], now_ms, &until[k]);
+                (void)loss_limit_holds(&b, names[k], now_ms, &until[k]);
             }
             ck_assert_msg(!early, "run %u, step %u: one leaves before its own time", run, i);
             held_steps += is != 0;
@@ -354,7 +355,7 @@ START_TEST(any_course)
             if (!dice_one_in(&dice, 5)) /* else it cannot be written */
                 live &= ~gone | is;
         }
-        brake_fini(&b);
+        loss_limit_fini(&b);
     }
     ck_assert_uint_gt(held_steps, 3000);
 }

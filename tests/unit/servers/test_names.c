@@ -447,10 +447,10 @@ START_TEST(of_any_file_and_wish)
         diff_compute(&b, &named, &rules, &d);
         if (all && d.verdict == DIFF_WRITE)
             for (size_t i = 0; i < d.change_count; i++)
-                ck_assert_msg(desired_find(&named, d.changes[i].server.name) == NULL ||
-                                  (d.changes[i].fields & ~(unsigned)(DIFF_CHECK_PORT | DIFF_PROXY_V2 | DIFF_WEIGHT)) ==
-                                      0,
-                              "round %d writes %s", round, d.changes[i].server.name);
+                ck_assert_msg(
+                    desired_find(&named, d.changes[i].server.name) == NULL ||
+                        (d.changes[i].fields & ~(unsigned)(SERVER_CHECK_PORT | SERVER_PROXY_V2 | SERVER_WEIGHT)) == 0,
+                    "round %d writes %s", round, d.changes[i].server.name);
         quiet += all;
         /* Of several lines at one place the live one is meant: a drain by the file may leave none. And of two nodes there,
          * each may have the other's. */

@@ -14,7 +14,7 @@
 
 static struct plan_rules make_rules(void)
 {
-    return (struct plan_rules){.diff = {DEFAULTS}, .max_loss_percent = 50, .brake_ms = PERIOD_MS};
+    return (struct plan_rules){.diff = {DEFAULTS}, .max_loss_percent = 50, .loss_window_ms = PERIOD_MS};
 }
 
 static void make_backend(struct backend *b, const char *lines)
@@ -54,13 +54,13 @@ static const struct {
 START_TEST(verdicts)
 {
     struct plan_rules rules = make_rules();
-    cleanup(brake_fini) struct brake brake = {0};
+    cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
     struct backend actual;
     struct desired wish;
     struct plan plan;
     make_backend(&actual, rows[_i].backend);
     make_wish(&wish, rows[_i].wish);
-    plan_make(&actual, &wish, &rules, rows[_i].dirty, &brake, 1000, &plan);
+    plan_make(&actual, &wish, &rules, rows[_i].dirty, &loss_limit, 1000, &plan);
     ck_assert_msg(plan.verdict == rows[_i].verdict, "%s: %d", rows[_i].what, plan.verdict);
     if (plan.verdict == PLAN_WAIT || plan.verdict == PLAN_HOLD || plan.verdict == PLAN_REFUSE)
         ck_assert_msg(!str_empty(plan.why), "%s: no reason", rows[_i].what);
@@ -68,7 +68,7 @@ START_TEST(verdicts)
         ck_assert_uint_eq(plan.diff.change_count, 0);
     ck_assert_uint_eq(plan.held_back, 0);
     ck_assert_ptr_null(plan.held_names);
-    ck_assert_uint_eq(plan.brake_until_ms, 0);
+    ck_assert_uint_eq(plan.held_until_ms, 0);
     plan_fini(&plan);
     plan_fini(&plan);
     backend_fini(&actual);
@@ -80,7 +80,7 @@ END_TEST
 START_TEST(a_file_that_a_write_would_damage)
 {
     struct plan_rules rules = make_rules();
-    cleanup(brake_fini) struct brake brake = {0};
+    cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
     struct backend actual;
     struct desired wish;
     struct plan plan;
@@ -88,7 +88,7 @@ START_TEST(a_file_that_a_write_would_damage)
     rules.dry_run = _i % 2 == 1;
     make_backend(&actual, rows[_i].backend);
     make_wish(&wish, rows[_i].wish);
-    plan_make(&actual, &wish, &rules, rows[_i].dirty, &brake, 1000, &plan);
+    plan_make(&actual, &wish, &rules, rows[_i].dirty, &loss_limit, 1000, &plan);
     bool waits = rows[_i].verdict == PLAN_WAIT;
     ck_assert_msg(plan.verdict == (waits ? PLAN_WAIT : PLAN_REFUSE), "%s: %d", rows[_i].what, plan.verdict);
     if (!waits && plan.diff.verdict != DIFF_REFUSE)
@@ -122,15 +122,15 @@ static const struct {
 START_TEST(strange_lines)
 {
     struct plan_rules rules = make_rules();
-    cleanup(brake_fini) struct brake brake = {0};
+    cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
     cleanup(mem_free_ptr) char *lines = mem_printf(N1 "\nalien 9 %s|because", strange[_i].text);
     struct backend actual;
     struct desired wish;
     struct plan plan;
     make_backend(&actual, lines);
     make_wish(&wish, "n1 10.0.0.1:80; n2 10.0.0.2:80");
-    actual.aliens[0].only_shown = strange[_i].only_shown;
-    plan_make(&actual, &wish, &rules, strange[_i].dirty, &brake, 1000, &plan);
+    actual.unsupported[0].only_shown = strange[_i].only_shown;
+    plan_make(&actual, &wish, &rules, strange[_i].dirty, &loss_limit, 1000, &plan);
     ck_assert_msg(plan.verdict == strange[_i].verdict, "%s: %d", strange[_i].text, plan.verdict);
     plan_fini(&plan);
     backend_fini(&actual);
@@ -141,14 +141,14 @@ END_TEST
 START_TEST(lines_of_a_backend_that_is_not_there)
 {
     struct plan_rules rules = make_rules();
-    cleanup(brake_fini) struct brake brake = {0};
+    cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
     struct backend actual;
     struct desired wish;
     struct plan plan;
     make_backend(&actual, "missing\nalien 9 backend be|because");
     make_wish(&wish, W(1));
-    actual.aliens[0].only_shown = true;
-    plan_make(&actual, &wish, &rules, true, &brake, 1000, &plan);
+    actual.unsupported[0].only_shown = true;
+    plan_make(&actual, &wish, &rules, true, &loss_limit, 1000, &plan);
     ck_assert_int_eq(plan.verdict, PLAN_REFUSE);
     plan_fini(&plan);
     backend_fini(&actual);
@@ -181,9 +181,11 @@ static const struct {
     const char *why;    /* parts between '|'; NULL: none; "!PART": not in it */
 } brakes[] = {
     {"few go", FOUR, W(1) "; " W(2), PLAIN, PLAN_WRITE, "-n3 -n4", NULL, NULL},
-    {"too many go", FOUR, W(1), PLAIN, PLAN_BRAKE, "", "n2, n3, n4", LOSES_THREE "|RESYNC_PERIOD"},
-    {"any is too many", FOUR, W(1) "; " W(2) "; " W(3), STRICT, PLAN_BRAKE, "", "n4", "1 of 4|MAX_LOSS_PERCENT=0 "},
-    {"five names are all of them", TEN, WISH_FOUR "; " W(5), STRICT, PLAN_BRAKE, "", "n10, n6, n7, n8, n9", "5 of 10"},
+    {"too many go", FOUR, W(1), PLAIN, PLAN_LOSS_LIMIT, "", "n2, n3, n4", LOSES_THREE "|RESYNC_PERIOD"},
+    {"any is too many", FOUR, W(1) "; " W(2) "; " W(3), STRICT, PLAN_LOSS_LIMIT, "", "n4",
+     "1 of 4|MAX_LOSS_PERCENT=0 "},
+    {"five names are all of them", TEN, WISH_FOUR "; " W(5), STRICT, PLAN_LOSS_LIMIT, "", "n10, n6, n7, n8, n9",
+     "5 of 10"},
     {"no brake", FOUR, W(1), NO_BRAKE, PLAN_WRITE, "-n2 -n3 -n4", NULL, NULL},
     {"others come at once", FOUR, W(1) "; " W(5), PLAIN, PLAN_WRITE, "+n5", "n2, n3, n4", LOSES_THREE},
     {"all are others", FOUR, W(5) "; " W(6), PLAIN, PLAN_WRITE, "+n5 +n6", "n1, n2, n3, n4", "4 of 4 live servers"},
@@ -214,7 +216,7 @@ static const struct {
      PAUSED "|!DRY_RUN|!; the Service|!at once"},
     {"paused, nothing to do", FOUR, WISH_FOUR, PAUSE, PLAN_IN_STEP, "", NULL, NULL},
     {"paused, dirty", FOUR, WISH_FOUR, PAUSE | DIRTY, PLAN_WITHHELD, "", NULL, PAUSED},
-    {"paused, many go", FOUR, W(1), PAUSE, PLAN_BRAKE, "", "n2, n3, n4", LOSES_THREE},
+    {"paused, many go", FOUR, W(1), PAUSE, PLAN_LOSS_LIMIT, "", "n2, n3, n4", LOSES_THREE},
     {"paused, many go, dirty", FOUR, W(1), PAUSE | DIRTY, PLAN_WITHHELD, "", "n2, n3, n4", PAUSED "|" LOSES_THREE},
     {"paused, many go, others come", FOUR, W(1) "; " W(5), PAUSE, PLAN_WITHHELD, "+n5", "n2, n3, n4",
      PAUSED "|besides, " LOSES_THREE},
@@ -226,7 +228,7 @@ static const struct {
     {"dry run", FOUR, WISH_FOUR "; " W(5), DRY_RUN, PLAN_WITHHELD, "+n5", NULL, DRY "|!paused|!at once"},
     {"dry run, nothing to do", FOUR, WISH_FOUR, DRY_RUN, PLAN_IN_STEP, "", NULL, NULL},
     {"dry run, dirty", FOUR, WISH_FOUR, DRY_RUN | DIRTY, PLAN_WITHHELD, "", NULL, DRY},
-    {"dry run, many go", FOUR, W(1), DRY_RUN, PLAN_BRAKE, "", "n2, n3, n4", LOSES_THREE},
+    {"dry run, many go", FOUR, W(1), DRY_RUN, PLAN_LOSS_LIMIT, "", "n2, n3, n4", LOSES_THREE},
     {"dry run, empty allowed", FOUR, "", DRY_RUN | ALLOW_EMPTY, PLAN_WITHHELD, "-n1 -n2 -n3 -n4", NULL, DRY},
     {"dry run, paused", FOUR, W(1) "; " W(5), DRY_RUN | PAUSE, PLAN_WITHHELD, "+n5", "n2, n3, n4",
      DRY "; " PAUSED "|besides, " LOSES_THREE},
@@ -259,7 +261,7 @@ START_TEST(brakes_and_pauses)
 {
     unsigned with = brakes[_i].with;
     struct plan_rules rules = make_rules();
-    cleanup(brake_fini) struct brake brake = {0};
+    cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
     struct backend actual;
     struct desired wish;
     struct plan plan;
@@ -270,13 +272,13 @@ START_TEST(brakes_and_pauses)
     make_backend(&actual, brakes[_i].backend);
     make_wish(&wish, brakes[_i].wish);
     wish.paused = with & PAUSE;
-    plan_make(&actual, &wish, &rules, with & DIRTY, &brake, 1000, &plan);
+    plan_make(&actual, &wish, &rules, with & DIRTY, &loss_limit, 1000, &plan);
     cleanup(mem_free_ptr) char *writes = names_written(&plan.diff);
     ck_assert_msg(plan.verdict == brakes[_i].verdict, "%s: %s", brakes[_i].what, plan_verdict_name(plan.verdict));
     ck_assert_msg(str_eq(writes, brakes[_i].writes), "%s: writes %s", brakes[_i].what, writes);
     ck_assert_msg(str_eq(plan.held_names, brakes[_i].held), "%s: holds %s", brakes[_i].what, plan.held_names);
     ck_assert((plan.held_back > 0) == (plan.held_names != NULL));
-    ck_assert_uint_eq(plan.brake_until_ms, plan.held_back > 0 ? 1000 + PERIOD_MS : 0);
+    ck_assert_uint_eq(plan.held_until_ms, plan.held_back > 0 ? 1000 + PERIOD_MS : 0);
     assert_why(brakes[_i].what, plan.why, brakes[_i].why);
     plan_fini(&plan);
     backend_fini(&actual);
@@ -293,34 +295,40 @@ static const struct {
         enum plan_verdict verdict;
     } steps[5];
 } courses[] = {
-    {"held for the period", {{1000, W(1), PLAN_BRAKE}, {60999, W(1), PLAN_BRAKE}, {61000, W(1), PLAN_WRITE}}},
+    {"held for the period", {{1000, W(1), PLAN_LOSS_LIMIT}, {60999, W(1), PLAN_LOSS_LIMIT}, {61000, W(1), PLAN_WRITE}}},
     {"back in time",
-     {{1000, W(1), PLAN_BRAKE},
+     {{1000, W(1), PLAN_LOSS_LIMIT},
       {2000, WISH_FOUR, PLAN_IN_STEP},
-      {61000, W(1), PLAN_BRAKE},
+      {61000, W(1), PLAN_LOSS_LIMIT},
       {121000, W(1), PLAN_WRITE}}},
     {"announced meanwhile",
-     {{1000, W(1), PLAN_BRAKE},
+     {{1000, W(1), PLAN_LOSS_LIMIT},
       {2000, W(1) "; out n2 announced x; out n3 announced x; out n4 announced x", PLAN_WRITE},
-      {61000, W(1), PLAN_BRAKE}}},
+      {61000, W(1), PLAN_LOSS_LIMIT}}},
     /* a control plane that recovers fills up step by step */
     {"empty in between begins anew",
-     {{1000, W(1), PLAN_BRAKE}, {2000, "", PLAN_HOLD}, {99000, W(1), PLAN_BRAKE}, {159000, W(1), PLAN_WRITE}}},
+     {{1000, W(1), PLAN_LOSS_LIMIT},
+      {2000, "", PLAN_HOLD},
+      {99000, W(1), PLAN_LOSS_LIMIT},
+      {159000, W(1), PLAN_WRITE}}},
     {"not known in between begins anew",
-     {{1000, W(1), PLAN_BRAKE}, {2000, "!", PLAN_WAIT}, {99000, W(1), PLAN_BRAKE}, {159000, W(1), PLAN_WRITE}}},
+     {{1000, W(1), PLAN_LOSS_LIMIT},
+      {2000, "!", PLAN_WAIT},
+      {99000, W(1), PLAN_LOSS_LIMIT},
+      {159000, W(1), PLAN_WRITE}}},
 };
 
 START_TEST(in_time)
 {
     struct plan_rules rules = make_rules();
-    cleanup(brake_fini) struct brake brake = {0};
+    cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
     struct backend actual;
     make_backend(&actual, FOUR);
     for (size_t i = 0; i < array_len(courses[_i].steps) && courses[_i].steps[i].wish != NULL; i++) {
         struct desired wish;
         struct plan plan;
         make_wish(&wish, courses[_i].steps[i].wish);
-        plan_make(&actual, &wish, &rules, false, &brake, courses[_i].steps[i].at_ms, &plan);
+        plan_make(&actual, &wish, &rules, false, &loss_limit, courses[_i].steps[i].at_ms, &plan);
         ck_assert_msg(plan.verdict == courses[_i].steps[i].verdict, "%s, step %zu: %s", courses[_i].what, i,
                       plan_verdict_name(plan.verdict));
         plan_fini(&plan);
@@ -334,7 +342,7 @@ END_TEST
 START_TEST(others_came_meanwhile)
 {
     struct plan_rules rules = make_rules();
-    cleanup(brake_fini) struct brake brake = {0};
+    cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
     struct backend four, ten;
     struct desired less, more;
     struct plan plan;
@@ -342,11 +350,11 @@ START_TEST(others_came_meanwhile)
     make_backend(&ten, TEN);
     make_wish(&less, W(1));
     make_wish(&more, W(1) "; " W(10) "; " W(5) "; " W(6) "; " W(7) "; " W(8) "; " W(9));
-    plan_make(&four, &less, &rules, false, &brake, 1000, &plan);
+    plan_make(&four, &less, &rules, false, &loss_limit, 1000, &plan);
     plan_fini(&plan);
-    plan_make(&ten, &more, &rules, false, &brake, 2000, &plan);
-    ck_assert_int_eq(plan.verdict, PLAN_BRAKE);
-    ck_assert_uint_eq(plan.brake_until_ms, 1000 + PERIOD_MS);
+    plan_make(&ten, &more, &rules, false, &loss_limit, 2000, &plan);
+    ck_assert_int_eq(plan.verdict, PLAN_LOSS_LIMIT);
+    ck_assert_uint_eq(plan.held_until_ms, 1000 + PERIOD_MS);
     assert_why("others came", plan.why, LOSES_THREE);
     plan_fini(&plan);
     backend_fini(&four);
@@ -371,7 +379,7 @@ static const struct {
 START_TEST(those_that_left)
 {
     struct plan_rules rules = make_rules();
-    cleanup(brake_fini) struct brake brake = {0};
+    cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
     struct backend four, two;
     struct desired first, next;
     struct plan plan;
@@ -379,10 +387,10 @@ START_TEST(those_that_left)
     make_backend(&two, SERVER(3) SERVER(4));
     make_wish(&first, W(3) "; " W(4));
     make_wish(&next, notices[_i].wish);
-    plan_make(&four, &first, &rules, false, &brake, 1000, &plan);
+    plan_make(&four, &first, &rules, false, &loss_limit, 1000, &plan);
     ck_assert_uint_eq(plan.held_back, 0);
     plan_fini(&plan);
-    plan_make(&two, &next, &rules, false, &brake, 2000, &plan);
+    plan_make(&two, &next, &rules, false, &loss_limit, 2000, &plan);
     ck_assert_msg((plan_find_held(&plan, "n3") != NULL) == notices[_i].holds, "%s", notices[_i].wish);
     plan_fini(&plan);
     backend_fini(&four);
@@ -395,7 +403,7 @@ END_TEST
 START_TEST(each_has_its_own_time)
 {
     struct plan_rules rules = make_rules();
-    cleanup(brake_fini) struct brake brake = {0};
+    cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
     static const char *const wishes[] = {W(1) "; " W(2) "; " W(3), W(1) "; " W(3), W(1) "; " W(3)};
     struct backend actual;
     struct plan plan;
@@ -404,13 +412,13 @@ START_TEST(each_has_its_own_time)
     for (size_t i = 0; i < array_len(wishes); i++) {
         struct desired wish;
         make_wish(&wish, wishes[i]);
-        plan_make(&actual, &wish, &rules, false, &brake, i == 2 ? 1000 + PERIOD_MS : 1000 + i * 500, &plan);
+        plan_make(&actual, &wish, &rules, false, &loss_limit, i == 2 ? 1000 + PERIOD_MS : 1000 + i * 500, &plan);
         cleanup(mem_free_ptr) char *text = plan_held_text(&plan, 1000000000000), *names = names_written(&plan.diff);
         ck_assert_str_eq(text, i == 0   ? "n4 until 2001-09-09T01:47:41.000Z"
                                : i == 1 ? "n2 until 2001-09-09T01:47:41.500Z, n4 until 2001-09-09T01:47:41.000Z"
                                         : "n2 until 2001-09-09T01:47:41.500Z");
         ck_assert_str_eq(names, i == 2 ? "-n4" : "");
-        ck_assert_uint_eq(plan.brake_until_ms, PERIOD_MS + (i == 2 ? 1500 : 1000));
+        ck_assert_uint_eq(plan.held_until_ms, PERIOD_MS + (i == 2 ? 1500 : 1000));
         ck_assert_ptr_null(plan_find_held(&plan, "n1"));
         plan_fini(&plan);
         desired_fini(&wish);
@@ -423,18 +431,18 @@ END_TEST
 START_TEST(refused_in_between)
 {
     struct plan_rules rules = make_rules();
-    cleanup(brake_fini) struct brake brake = {0};
+    cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
     struct backend actual, odd;
     struct desired wish;
     struct plan plan;
     make_backend(&actual, FOUR);
     make_backend(&odd, FOUR "alien 9 server odd|because");
     make_wish(&wish, W(1));
-    static const enum plan_verdict verdicts_in_turn[] = {PLAN_BRAKE, PLAN_REFUSE, PLAN_BRAKE, PLAN_WRITE};
+    static const enum plan_verdict verdicts_in_turn[] = {PLAN_LOSS_LIMIT, PLAN_REFUSE, PLAN_LOSS_LIMIT, PLAN_WRITE};
     for (size_t i = 0; i < array_len(verdicts_in_turn); i++) {
-        plan_make(i == 1 ? &odd : &actual, &wish, &rules, false, &brake, 1000 + i * PERIOD_MS / 3, &plan);
+        plan_make(i == 1 ? &odd : &actual, &wish, &rules, false, &loss_limit, 1000 + i * PERIOD_MS / 3, &plan);
         ck_assert_int_eq(plan.verdict, verdicts_in_turn[i]);
-        ck_assert(plan.brake_until_ms == (plan.held_back > 0 ? 1000 + PERIOD_MS : 0));
+        ck_assert(plan.held_until_ms == (plan.held_back > 0 ? 1000 + PERIOD_MS : 0));
         plan_fini(&plan);
     }
     backend_fini(&actual);

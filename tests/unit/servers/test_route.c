@@ -219,11 +219,11 @@ struct world {
     struct backend b;
     struct runtime r;
     struct desired wish;
-    struct lane_memory memory;
+    struct admin_states memory;
     struct parking *parking;
     struct diff_rules rules;
     struct diff d;
-    struct lane_choice choice;
+    struct route choice;
 };
 
 static void world_make(struct world *w, const struct lane_row *row)
@@ -247,32 +247,32 @@ static void world_make(struct world *w, const struct lane_row *row)
 
 static void world_choose(struct world *w, unsigned with)
 {
-    const struct lane_input in = {.actual = &w->b,
-                                  .runtime = &w->r,
-                                  .wish = &w->wish,
-                                  .diff = &w->d,
-                                  .rules = &w->rules,
-                                  .memory = &w->memory,
-                                  .being_written = with & WRITING ? "n2" : NULL,
-                                  .being_stopped = with & STOPPING ? "n2" : NULL,
-                                  .open = !(with & CLOSED),
-                                  .may_write = !(with & QUIET)};
-    lane_choose(&in, &w->choice);
+    const struct route_input in = {.actual = &w->b,
+                                   .runtime = &w->r,
+                                   .wish = &w->wish,
+                                   .diff = &w->d,
+                                   .rules = &w->rules,
+                                   .memory = &w->memory,
+                                   .being_written = with & WRITING ? "n2" : NULL,
+                                   .being_stopped = with & STOPPING ? "n2" : NULL,
+                                   .open = !(with & CLOSED),
+                                   .may_write = !(with & QUIET)};
+    route_choose(&in, &w->choice);
 }
 
 static void world_fini(struct world *w)
 {
-    lane_choice_fini(&w->choice);
-    lane_choice_fini(&w->choice); /* once more is no harm */
+    route_fini(&w->choice);
+    route_fini(&w->choice); /* once more is no harm */
     diff_fini(&w->d);
-    lane_memory_fini(&w->memory);
+    admin_states_fini(&w->memory);
     desired_fini(&w->wish);
     runtime_fini(&w->r);
     backend_fini(&w->b);
     parking_free(w->parking);
 }
 
-static char *text_of_calls(const struct lane_choice *c)
+static char *text_of_calls(const struct route *c)
 {
     struct buf b;
     buf_init(&b, 0);
@@ -282,7 +282,7 @@ static char *text_of_calls(const struct lane_choice *c)
     return buf_take(&b);
 }
 
-static char *text_of_fast(const struct lane_choice *c, const struct diff *d)
+static char *text_of_fast(const struct route *c, const struct diff *d)
 {
     struct buf b;
     buf_init(&b, 0);
@@ -331,10 +331,10 @@ static void world_of_weights(struct world *w, unsigned n)
 START_TEST(more_writes_than_a_reload_is_worth)
 {
     cleanup(world_fini) struct world few, many;
-    world_of_weights(&few, LANE_WRITES_MAX);
-    ck_assert_uint_eq(few.choice.write_count, LANE_WRITES_MAX);
+    world_of_weights(&few, ROUTE_UPDATES_MAX);
+    ck_assert_uint_eq(few.choice.write_count, ROUTE_UPDATES_MAX);
     ck_assert(!few.choice.transaction);
-    world_of_weights(&many, LANE_WRITES_MAX + 1);
+    world_of_weights(&many, ROUTE_UPDATES_MAX + 1);
     ck_assert_uint_eq(many.choice.write_count, 0);
     ck_assert(many.choice.transaction);
     ck_assert_str_eq(many.choice.why, "65 changes at once");
@@ -406,11 +406,11 @@ START_TEST(what_is_parked_long_enough_waits_for_another_transaction)
     ck_assert(w.d.changes[0].lazy);
     world_choose(&w, 0);
     ck_assert_str_eq(w.choice.why, "the backend: balance (none) -> roundrobin");
-    lane_choice_fini(&w.choice);
+    route_fini(&w.choice);
     w.d.backend_change = false;
     world_choose(&w, 0);
     ck_assert(!w.choice.transaction);
-    lane_choice_fini(&w.choice);
+    route_fini(&w.choice);
     world_choose(&w, CLOSED);
     ck_assert(!w.choice.transaction);
 }

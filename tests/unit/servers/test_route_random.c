@@ -30,7 +30,7 @@ struct play {
     bool pending;           /* a reload is to come */
     bool other_worker;      /* since the last look */
     struct desired wish;
-    struct lane_memory memory;
+    struct admin_states memory;
     struct parking *parking;
     uint64_t now_ms;
     enum runtime_admin truth[NAMES]; /* what the operator wants of n0 ... */
@@ -110,7 +110,7 @@ static void look(struct play *p)
     copy_rows(&p->rows, &p->running);
     if (p->pending)
         return;
-    lane_memory_look(&p->memory, &p->file, &p->rows, &p->wish, &rules, p->other_worker);
+    admin_states_look(&p->memory, &p->file, &p->rows, &p->wish, &rules, p->other_worker);
     p->other_worker = false;
 }
 
@@ -130,7 +130,7 @@ static void operate(struct play *p)
 
 /* ---- what we do ---- */
 
-static void call(struct play *p, const struct lane_call *c)
+static void call(struct play *p, const struct route_command *c)
 {
     const struct backend_server *line = backend_find(&p->file, c->name);
     ck_assert(line != NULL && is_ours(c->name));
@@ -141,18 +141,18 @@ static void call(struct play *p, const struct lane_call *c)
     set_state(&p->running, c->name, c->state);
     ck_assert_msg(p->faults || p->pending || !by_wish || !served || ready_count(p) > 0, "%s %s leaves nobody", c->name,
                   c->why);
-    lane_memory_called(&p->memory, c->name, c->state);
+    admin_states_called(&p->memory, c->name, c->state);
     if (p->rows_follow)
         set_state(&p->rows, c->name, c->state);
     p->calls++;
     p->restored += str_has_prefix(c->why, "an operator");
 }
 
-static void call_all(struct play *p, const struct lane_choice *choice)
+static void call_all(struct play *p, const struct route *choice)
 {
     bool back = true;
     for (size_t i = 0; i < choice->call_count; i++) {
-        const struct lane_call *c = &choice->calls[i];
+        const struct route_command *c = &choice->calls[i];
         ck_assert_msg(back || c->state != RUNTIME_READY, "%s is told to be ready behind others", c->name);
         back = c->state == RUNTIME_READY;
         for (size_t k = 0; k < i; k++)
@@ -185,9 +185,9 @@ static void write_into(struct runtime *r, const struct backend_server *line, boo
     }
 }
 
-static void write_one(struct play *p, const struct lane_choice *choice, const struct diff *d)
+static void write_one(struct play *p, const struct route *choice, const struct diff *d)
 {
-    const struct lane_write *w = &choice->writes[0];
+    const struct route_update *w = &choice->writes[0];
     const struct diff_change *c = &d->changes[w->change];
     struct backend_server *line = line_of(p, c->server.name);
     bool was = line->maintenance, served = ready_count(p) > 0;
@@ -203,7 +203,7 @@ static void write_one(struct play *p, const struct lane_choice *choice, const st
         set_state(&p->rows, line->name, is->admin); /* it was read back */
     ck_assert_msg(p->faults || p->pending || !choice->transaction || !served || ready_count(p) > 0,
                   "%s is written before the transaction that brings another", line->name);
-    lane_memory_written(&p->memory, line->name);
+    admin_states_written(&p->memory, line->name);
     p->writes++;
 }
 
@@ -229,18 +229,18 @@ static bool act(struct play *p)
 {
     const struct diff_rules rules = rules_of(p, true);
     struct diff d;
-    struct lane_choice choice;
+    struct route choice;
     parking_look(p->parking, &p->file, &p->wish, &rules, NULL, NULL, p->now_ms);
     diff_compute(&p->file, &p->wish, &rules, &d);
-    const struct lane_input in = {.actual = &p->file,
-                                  .runtime = &p->rows,
-                                  .wish = &p->wish,
-                                  .diff = &d,
-                                  .rules = &rules,
-                                  .memory = &p->memory,
-                                  .open = true,
-                                  .may_write = true};
-    lane_choose(&in, &choice);
+    const struct route_input in = {.actual = &p->file,
+                                   .runtime = &p->rows,
+                                   .wish = &p->wish,
+                                   .diff = &d,
+                                   .rules = &rules,
+                                   .memory = &p->memory,
+                                   .open = true,
+                                   .may_write = true};
+    route_choose(&in, &choice);
     bool any = choice.call_count > 0 || choice.write_count > 0 || choice.transaction;
     ck_assert_msg(any || d.verdict == DIFF_NOTHING, "something differs, and nothing is done: %s",
                   d.change_count > 0 ? d.changes[0].server.name : "");
@@ -249,7 +249,7 @@ static bool act(struct play *p)
         write_one(p, &choice, &d);
     else if (choice.transaction)
         transact(p);
-    lane_choice_fini(&choice);
+    route_fini(&choice);
     diff_fini(&d);
     return any;
 }
@@ -265,7 +265,7 @@ static bool act_while_reading(struct play *p)
     bool any = act(p);
     if (!p->pending && !p->other_worker && before == p->writes + p->transactions) {
         copy_rows(&p->rows, &old);
-        lane_memory_look(&p->memory, &p->file, &p->rows, &p->wish, &rules, false);
+        admin_states_look(&p->memory, &p->file, &p->rows, &p->wish, &rules, false);
     }
     runtime_fini(&old);
     return any;
@@ -338,7 +338,7 @@ static void check_settled(struct play *p, unsigned round)
         check_one(p, line, round);
         wanted += !line->maintenance && p->truth[line->name[1] - '0'] != RUNTIME_READY;
     }
-    cleanup(mem_free_ptr) char *text = lane_memory_overrides(&p->memory, &overrides);
+    cleanup(mem_free_ptr) char *text = admin_states_overrides(&p->memory, &overrides);
     ck_assert_msg(overrides == wanted, "round %u: %zu of the operator's are known of %zu: %s", round, overrides, wanted,
                   text);
 }
@@ -373,7 +373,7 @@ static void begin(struct play *p, uint64_t seed)
 static void end(struct play *p)
 {
     parking_free(p->parking);
-    lane_memory_fini(&p->memory);
+    admin_states_fini(&p->memory);
     desired_fini(&p->wish);
     runtime_fini(&p->rows);
     runtime_fini(&p->running);

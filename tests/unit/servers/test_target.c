@@ -541,7 +541,7 @@ END_TEST
 
 START_TEST(history_failed_is_repeated)
 {
-    w.history = HISTORY("failed");
+    w.reload_list = HISTORY("failed");
     target_start(w.target);
     wish("n1", "list");
     settle();
@@ -554,7 +554,7 @@ END_TEST
 
 START_TEST(history_pending_is_awaited_but_keeps_nothing_up)
 {
-    w.history = HISTORY("in_progress");
+    w.reload_list = HISTORY("in_progress");
     target_start(w.target);
     wish("n1", "list");
     pass(10000);
@@ -574,11 +574,11 @@ END_TEST
 START_TEST(history_pending_ends)
 {
     static const char *const ends[] = {HISTORY("succeeded"), HISTORY("failed"), "[]"};
-    w.history = HISTORY("in_progress");
+    w.reload_list = HISTORY("in_progress");
     target_start(w.target);
     wish("n1", "list");
     pass(10000);
-    w.history = ends[_i];
+    w.reload_list = ends[_i];
     pass(10000);
     assert_settled("n1");
     ck_assert_uint_eq(w.commits, _i == 1 ? 1 : 0);
@@ -587,7 +587,7 @@ END_TEST
 
 START_TEST(history_pending_for_ever_is_given_up)
 {
-    w.history = HISTORY("in_progress");
+    w.reload_list = HISTORY("in_progress");
     target_start(w.target);
     wish("n1", "list");
     pass(3 * MINUTES_MS);
@@ -598,7 +598,7 @@ END_TEST
 START_TEST(history_that_cannot_be_read_now_is_asked_again)
 {
     static const int statuses[] = {0, 401, 403, 429, 500, 503};
-    w.history = HISTORY("failed");
+    w.reload_list = HISTORY("failed");
     fault((struct fault){.step = 'H', .status = statuses[_i], .times = 3});
     target_start(w.target);
     wish("n1", "list");
@@ -858,7 +858,7 @@ END_TEST
 START_TEST(refuse_writes_nothing_until_it_is_mended)
 {
     world_in_step();
-    w.alien = true;
+    w.unsupported = true;
     target_compare(w.target);
     wish("n2", "event");
     pass(10 * MINUTES_MS);
@@ -866,7 +866,7 @@ START_TEST(refuse_writes_nothing_until_it_is_mended)
     ck_assert(!in_sync());
     assert_ready(false, "not writing to HAProxy");
     ck_assert_uint_le(metric_value(w.telemetry.reconciles, "refuse", API_URL, NULL), 23);
-    w.alien = false;
+    w.unsupported = false;
     pass(RESYNC_MS + 5000);
     assert_settled("n2");
 }
@@ -877,13 +877,13 @@ START_TEST(refuse_follows_the_reload_that_is_pending)
     world_in_step();
     wish("n2", "event");
     until('R');
-    w.alien = true;
+    w.unsupported = true;
     pass(5000);
     ck_assert_uint_eq(metric_value(w.telemetry.reloads, "succeeded", API_URL, NULL), 1);
     ck_assert_uint_le(metric_value(w.telemetry.reconciles, "refuse", API_URL, NULL), 2);
     assert_ready(false, "not writing to HAProxy");
     ck_assert(!in_sync());
-    w.alien = false;
+    w.unsupported = false;
     pass(RESYNC_MS);
     assert_settled("n2");
 }
@@ -1095,9 +1095,9 @@ static unsigned dice(uint64_t *state, unsigned n)
 /* By hand, which the API notices. */
 static void edit_alien(bool is_there)
 {
-    if (w.alien == is_there)
+    if (w.unsupported == is_there)
         return;
-    w.alien = is_there;
+    w.unsupported = is_there;
     w.file_version += w.file_version == w.version;
     w.version++;
     w.transaction = 0;

@@ -87,9 +87,9 @@ START_TEST(a_file_with_a_conditional_is_not_written_to)
     ck_assert_uint_eq(w.fast, 0);
     ck_assert_uint_eq(count('('), 0);
     ck_assert_uint_le(count_logged(NEITHER), 11);
-    ck_assert_uint_eq(journal_count(w.journal), 1);
-    ck_assert_str_eq(journal_kind_name(journal_at(w.journal, 0)->kind), "apply_failed");
-    ck_assert_ptr_nonnull(strstr(journal_at(w.journal, 0)->why, "lines 11, 13"));
+    ck_assert_uint_eq(history_count(w.history), 1);
+    ck_assert_str_eq(history_kind_name(history_at(w.history, 0)->kind), "apply_failed");
+    ck_assert_ptr_nonnull(strstr(history_at(w.history, 0)->why, "lines 11, 13"));
     edit(NULL, NULL);
     pass(60000);
     assert_settled("n1 n2 n3 n4");
@@ -228,7 +228,7 @@ START_TEST(an_empty_commit_is_a_write)
 {
     w.file_more = TWO_RULES;
     w.rewritten = TURNED;
-    w.history = "[{\"id\":\"r-0\",\"status\":\"failed\",\"response\":\"no\",\"reload_timestamp\":1}]";
+    w.reload_list = "[{\"id\":\"r-0\",\"status\":\"failed\",\"response\":\"no\",\"reload_timestamp\":1}]";
     start();
     pass(600000);
     ck_assert_uint_eq(w.commits, 0);

@@ -12,23 +12,23 @@ static inline void assert_journal(const char *expected)
 {
     cleanup(buf_fini) struct buf kinds;
     buf_init(&kinds, 0);
-    for (size_t i = journal_count(w.journal); i-- > 0;) {
-        const struct journal_entry *e = journal_at(w.journal, i);
+    for (size_t i = history_count(w.history); i-- > 0;) {
+        const struct history_entry *e = history_at(w.history, i);
         if (e->number <= heard)
             continue;
-        buf_printf(&kinds, "%s%s", kinds.len > 0 ? " " : "", journal_kind_name(e->kind));
+        buf_printf(&kinds, "%s%s", kinds.len > 0 ? " " : "", history_kind_name(e->kind));
         heard = e->number;
     }
     ck_assert_str_eq(buf_str(&kinds), expected);
 }
 
 /* The newest entry of that kind. */
-static const struct journal_entry *entry(enum journal_kind kind)
+static const struct history_entry *entry(enum history_kind kind)
 {
-    for (size_t i = 0; i < journal_count(w.journal); i++)
-        if (journal_at(w.journal, i)->kind == kind)
-            return journal_at(w.journal, i);
-    ck_abort_msg("no entry of the kind %s", journal_kind_name(kind));
+    for (size_t i = 0; i < history_count(w.history); i++)
+        if (history_at(w.history, i)->kind == kind)
+            return history_at(w.history, i);
+    ck_abort_msg("no entry of the kind %s", history_kind_name(kind));
     return NULL;
 }
 
@@ -58,7 +58,7 @@ static void setup_lanes(void)
 static void setup_braked(void)
 {
     heard = 0;
-    world_make_with(1, (struct plan_rules){.max_loss_percent = 50, .brake_ms = RESYNC_MS});
+    world_make_with(1, (struct plan_rules){.max_loss_percent = 50, .loss_window_ms = RESYNC_MS});
     set_copy(w.have.of[0], "n1 n2 n3 n4");
     w.file = w.running = w.have;
     target_start(w.target);
@@ -97,7 +97,7 @@ END_TEST
 
 START_TEST(nobody_reads_it)
 {
-    w.options.journal = NULL;
+    w.options.history = NULL;
     start_again();
     wish("n2", "event");
     pass(MINUTE_MS);
@@ -114,7 +114,7 @@ START_TEST(a_change_is_told_and_its_end)
     wish("n2", "MODIFIED slice");
     settle();
     assert_journal("committed");
-    const struct journal_entry *e = entry(JOURNAL_COMMITTED);
+    const struct history_entry *e = entry(HISTORY_COMMITTED);
     ck_assert_str_eq(e->target, API_URL);
     ck_assert_str_eq(e->backend, "be");
     ck_assert_str_eq(e->text, "added n2 (10.0.0.2:80); removed n1");
@@ -124,7 +124,7 @@ START_TEST(a_change_is_told_and_its_end)
     pass(RELOAD_DELAY_MS + 1000);
     assert_settled("n2");
     assert_journal("in_step");
-    e = entry(JOURNAL_IN_STEP);
+    e = entry(HISTORY_IN_STEP);
     ck_assert_str_eq(e->text, "in step with 1 server: added n2 (10.0.0.2:80); removed n1");
     ck_assert_str_eq(e->cause, "MODIFIED slice");
     ck_assert_uint_ge(e->reaction_us, RELOAD_DELAY_MS * 1000);
@@ -141,8 +141,8 @@ START_TEST(each_end_tells_of_its_own_writes)
     wish("n1", "DELETED slice");
     pass(MINUTE_MS);
     assert_journal("committed in_step committed in_step");
-    ck_assert_str_eq(entry(JOURNAL_IN_STEP)->text, "in step with 1 server: removed n2");
-    ck_assert_str_eq(entry(JOURNAL_IN_STEP)->cause, "DELETED slice");
+    ck_assert_str_eq(entry(HISTORY_IN_STEP)->text, "in step with 1 server: removed n2");
+    ck_assert_str_eq(entry(HISTORY_IN_STEP)->cause, "DELETED slice");
 }
 END_TEST
 
@@ -151,7 +151,7 @@ START_TEST(a_drain_that_is_told)
     wish("n1* n2 n3", "MODIFIED slice");
     settle();
     assert_journal("told");
-    const struct journal_entry *e = entry(JOURNAL_TOLD);
+    const struct history_entry *e = entry(HISTORY_TOLD);
     ck_assert_str_eq(e->server, "n1");
     ck_assert_str_eq(e->state, "drain");
     ck_assert_str_eq(e->text, "n1 drains: it gets no new connections");
@@ -161,16 +161,16 @@ START_TEST(a_drain_that_is_told)
     wish("n1 n2 n3", "MODIFIED slice");
     settle();
     assert_journal("told");
-    ck_assert_str_eq(entry(JOURNAL_TOLD)->state, "ready");
+    ck_assert_str_eq(entry(HISTORY_TOLD)->state, "ready");
     wish("n1* n2 n3", "MODIFIED slice");
     settle();
     wish("n2 n3", "DELETED slice");
     settle();
     assert_journal("told told fast_write in_step");
-    ck_assert_str_eq(entry(JOURNAL_TOLD)->state, "maint");
-    ck_assert_str_eq(entry(JOURNAL_FAST_WRITE)->text, "parked n1");
-    ck_assert_ptr_null(entry(JOURNAL_FAST_WRITE)->state);
-    ck_assert_str_eq(entry(JOURNAL_IN_STEP)->text, "in step with 2 servers: parked n1");
+    ck_assert_str_eq(entry(HISTORY_TOLD)->state, "maint");
+    ck_assert_str_eq(entry(HISTORY_FAST_WRITE)->text, "parked n1");
+    ck_assert_ptr_null(entry(HISTORY_FAST_WRITE)->state);
+    ck_assert_str_eq(entry(HISTORY_IN_STEP)->text, "in step with 2 servers: parked n1");
 }
 END_TEST
 
@@ -183,7 +183,7 @@ START_TEST(a_drain_that_goes_into_the_file)
     pass(MINUTE_MS);
     assert_settled("n1* n2 n3 n4");
     assert_journal("told committed in_step");
-    ck_assert_ptr_null(entry(JOURNAL_COMMITTED)->state);
+    ck_assert_ptr_null(entry(HISTORY_COMMITTED)->state);
 }
 END_TEST
 
@@ -195,8 +195,8 @@ START_TEST(a_drain_by_a_transaction)
     wish("n1* n2", "MODIFIED slice");
     pass(MINUTE_MS);
     assert_journal("committed in_step committed in_step");
-    ck_assert_str_eq(entry(JOURNAL_COMMITTED)->state, "drain");
-    ck_assert_str_eq(entry(JOURNAL_COMMITTED)->server, "n1");
+    ck_assert_str_eq(entry(HISTORY_COMMITTED)->state, "drain");
+    ck_assert_str_eq(entry(HISTORY_COMMITTED)->server, "n1");
 }
 END_TEST
 
@@ -206,7 +206,7 @@ START_TEST(many_writes_are_one_sentence_with_an_end)
         wish(i % 2 == 0 ? "n2 n3" : "n1 n3", "MODIFIED slice");
         pass(1);
     }
-    const struct journal_entry *e = entry(JOURNAL_IN_STEP);
+    const struct history_entry *e = entry(HISTORY_IN_STEP);
     ck_assert_uint_le(strlen(e->text), 900);
     w.held = true;
     for (int i = 0; i < 60; i++) {
@@ -215,7 +215,7 @@ START_TEST(many_writes_are_one_sentence_with_an_end)
     }
     w.held = false;
     pass(HOUR_MS);
-    e = entry(JOURNAL_IN_STEP);
+    e = entry(HISTORY_IN_STEP);
     ck_assert_uint_le(strlen(e->text), 900);
     assert_says(e->text, " more writes");
 }
@@ -229,7 +229,7 @@ START_TEST(a_trouble_that_goes_on_is_one_entry)
     fault((struct fault){.step = 'R', .status = 0});
     pass(29 * MINUTE_MS);
     assert_journal("apply_failed");
-    const struct journal_entry *e = entry(JOURNAL_APPLY_FAILED);
+    const struct history_entry *e = entry(HISTORY_APPLY_FAILED);
     ck_assert_str_eq(e->text, "cannot read HAProxy's configuration");
     assert_says(e->why, "no answer");
     ck_assert_str_eq(e->backend, "be");
@@ -239,7 +239,7 @@ START_TEST(a_trouble_that_goes_on_is_one_entry)
     pass(MINUTE_MS);
     assert_settled("n1");
     assert_journal("in_step");
-    ck_assert_str_eq(entry(JOURNAL_IN_STEP)->text, "in step with 1 server");
+    ck_assert_str_eq(entry(HISTORY_IN_STEP)->text, "in step with 1 server");
     fault((struct fault){.step = 'R', .status = 0});
     pass(MINUTE_MS);
     assert_journal("apply_failed");
@@ -253,7 +253,7 @@ START_TEST(a_refusal)
     wish("n1 n2", "ADDED slice");
     pass(20 * MINUTE_MS);
     assert_journal("apply_failed");
-    const struct journal_entry *e = entry(JOURNAL_APPLY_FAILED);
+    const struct history_entry *e = entry(HISTORY_APPLY_FAILED);
     assert_says(e->text, "refuses the change");
     ck_assert_str_eq(e->backend, "be");
     ck_assert_str_eq(e->cause, "ADDED slice");
@@ -271,19 +271,19 @@ START_TEST(a_reload_that_fails)
     pass(MINUTE_MS);
     assert_settled("n2");
     assert_journal("committed reload_failed reload_again in_step");
-    assert_says(entry(JOURNAL_RELOAD_FAILED)->text, "HAProxy was not reloaded");
-    assert_says(entry(JOURNAL_RELOAD_FAILED)->why, "words of HAProxy");
+    assert_says(entry(HISTORY_RELOAD_FAILED)->text, "HAProxy was not reloaded");
+    assert_says(entry(HISTORY_RELOAD_FAILED)->why, "words of HAProxy");
 }
 END_TEST
 
 START_TEST(a_reload_that_failed_before_our_start)
 {
-    w.history = "[{\"id\":\"r-1\",\"status\":\"failed\",\"response\":\"bad\",\"reload_timestamp\":1}]";
+    w.reload_list = "[{\"id\":\"r-1\",\"status\":\"failed\",\"response\":\"bad\",\"reload_timestamp\":1}]";
     target_start(w.target);
     wish("n1", "list");
     pass(MINUTE_MS);
     assert_journal("reload_failed reload_again in_step");
-    ck_assert_str_eq(entry(JOURNAL_RELOAD_FAILED)->why, "bad");
+    ck_assert_str_eq(entry(HISTORY_RELOAD_FAILED)->why, "bad");
 }
 END_TEST
 
@@ -295,9 +295,9 @@ START_TEST(a_write_that_does_not_reach_it)
     w.deaf = false;
     pass(MINUTE_MS);
     ck_assert(in_sync());
-    assert_says(entry(JOURNAL_APPLY_FAILED)->why, "n1");
-    ck_assert_int_eq(journal_at(w.journal, 0)->kind, JOURNAL_IN_STEP);
-    assert_says(entry(JOURNAL_IN_STEP)->text, "n1");
+    assert_says(entry(HISTORY_APPLY_FAILED)->why, "n1");
+    ck_assert_int_eq(history_at(w.history, 0)->kind, HISTORY_IN_STEP);
+    assert_says(entry(HISTORY_IN_STEP)->text, "n1");
 }
 END_TEST
 
@@ -310,7 +310,7 @@ START_TEST(the_brake_is_told_when_it_begins)
     wish("n1", "DELETED another slice");
     pass(RESYNC_MS / 4);
     assert_journal("held_back");
-    const struct journal_entry *e = entry(JOURNAL_HELD_BACK);
+    const struct history_entry *e = entry(HISTORY_HELD_BACK);
     ck_assert_str_eq(e->text, "holding back the loss of 3 of 4 servers: n2, n3, n4");
     assert_says(e->why, "MAX_LOSS_PERCENT=50");
     ck_assert_str_eq(e->cause, "DELETED slice");
@@ -352,8 +352,8 @@ START_TEST(no_endpoint_is_told_once)
         pass(RESYNC_MS);
     }
     assert_journal("held_back");
-    ck_assert_str_eq(entry(JOURNAL_HELD_BACK)->text, "holding the last good servers, 1 of them");
-    assert_says(entry(JOURNAL_HELD_BACK)->why, "no usable endpoint");
+    ck_assert_str_eq(entry(HISTORY_HELD_BACK)->text, "holding the last good servers, 1 of them");
+    assert_says(entry(HISTORY_HELD_BACK)->why, "no usable endpoint");
     wish("n1", "ADDED slice");
     pass(0);
     assert_journal("in_step");
@@ -371,7 +371,7 @@ START_TEST(no_server_yet)
     wish("", "list");
     pass(0);
     assert_journal("held_back");
-    ck_assert_str_eq(entry(JOURNAL_HELD_BACK)->text, "no server in rotation");
+    ck_assert_str_eq(entry(HISTORY_HELD_BACK)->text, "no server in rotation");
 }
 END_TEST
 
@@ -383,8 +383,8 @@ START_TEST(a_pause_is_told_when_what_it_withholds_changes)
     for (int i = 0; i < 10; i++)
         pass(RESYNC_MS);
     assert_journal("withheld");
-    ck_assert_str_eq(entry(JOURNAL_WITHHELD)->text, "not written: added n2 (10.0.0.2:80)");
-    assert_says(entry(JOURNAL_WITHHELD)->why, "haproxy-k8s-sync/paused");
+    ck_assert_str_eq(entry(HISTORY_WITHHELD)->text, "not written: added n2 (10.0.0.2:80)");
+    assert_says(entry(HISTORY_WITHHELD)->why, "haproxy-k8s-sync/paused");
     wish("n1 n2 n3", "ADDED slice");
     pass(0);
     assert_journal("withheld");
@@ -412,7 +412,7 @@ START_TEST(a_hand_edit_is_repaired)
     pass(2 * RESYNC_MS);
     assert_settled("n1");
     assert_journal("committed drift_repaired in_step");
-    ck_assert_str_eq(entry(JOURNAL_DRIFT_REPAIRED)->text,
+    ck_assert_str_eq(entry(HISTORY_DRIFT_REPAIRED)->text,
                      "put right what somebody else had changed in version 6: removed n7");
     edit("n1");
     pass(2 * RESYNC_MS);
@@ -433,8 +433,8 @@ END_TEST
 
 static void assert_no_drift(void)
 {
-    for (size_t i = 0; i < journal_count(w.journal); i++)
-        ck_assert_msg(journal_at(w.journal, i)->kind != JOURNAL_DRIFT_REPAIRED, "%s", journal_at(w.journal, i)->text);
+    for (size_t i = 0; i < history_count(w.history); i++)
+        ck_assert_msg(history_at(w.history, i)->kind != HISTORY_DRIFT_REPAIRED, "%s", history_at(w.history, i)->text);
 }
 
 /* A drain that was only told has to be written, since what runs cannot be read any more; and our own commit does not stick. */
@@ -504,8 +504,8 @@ START_TEST(haproxy_that_runs_something_else_is_repaired)
     pass(3 * RESYNC_MS);
     ck_assert(in_sync());
     assert_journal("reload_again drift_repaired in_step");
-    assert_says(entry(JOURNAL_DRIFT_REPAIRED)->text, "n3");
-    ck_assert_str_eq(entry(JOURNAL_DRIFT_REPAIRED)->target, API_URL);
+    assert_says(entry(HISTORY_DRIFT_REPAIRED)->text, "n3");
+    ck_assert_str_eq(entry(HISTORY_DRIFT_REPAIRED)->target, API_URL);
     pass(HOUR_MS);
     assert_journal("");
 }
@@ -520,13 +520,13 @@ START_TEST(what_somebody_else_mends_is_not_our_repair)
     pass(2 * RESYNC_MS);
     ck_assert(logged("HAProxy runs something else than its file says"));
     set_copy(w.running.of[0], "n1 n2 n3");
-    w.history = "[{\"id\":\"r-2\",\"status\":\"succeeded\",\"response\":\"\",\"reload_timestamp\":2}]";
+    w.reload_list = "[{\"id\":\"r-2\",\"status\":\"succeeded\",\"response\":\"\",\"reload_timestamp\":2}]";
     pass(3 * RESYNC_MS);
     ck_assert(in_sync());
     assert_journal("withheld");
-    ck_assert_str_eq(entry(JOURNAL_WITHHELD)->text, "not done: an empty commit, to reload HAProxy");
+    ck_assert_str_eq(entry(HISTORY_WITHHELD)->text, "not done: an empty commit, to reload HAProxy");
     w.paused = false;
-    w.history = NULL;
+    w.reload_list = NULL;
     wish("n1 n2 n3", "MODIFIED service");
     pass(2 * RESYNC_MS);
     assert_journal("");
@@ -540,12 +540,12 @@ START_TEST(what_is_written_to_one_is_said_of_that_one)
     wish_both("n1", "n2", "event");
     pass(MINUTE_MS);
     assert_journal("committed in_step");
-    ck_assert_str_eq(entry(JOURNAL_COMMITTED)->backend, "two");
-    ck_assert_str_eq(entry(JOURNAL_IN_STEP)->backend, "two");
+    ck_assert_str_eq(entry(HISTORY_COMMITTED)->backend, "two");
+    ck_assert_str_eq(entry(HISTORY_IN_STEP)->backend, "two");
     wish_both("n1 n2", "n2", "event");
     pass(MINUTE_MS);
     assert_journal("committed in_step");
-    ck_assert_str_eq(entry(JOURNAL_IN_STEP)->backend, "be");
+    ck_assert_str_eq(entry(HISTORY_IN_STEP)->backend, "be");
 }
 END_TEST
 
@@ -554,7 +554,7 @@ START_TEST(what_is_wrong_with_all_is_said_once)
     fault((struct fault){.step = 'R', .status = 0});
     pass(RESYNC_MS + 1000);
     assert_journal("apply_failed");
-    ck_assert_ptr_null(entry(JOURNAL_APPLY_FAILED)->backend);
+    ck_assert_ptr_null(entry(HISTORY_APPLY_FAILED)->backend);
     mend();
     pass(MINUTE_MS);
     assert_journal("in_step in_step");

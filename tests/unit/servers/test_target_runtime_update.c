@@ -1022,7 +1022,7 @@ END_TEST
 START_TEST(what_the_brake_holds_is_not_told_to_leave)
 {
     world_end();
-    world_make_as(1, (struct plan_rules){.max_loss_percent = 50, .brake_ms = RESYNC_MS}, HOUR_MS, true);
+    world_make_as(1, (struct plan_rules){.max_loss_percent = 50, .loss_window_ms = RESYNC_MS}, HOUR_MS, true);
     in_step_with_three();
     wish("n3", "MODIFIED slice");
     settle();
@@ -1039,7 +1039,7 @@ END_TEST
 START_TEST(what_is_held_serves)
 {
     world_end();
-    world_make_as(1, (struct plan_rules){.max_loss_percent = 50, .brake_ms = RESYNC_MS}, HOUR_MS, true);
+    world_make_as(1, (struct plan_rules){.max_loss_percent = 50, .loss_window_ms = RESYNC_MS}, HOUR_MS, true);
     in_step_with_three();
     wish("n1* n2* n3", "MODIFIED slice");
     settle();

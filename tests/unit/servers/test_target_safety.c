@@ -220,7 +220,7 @@ END_TEST
 
 static struct plan_rules braked(void)
 {
-    return (struct plan_rules){.max_loss_percent = 50, .brake_ms = RESYNC_MS};
+    return (struct plan_rules){.max_loss_percent = 50, .loss_window_ms = RESYNC_MS};
 }
 
 static void four_servers(void)
@@ -335,7 +335,7 @@ END_TEST
 START_TEST(an_old_pause_does_not_hide_the_end_of_the_brake)
 {
     struct plan_rules rules = braked();
-    rules.brake_ms = RESYNC_MS / 6;
+    rules.loss_window_ms = RESYNC_MS / 6;
     begin_with(1, rules);
     wish("n1 n2 n3 n4", "event");
     pass(5000);
@@ -530,7 +530,7 @@ START_TEST(a_dry_run_writes_nothing_at_all)
     struct plan_rules rules = no_brake;
     rules.dry_run = true;
     world_make_with(1, rules);
-    w.history = "[{\"id\":\"r-1\",\"status\":\"failed\",\"response\":\"bad\",\"reload_timestamp\":1}]";
+    w.reload_list = "[{\"id\":\"r-1\",\"status\":\"failed\",\"response\":\"bad\",\"reload_timestamp\":1}]";
     target_start(w.target);
     wish("n2", "event");
     pass(10 * MINUTES_MS);
@@ -559,14 +559,14 @@ START_TEST(a_dry_run_sees_that_a_failed_reload_was_mended)
     struct plan_rules rules = no_brake;
     rules.dry_run = true;
     world_make_with(1, rules);
-    w.history = "[{\"id\":\"r-1\",\"status\":\"failed\",\"response\":\"bad\",\"reload_timestamp\":1}]";
+    w.reload_list = "[{\"id\":\"r-1\",\"status\":\"failed\",\"response\":\"bad\",\"reload_timestamp\":1}]";
     target_start(w.target);
     wish("n1", "event");
     pass(10 * MINUTES_MS);
     ck_assert(!in_sync());
     ck_assert(logged("nothing is written; this would be"));
     ck_assert(logged("reload=true"));
-    w.history = "[]"; /* the API started again: that tells nothing of HAProxy */
+    w.reload_list = "[]"; /* the API started again: that tells nothing of HAProxy */
     pass(10 * MINUTES_MS);
     ck_assert(!in_sync());
     fault((struct fault){.step = 'H', .status = 500});
@@ -574,7 +574,7 @@ START_TEST(a_dry_run_sees_that_a_failed_reload_was_mended)
     ck_assert(!in_sync());
     assert_ready(true, "DRY_RUN=true: nothing is written");
     mend();
-    w.history = "[{\"id\":\"r-2\",\"status\":\"succeeded\",\"response\":\"\",\"reload_timestamp\":2}]";
+    w.reload_list = "[{\"id\":\"r-2\",\"status\":\"succeeded\",\"response\":\"\",\"reload_timestamp\":2}]";
     pass(RESYNC_MS + 5000);
     assert_settled("n1");
     ck_assert_uint_eq(w.transactions, 0);

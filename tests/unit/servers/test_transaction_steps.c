@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "haproxy/dataplane/transaction.h"
+#include "servers/change/transaction_steps.h"
 #include "../json_text.h"
 #include "servers/change/diff.h"
 
@@ -47,12 +47,15 @@ START_TEST(steps_of_a_difference)
                                     change(DIFF_CHANGE, "n2", "{\"name\":\"n2\",\"address\":\"x\",\"inter\":1}"),
                                     change(DIFF_ADD, "n3", NULL), change(DIFF_REMOVE, "\"n?\"", "{}")};
     struct backend actual = {.name = writable("b/e"), .exists = true, .json = writable("{\"name\":\"b/e\"}")};
-    struct diff d = {.verdict = DIFF_WRITE, .changes = changes, .change_count = 4, .backend_change = true};
-    struct diff_rules rules = {.balance = "roundrobin"};
-    struct txn_step *steps = NULL;
+    struct diff d = {.verdict = DIFF_WRITE,
+                     .changes = changes,
+                     .change_count = 4,
+                     .backend_change = true,
+                     .settings.balance = "roundrobin"};
+    struct transaction_step *steps = NULL;
     size_t count = 0;
     struct error err = {0};
-    ck_assert_int_eq(txn_steps_add(&actual, &d, &rules, &steps, &count, &err), 0);
+    ck_assert_int_eq(transaction_steps_add(&actual, &d, &steps, &count, &err), 0);
     ck_assert_uint_eq(count, array_len(expected));
     for (size_t i = 0; i < count; i++) {
         ck_assert_str_eq(steps[i].method, expected[i].method);
@@ -60,7 +63,7 @@ START_TEST(steps_of_a_difference)
         ck_assert(str_eq(steps[i].body, expected[i].body));
         ck_assert_str_eq(steps[i].what, expected[i].what);
     }
-    txn_steps_free(steps, count);
+    transaction_steps_free(steps, count);
 }
 END_TEST
 
@@ -78,13 +81,16 @@ START_TEST(steps_for_a_backend_that_is_to_be_made)
                 {"source", false},    {"first", false},    {"uri", false},      {NULL, false}};
     struct diff_change changes[] = {change(DIFF_ADD, "n1", NULL), change(DIFF_ADD, "n2", NULL)};
     struct backend actual = {.name = writable("be")};
-    struct diff d = {.verdict = DIFF_WRITE, .changes = changes, .change_count = 2, .create_backend = true};
-    struct diff_rules rules = {.balance = ways[_i].balance, .create_backend = true};
-    struct txn_step *steps = NULL;
+    struct diff d = {.verdict = DIFF_WRITE,
+                     .changes = changes,
+                     .change_count = 2,
+                     .create_backend = true,
+                     .settings.balance = ways[_i].balance};
+    struct transaction_step *steps = NULL;
     size_t count = 0;
     struct error err = {0};
     changes[1].server.maintenance = true;
-    ck_assert_int_eq(txn_steps_add(&actual, &d, &rules, &steps, &count, &err), 0);
+    ck_assert_int_eq(transaction_steps_add(&actual, &d, &steps, &count, &err), 0);
     ck_assert_uint_eq(count, ways[_i].whole ? 1 : 3);
     ck_assert_str_eq(steps[0].method, "POST");
     char *balance =
@@ -106,23 +112,22 @@ START_TEST(steps_for_a_backend_that_is_to_be_made)
     assert_json(steps[0].body, body);
     free(body);
     free(balance);
-    txn_steps_free(steps, count);
+    transaction_steps_free(steps, count);
 }
 END_TEST
 
 START_TEST(a_backend_without_servers_is_made_as_ever)
 {
     struct backend actual = {.name = writable("be")};
-    struct diff d = {.verdict = DIFF_WRITE, .create_backend = true};
-    struct diff_rules rules = {.balance = "roundrobin", .create_backend = true};
-    struct txn_step *steps = NULL;
+    struct diff d = {.verdict = DIFF_WRITE, .create_backend = true, .settings.balance = "roundrobin"};
+    struct transaction_step *steps = NULL;
     size_t count = 0;
     struct error err = {0};
-    ck_assert_int_eq(txn_steps_add(&actual, &d, &rules, &steps, &count, &err), 0);
+    ck_assert_int_eq(transaction_steps_add(&actual, &d, &steps, &count, &err), 0);
     ck_assert_uint_eq(count, 1);
     ck_assert_str_eq(steps[0].path, "/configuration/backends");
     ck_assert_str_eq(steps[0].body, "{" BASE_FIELDS ",\"balance\":{\"algorithm\":\"roundrobin\"}}");
-    txn_steps_free(steps, count);
+    transaction_steps_free(steps, count);
 }
 END_TEST
 
@@ -131,18 +136,21 @@ START_TEST(a_backend_that_is_there_is_never_written_whole)
 {
     struct diff_change changes[] = {change(DIFF_ADD, "n1", NULL), change(DIFF_ADD, "n2", NULL)};
     struct backend actual = {.name = writable("be"), .exists = true, .json = writable("{\"name\":\"be\"}")};
-    struct diff d = {.verdict = DIFF_WRITE, .changes = changes, .change_count = 2, .backend_change = _i != 0};
-    struct diff_rules rules = {.balance = "roundrobin", .create_backend = true};
-    struct txn_step *steps = NULL;
+    struct diff d = {.verdict = DIFF_WRITE,
+                     .changes = changes,
+                     .change_count = 2,
+                     .backend_change = _i != 0,
+                     .settings.balance = "roundrobin"};
+    struct transaction_step *steps = NULL;
     size_t count = 0;
     struct error err = {0};
-    ck_assert_int_eq(txn_steps_add(&actual, &d, &rules, &steps, &count, &err), 0);
+    ck_assert_int_eq(transaction_steps_add(&actual, &d, &steps, &count, &err), 0);
     ck_assert_uint_eq(count, _i != 0 ? 3 : 2);
     for (size_t i = 0; i < count; i++) {
         ck_assert_ptr_null(strstr(steps[i].path, "full_section"));
         ck_assert_ptr_null(strstr(steps[i].body, "\"servers\""));
     }
-    txn_steps_free(steps, count);
+    transaction_steps_free(steps, count);
 }
 END_TEST
 
@@ -154,18 +162,17 @@ START_TEST(several_backends_share_one_list)
                    b = {.name = writable("be_http"), .exists = true};
     struct diff da = {.verdict = DIFF_WRITE, .changes = first, .change_count = 1};
     struct diff db = {.verdict = DIFF_WRITE, .changes = second, .change_count = 2};
-    struct diff_rules rules = {0};
-    struct txn_step *steps = NULL;
+    struct transaction_step *steps = NULL;
     size_t count = 0;
     struct error err = {0};
-    ck_assert_int_eq(txn_steps_add(&a, &da, &rules, &steps, &count, &err), 0);
+    ck_assert_int_eq(transaction_steps_add(&a, &da, &steps, &count, &err), 0);
     ck_assert_uint_eq(count, 1);
-    ck_assert_int_eq(txn_steps_add(&b, &db, &rules, &steps, &count, &err), 0);
+    ck_assert_int_eq(transaction_steps_add(&b, &db, &steps, &count, &err), 0);
     ck_assert_uint_eq(count, 3);
     ck_assert_str_eq(steps[0].path, "/configuration/backends/be_https/servers/n1");
     ck_assert_str_eq(steps[1].path, "/configuration/backends/be_http/servers/m1");
     ck_assert_str_eq(steps[2].path, "/configuration/backends/be_http/servers/m2");
-    txn_steps_free(steps, count);
+    transaction_steps_free(steps, count);
 }
 END_TEST
 
@@ -174,23 +181,22 @@ START_TEST(nothing_to_do_or_nothing_that_can_be_done)
     struct diff_change fine = change(DIFF_REMOVE, "n1", "{}"), broken = change(DIFF_CHANGE, "n1", "{");
     struct backend actual = {.name = writable("be"), .exists = true, .json = writable("{}")};
     struct diff d = {.verdict = DIFF_NOTHING};
-    struct diff_rules rules = {0};
-    struct txn_step *steps = NULL;
+    struct transaction_step *steps = NULL;
     size_t count = 0;
     struct error err = {0};
-    ck_assert_int_eq(txn_steps_add(&actual, &d, &rules, &steps, &count, &err), 0);
+    ck_assert_int_eq(transaction_steps_add(&actual, &d, &steps, &count, &err), 0);
     ck_assert_uint_eq(count, 0);
     d = (struct diff){.verdict = DIFF_WRITE, .changes = &fine, .change_count = 1};
-    ck_assert_int_eq(txn_steps_add(&actual, &d, &rules, &steps, &count, &err), 0);
+    ck_assert_int_eq(transaction_steps_add(&actual, &d, &steps, &count, &err), 0);
     d = (struct diff){.verdict = DIFF_WRITE, .changes = &broken, .change_count = 1, .backend_change = true};
-    ck_assert_int_eq(txn_steps_add(&actual, &d, &rules, &steps, &count, &err), -1);
+    ck_assert_int_eq(transaction_steps_add(&actual, &d, &steps, &count, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_INVALID);
     actual.json = writable("[");
-    ck_assert_int_eq(txn_steps_add(&actual, &d, &rules, &steps, &count, &err), -1);
+    ck_assert_int_eq(transaction_steps_add(&actual, &d, &steps, &count, &err), -1);
     ck_assert_ptr_nonnull(strstr(err.message, "backend be"));
     ck_assert_msg(count == 1, "the list is as it was");
     ck_assert_str_eq(steps[0].what, "remove server n1");
-    txn_steps_free(steps, count);
+    transaction_steps_free(steps, count);
 }
 END_TEST
 

@@ -3,8 +3,8 @@
  * the same configuration version; and what the running HAProxy has of them, where that is asked for and can be read. Reads
  * only.
  */
-#ifndef HAPROXY_READ_H
-#define HAPROXY_READ_H
+#ifndef HAPROXY_READER_H
+#define HAPROXY_READER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,47 +17,47 @@
 struct dataplane_answer;
 struct dataplane_client;
 
-enum observe_step {
-    OBSERVE_IDLE,
-    OBSERVE_BACKEND,
-    OBSERVE_SERVERS,
-    OBSERVE_TEMPLATES,
-    OBSERVE_RAW,
-    OBSERVE_WORKER,  /* of the running HAProxy; */
-    OBSERVE_RUNTIME, /* each backend of it */
+enum reader_step {
+    READER_IDLE,
+    READER_BACKEND,
+    READER_SERVERS,
+    READER_TEMPLATES,
+    READER_RAW,
+    READER_WORKER,  /* of the running HAProxy; */
+    READER_RUNTIME, /* each backend of it */
 };
 
-struct observed {
+struct reading {
     struct backend backend;
     struct runtime runtime; /* not readable: why says so */
     struct error
         unreadable; /* kind NONE, or what about this one cannot be understood, and backend is not to be believed */
 };
 
-struct observe {
+struct reader {
     struct dataplane_client *client;
     const char *const *names; /* borrowed */
     size_t count;
-    enum observe_step step;
+    enum reader_step step;
     size_t at;          /* the backend that is being read */
-    bool with_runtime;  /* set it after observe_init: the running HAProxy is read, too */
+    bool with_runtime;  /* set it after reader_init: the running HAProxy is read, too */
     bool worker_silent; /* the API answers for it, with an error: it is not running, or its socket is gone */
     int64_t worker_pid; /* of the HAProxy that answered; -1: not known */
     int64_t worker_uptime_s;
-    unsigned restarts;      /* the version moved while we read */
-    struct observed *found; /* `count` of them */
+    unsigned restarts;     /* the version moved while we read */
+    struct reading *found; /* `count` of them */
     /* The file as it was read, for whoever compares it with what a write would make of it; and what of it a write would change in
      * meaning: for sure, or perhaps (haproxy/cfg/file). NULL: nothing. Until the next start. */
     struct buf file;
     char *file_problem, *defaults_problem;
     /* err NULL: found is complete, and each may be moved out. Otherwise its kind says how to go on. */
-    void (*done)(void *arg, struct observed *found, const struct error *err);
+    void (*done)(void *arg, struct reading *found, const struct error *err);
     void *arg;
 };
 
-void observe_init(struct observe *o, struct dataplane_client *client, const char *const *names, size_t count,
-                  void (*done)(void *arg, struct observed *found, const struct error *err), void *arg);
-void observe_fini(struct observe *o);
-void observe_start(struct observe *o);
+void reader_init(struct reader *o, struct dataplane_client *client, const char *const *names, size_t count,
+                 void (*done)(void *arg, struct reading *found, const struct error *err), void *arg);
+void reader_fini(struct reader *o);
+void reader_start(struct reader *o);
 
 #endif

@@ -1,4 +1,4 @@
-#include "haproxy/read.h"
+#include "haproxy/reader.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +14,10 @@
 
 static void on_answer(void *arg, const struct dataplane_answer *a);
 
-void observe_init(struct observe *o, struct dataplane_client *client, const char *const *names, size_t count,
-                  void (*done)(void *arg, struct observed *found, const struct error *err), void *arg)
+void reader_init(struct reader *o, struct dataplane_client *client, const char *const *names, size_t count,
+                 void (*done)(void *arg, struct reading *found, const struct error *err), void *arg)
 {
-    *o = (struct observe){.client = client, .names = names, .count = count, .done = done, .arg = arg};
+    *o = (struct reader){.client = client, .names = names, .count = count, .done = done, .arg = arg};
     o->found = mem_array(count, sizeof(o->found[0]));
     o->worker_pid = -1;
     buf_init_secret(&o->file, 0); /* the answer had a cap */
@@ -27,7 +27,7 @@ void observe_init(struct observe *o, struct dataplane_client *client, const char
     }
 }
 
-static void forget(struct observe *o)
+static void forget(struct reader *o)
 {
     buf_fini(&o->file);
     free(o->file_problem);
@@ -40,7 +40,7 @@ static void forget(struct observe *o)
     }
 }
 
-void observe_fini(struct observe *o)
+void reader_fini(struct reader *o)
 {
     forget(o);
     free(o->found);
@@ -48,15 +48,15 @@ void observe_fini(struct observe *o)
     o->count = 0;
 }
 
-static void ask(struct observe *o, enum observe_step step)
+static void ask(struct reader *o, enum reader_step step)
 {
     static const char *const parts[][2] = {
-        [OBSERVE_BACKEND] = {"/configuration/backends/", ""},
-        [OBSERVE_SERVERS] = {"/configuration/backends/", "/servers"},
-        [OBSERVE_TEMPLATES] = {"/configuration/backends/", "/server_templates"},
-        [OBSERVE_RAW] = {"/configuration/raw", NULL},
-        [OBSERVE_WORKER] = {"/runtime/info", NULL},
-        [OBSERVE_RUNTIME] = {"/runtime/backends/", "/servers"},
+        [READER_BACKEND] = {"/configuration/backends/", ""},
+        [READER_SERVERS] = {"/configuration/backends/", "/servers"},
+        [READER_TEMPLATES] = {"/configuration/backends/", "/server_templates"},
+        [READER_RAW] = {"/configuration/raw", NULL},
+        [READER_WORKER] = {"/runtime/info", NULL},
+        [READER_RUNTIME] = {"/runtime/backends/", "/servers"},
     };
     o->step = step;
     if (parts[step][1] == NULL) {
@@ -68,7 +68,7 @@ static void ask(struct observe *o, enum observe_step step)
     dataplane_send(o->client, "GET", path, NULL, on_answer, o);
 }
 
-static void begin(struct observe *o)
+static void begin(struct reader *o)
 {
     forget(o);
     for (size_t i = 0; i < o->count; i++)
@@ -76,35 +76,35 @@ static void begin(struct observe *o)
     o->at = 0;
     o->worker_pid = o->worker_uptime_s = -1;
     o->worker_silent = false;
-    ask(o, OBSERVE_BACKEND);
+    ask(o, READER_BACKEND);
 }
 
-void observe_start(struct observe *o)
+void reader_start(struct reader *o)
 {
     o->restarts = 0;
     begin(o);
 }
 
-static void finish(struct observe *o, const struct error *err)
+static void finish(struct reader *o, const struct error *err)
 {
-    o->step = OBSERVE_IDLE;
+    o->step = READER_IDLE;
     o->done(o->arg, o->found, err);
 }
 
-static const char *step_name(enum observe_step step)
+static const char *step_name(enum reader_step step)
 {
-    static const char *const names[] = {[OBSERVE_IDLE] = "nothing",
-                                        [OBSERVE_BACKEND] = "backend",
-                                        [OBSERVE_SERVERS] = "servers of backend",
-                                        [OBSERVE_TEMPLATES] = "server-templates of backend",
-                                        [OBSERVE_RAW] = "configuration file",
-                                        [OBSERVE_WORKER] = "running HAProxy",
-                                        [OBSERVE_RUNTIME] = "running servers of backend"};
+    static const char *const names[] = {[READER_IDLE] = "nothing",
+                                        [READER_BACKEND] = "backend",
+                                        [READER_SERVERS] = "servers of backend",
+                                        [READER_TEMPLATES] = "server-templates of backend",
+                                        [READER_RAW] = "configuration file",
+                                        [READER_WORKER] = "running HAProxy",
+                                        [READER_RUNTIME] = "running servers of backend"};
     return names[step];
 }
 
 /* An answer that is no 200: what that means. The backend itself may be missing (404); nothing else may. */
-static int check_status(struct observe *o, const struct dataplane_answer *a, struct error *err)
+static int check_status(struct reader *o, const struct dataplane_answer *a, struct error *err)
 {
     if (a->error != NULL) {
         *err = *a->error;
@@ -119,42 +119,42 @@ static int check_status(struct observe *o, const struct dataplane_answer *a, str
                          a->excerpt);
     if (a->status == 200)
         return 0;
-    if (a->status == 404 && o->step == OBSERVE_BACKEND)
+    if (a->status == 404 && o->step == READER_BACKEND)
         return 0;
     (void)error_set_http(err, a->status, "HTTP %d: %s", a->status, a->excerpt[0] != '\0' ? a->excerpt : "(no message)");
-    if (o->step == OBSERVE_RAW && strstr(a->excerpt, "token too long") != NULL)
+    if (o->step == READER_RAW && strstr(a->excerpt, "token too long") != NULL)
         return error_prefix(err, "a line is longer than 64 KiB, at which the Data Plane API stops, and a write would "
                                  "lose the rest of the file: break it up, or put what it lists into a file");
     return -1;
 }
 
 /* One backend that cannot be understood keeps no other one up. */
-static void note_unreadable(const struct observe *o, struct observed *f, struct error *err)
+static void note_unreadable(const struct reader *o, struct reading *f, struct error *err)
 {
     error_prefix(err, "reading %s %s", step_name(o->step), f->backend.name);
     f->unreadable = *err;
 }
 
 /* After a failed reload the API puts the last good file back, but goes on answering with what failed: split. */
-static void take_backend_of_file(struct observe *o, struct observed *f, const struct cfgfile *file,
+static void take_backend_of_file(struct reader *o, struct reading *f, const struct cfg_file *file,
                                  const struct error *broken)
 {
     struct error err = *broken;
     if (!f->backend.exists || f->unreadable.kind != ERROR_NONE)
         return;
     f->backend.split = file->version >= 0 && file->version != f->backend.version;
-    if (broken->kind != ERROR_NONE || rawcfg_find_aliens(file, &f->backend, &err) != 0)
+    if (broken->kind != ERROR_NONE || cfg_find_unsupported(file, &f->backend, &err) != 0)
         note_unreadable(o, f, &err);
 }
 
-static void take_raw(struct observe *o, const struct dataplane_answer *a)
+static void take_raw(struct reader *o, const struct dataplane_answer *a)
 {
-    cleanup(cfgfile_fini) struct cfgfile file;
+    cleanup(cfg_file_fini) struct cfg_file file;
     struct error broken = {0};
-    if (cfgfile_init(&file, a->body, a->body_len, &broken) == 0) {
+    if (cfg_file_init(&file, a->body, a->body_len, &broken) == 0) {
         buf_addn(&o->file, a->body, a->body_len);
-        o->file_problem = cfgfile_problem(&file);
-        o->defaults_problem = cfgfile_defaults_problem(&file);
+        o->file_problem = cfg_file_problem(&file);
+        o->defaults_problem = cfg_file_defaults_problem(&file);
     } else {
         o->file_problem = mem_strdup(broken.message);
     }
@@ -162,21 +162,21 @@ static void take_raw(struct observe *o, const struct dataplane_answer *a)
         take_backend_of_file(o, &o->found[i], &file, &broken);
 }
 
-static void take(struct observe *o, const struct dataplane_answer *a)
+static void take(struct reader *o, const struct dataplane_answer *a)
 {
-    struct observed *f = &o->found[o->at];
+    struct reading *f = &o->found[o->at];
     struct error err = {0};
     int status = 0;
-    if (o->step == OBSERVE_RAW) {
+    if (o->step == READER_RAW) {
         take_raw(o, a);
         return;
     }
-    if (o->step == OBSERVE_BACKEND && a->status == 404)
+    if (o->step == READER_BACKEND && a->status == 404)
         return; /* exists stays false */
     f->backend.exists = true;
-    if (o->step == OBSERVE_BACKEND)
+    if (o->step == READER_BACKEND)
         status = codec_read_backend(a->body, a->body_len, &f->backend, &err);
-    else if (o->step == OBSERVE_SERVERS)
+    else if (o->step == READER_SERVERS)
         status = codec_read_servers(a->body, a->body_len, &f->backend, &err);
     else
         status = codec_read_templates(a->body, a->body_len, &f->backend, &err);
@@ -186,17 +186,17 @@ static void take(struct observe *o, const struct dataplane_answer *a)
 
 /* ---- the running HAProxy: whatever it answers, the file was read ---- */
 
-static bool is_of_runtime(const struct observe *o)
+static bool is_of_runtime(const struct reader *o)
 {
-    return o->step == OBSERVE_WORKER || o->step == OBSERVE_RUNTIME;
+    return o->step == READER_WORKER || o->step == READER_RUNTIME;
 }
 
-static int read_runtime(struct observe *o, const struct dataplane_answer *a, struct error *err)
+static int read_runtime(struct reader *o, const struct dataplane_answer *a, struct error *err)
 {
     if (a->status != 200)
         return error_set_http(err, a->status, "HTTP %d: %s", a->status,
                               a->excerpt[0] != '\0' ? a->excerpt : "(no message)");
-    if (o->step == OBSERVE_RUNTIME)
+    if (o->step == READER_RUNTIME)
         return codec_read_runtime(a->body, a->body_len, &o->found[o->at].runtime, err);
     struct codec_worker worker;
     o->worker_silent = codec_read_worker(a->body, a->body_len, &worker, err) != 0;
@@ -208,18 +208,18 @@ static int read_runtime(struct observe *o, const struct dataplane_answer *a, str
 }
 
 /* For a backend without a server the API has no data: 404, or 500 in 3.0. The file has none either. */
-static bool runs_nothing(const struct observe *o, const struct dataplane_answer *a)
+static bool runs_nothing(const struct reader *o, const struct dataplane_answer *a)
 {
     const struct backend *b = &o->found[o->at].backend;
     return o->worker_pid >= 0 && a->error == NULL && (a->status == 404 || a->status == 500) && b->server_count == 0 &&
            b->template_count == 0;
 }
 
-static void take_runtime(struct observe *o, const struct dataplane_answer *a)
+static void take_runtime(struct reader *o, const struct dataplane_answer *a)
 {
     struct error err = {0};
     int status = read_runtime(o, a, &err);
-    if (o->step == OBSERVE_WORKER || status == 0)
+    if (o->step == READER_WORKER || status == 0)
         return;
     struct runtime *r = &o->found[o->at].runtime;
     runtime_fini(r);
@@ -229,57 +229,57 @@ static void take_runtime(struct observe *o, const struct dataplane_answer *a)
 }
 
 /* Who gave no answer in all the time of a request gives none about the next backend either. */
-static void give_runtime_up(struct observe *o, const struct error *err)
+static void give_runtime_up(struct reader *o, const struct error *err)
 {
-    for (size_t i = o->step == OBSERVE_WORKER ? 0 : o->at; i < o->count; i++)
+    for (size_t i = o->step == READER_WORKER ? 0 : o->at; i < o->count; i++)
         o->found[i].runtime.why = mem_strdup(err->message);
     finish(o, NULL);
 }
 
 /* Everything must have been read at one version; a move in between (somebody wrote) starts again. */
-static bool version_moved(struct observe *o, int64_t version)
+static bool version_moved(struct reader *o, int64_t version)
 {
-    if (o->step == OBSERVE_BACKEND)
+    if (o->step == READER_BACKEND)
         o->found[o->at].backend.version = version; /* the first of them decides */
     return version != o->found[0].backend.version;
 }
 
 /* The next backend from `at` on that there is. */
-static void ask_runtime(struct observe *o)
+static void ask_runtime(struct reader *o)
 {
     while (o->at < o->count && !o->found[o->at].backend.exists)
         o->at++;
     if (o->at < o->count)
-        ask(o, OBSERVE_RUNTIME);
+        ask(o, READER_RUNTIME);
     else
         finish(o, NULL);
 }
 
-static void advance(struct observe *o)
+static void advance(struct reader *o)
 {
-    if (o->step == OBSERVE_RAW && o->with_runtime) {
-        ask(o, OBSERVE_WORKER);
+    if (o->step == READER_RAW && o->with_runtime) {
+        ask(o, READER_WORKER);
         return;
     }
     if (is_of_runtime(o)) {
-        o->at = o->step == OBSERVE_WORKER ? 0 : o->at + 1;
+        o->at = o->step == READER_WORKER ? 0 : o->at + 1;
         ask_runtime(o);
         return;
     }
-    const struct observed *f = &o->found[o->at];
-    if (o->step == OBSERVE_RAW)
+    const struct reading *f = &o->found[o->at];
+    if (o->step == READER_RAW)
         finish(o, NULL);
-    else if (o->step != OBSERVE_TEMPLATES && f->backend.exists && f->unreadable.kind == ERROR_NONE)
+    else if (o->step != READER_TEMPLATES && f->backend.exists && f->unreadable.kind == ERROR_NONE)
         ask(o, o->step + 1);
     else if (++o->at < o->count)
-        ask(o, OBSERVE_BACKEND);
+        ask(o, READER_BACKEND);
     else
-        ask(o, OBSERVE_RAW);
+        ask(o, READER_RAW);
 }
 
 static void on_answer(void *arg, const struct dataplane_answer *a)
 {
-    struct observe *o = arg;
+    struct reader *o = arg;
     struct error err = {0};
     bool runtime = is_of_runtime(o);
     int status = runtime ? 0 : check_status(o, a, &err);
@@ -292,7 +292,7 @@ static void on_answer(void *arg, const struct dataplane_answer *a)
             error_set(&err, ERROR_CONFLICT, "the configuration version moved %u times while it was read", o->restarts);
     }
     if (status != 0) {
-        if (o->step == OBSERVE_RAW)
+        if (o->step == READER_RAW)
             error_prefix(&err, "reading %s", step_name(o->step));
         else
             error_prefix(&err, "reading %s %s", step_name(o->step), o->names[o->at]);
