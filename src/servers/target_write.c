@@ -317,7 +317,7 @@ static bool joins(struct slot *s)
 /* Its steps; where it cannot be put into words it is left out, and says so. */
 static void add_steps(struct slot *s, struct transaction_step **steps, size_t *count)
 {
-    struct target *t = s->target;
+    struct error err = {0};
     plan_for_file(s);
     if (transaction_steps_add(&s->actual, &s->plan.diff, steps, count, &err) != 0) {
         s->writing = false;
