@@ -13,7 +13,6 @@
 
 #include "base/buf.h"
 #include "base/hash.h"
-#include "base/str.h"
 #include "base/utf8.h"
 
 static const char *const level_names[] = {"debug", "info", "warn", "error"};
@@ -176,33 +175,6 @@ void log_write(const struct log *log, enum log_level level, const char *msg, con
     log_tell_losses(log);
     if (!write_line(log, level, msg, fields) && log->losses != NULL)
         log->losses->dropped++;
-}
-
-static int parse_name(const char *s, const char *const *names, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (str_eq(s, names[i]))
-            return (int)i;
-    return -1;
-}
-
-int log_level_parse(const char *s, enum log_level *ret)
-{
-    int i = parse_name(s, level_names, array_len(level_names));
-    if (i < 0)
-        return -1;
-    *ret = (enum log_level)i;
-    return 0;
-}
-
-int log_format_parse(const char *s, enum log_format *ret)
-{
-    static const char *const names[] = {"logfmt", "json"};
-    int i = parse_name(s, names, array_len(names));
-    if (i < 0)
-        return -1;
-    *ret = (enum log_format)i;
-    return 0;
 }
 
 /* Of the keys of late; the one that is due first makes room for a new one. */

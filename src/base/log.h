@@ -66,10 +66,6 @@ uint64_t log_dropped(const struct log *log);
 /* For what is no line of a log. False: there is no room without waiting for it, or it cannot be written. */
 bool log_put(int fd, const char *text, size_t len);
 
-/* "debug", "info", "warn", "error" / "logfmt", "json"; -1 for anything else. */
-int log_level_parse(const char *s, enum log_level *ret) must_check;
-int log_format_parse(const char *s, enum log_format *ret) must_check;
-
 #define LOG_LIMIT_KEYS 4
 
 /*

@@ -9,7 +9,8 @@
 #include "settings/settings.h"
 #include "settings/report.h"
 #include "settings/url.h"
-#include "settings/values.h"
+#include "settings/table.h"
+#include "settings/types.h"
 
 #define SOCKET_MAX 107 /* bytes of sockaddr_un.sun_path, without its NUL */
 #define WHITE " \t\r\n"
@@ -183,24 +184,59 @@ static int parse_entries(struct list *l, struct settings *c, struct buf *note)
     return rc;
 }
 
-int value_dataplane_url(const char *value, struct settings *c, struct buf *note)
+static void dataplanes_free(struct settings *c)
+{
+    for (size_t i = 0; i < c->dataplane_count; i++) {
+        struct settings_dataplane *d = &c->dataplanes[i];
+        free(d->url);
+        free(d->socket);
+        secret_fini(&d->username);
+        secret_fini(&d->password);
+        secret_fini(&d->token);
+    }
+    free(c->dataplanes);
+    c->dataplanes = NULL;
+    c->dataplane_count = 0;
+}
+
+static int dataplanes_parse(const struct setting *row, const char *value, struct settings *s, struct buf *note)
 {
     struct list l = {.value = value, .count = count_entries(value), .shown = strpbrk(value, "@?#") == NULL};
-    dataplanes_fini(c);
+    (void)row;
     if (l.count == 0 || l.count > SETTINGS_DATAPLANES_MAX) {
         buf_printf(note, "it has %zu", l.count);
         return -1;
     }
-    c->dataplanes = mem_array(l.count, sizeof(c->dataplanes[0]));
-    if (parse_entries(&l, c, note) == 0)
+    s->dataplanes = mem_array(l.count, sizeof(s->dataplanes[0]));
+    if (parse_entries(&l, s, note) == 0)
         return 0;
     if (l.login)
         buf_printf(note,
                    "; put user name and password into HAPROXY_DATAPLANE_USERNAME and HAPROXY_DATAPLANE_PASSWORD%s",
                    l.count > 1 ? ", or into the file of HAPROXY_DATAPLANE_CREDENTIALS_FILE" : "");
-    dataplanes_fini(c);
+    dataplanes_free(s);
     return -1;
 }
+
+void settings_print_dataplanes(const struct settings *s, struct buf *out)
+{
+    for (size_t i = 0; i < s->dataplane_count; i++)
+        buf_printf(out, "%s%s", i > 0 ? "," : "", s->dataplanes[i].url);
+}
+
+static void dataplanes_print(const struct setting *row, const struct settings *s, struct buf *out)
+{
+    (void)row;
+    settings_print_dataplanes(s, out);
+}
+
+static void dataplanes_fini(const struct setting *row, struct settings *s)
+{
+    (void)row;
+    dataplanes_free(s);
+}
+
+const struct setting_type type_dataplanes = {dataplanes_parse, dataplanes_print, dataplanes_fini};
 
 bool dataplanes_any_https(const struct settings *c)
 {
@@ -224,19 +260,4 @@ void dataplanes_check_tls(const struct settings *c, struct settings_report *repo
     if (any && c->dataplane_count > 0 && !dataplanes_any_https(c))
         report_warning(report, "the TLS settings (HAPROXY_DATAPLANE_CA_FILE and so on) are of no effect: there is no "
                                "https URL in HAPROXY_DATAPLANE_URL");
-}
-
-void dataplanes_fini(struct settings *c)
-{
-    for (size_t i = 0; i < c->dataplane_count; i++) {
-        struct settings_dataplane *d = &c->dataplanes[i];
-        free(d->url);
-        free(d->socket);
-        secret_fini(&d->username);
-        secret_fini(&d->password);
-        secret_fini(&d->token);
-    }
-    free(c->dataplanes);
-    c->dataplanes = NULL;
-    c->dataplane_count = 0;
 }

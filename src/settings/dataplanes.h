@@ -22,7 +22,4 @@ bool dataplanes_any_https(const struct settings *c);
 /* Reports which of the TLS settings do not go together, or have no effect. */
 void dataplanes_check_tls(const struct settings *c, struct settings_report *report);
 
-/* Of c's dataplanes, and what they hold. */
-void dataplanes_fini(struct settings *c);
-
 #endif

@@ -7,12 +7,11 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "settings/settings.h"
-#include "settings/fields.h"
 #include "settings/names.h"
 #include "settings/report.h"
+#include "settings/table.h"
+#include "settings/types.h"
 #include "settings/values.h"
-
-static const char separators[] = ", \t\r\n";
 
 /* One entry of INGRESS_SERVICES. */
 struct entry {
@@ -21,28 +20,13 @@ struct entry {
     bool own_backend; /* it names one */
 };
 
-/* The next entry from *rest on, which is moved behind it; NULL: none. Allocates. */
-static char *next_entry(const char **rest)
-{
-    const char *start = *rest + strspn(*rest, separators);
-    size_t len = strcspn(start, separators);
-    *rest = start + len;
-    return len > 0 ? mem_strndup(start, len) : NULL;
-}
-
-static size_t count_entries(const char *value)
+static int services_parse_list(const struct setting *row, const char *value, struct settings *s, struct buf *note)
 {
     size_t count = 0;
-    for (const char *p = value + strspn(value, separators); *p != '\0'; p += strspn(p, separators)) {
-        p += strcspn(p, separators);
-        count++;
-    }
-    return count;
-}
-
-int value_services(const char *value, struct settings *c, struct buf *note)
-{
-    size_t count = count_entries(value);
+    const char *rest = value;
+    (void)row;
+    for (char *entry; (entry = value_next_entry(&rest)) != NULL; count++)
+        free(entry);
     /* No entry holds what makes it delicate, and its parts could not be shown. */
     if (report_is_delicate(value))
         return -1;
@@ -50,10 +34,41 @@ int value_services(const char *value, struct settings *c, struct buf *note)
         buf_printf(note, "it has %zu", count);
         return -1;
     }
-    free(c->ingress_services);
-    c->ingress_services = mem_strdup(value);
+    s->ingress_services = mem_strdup(value);
     return 0;
 }
+
+void settings_print_mappings(const struct settings *s, struct buf *out)
+{
+    for (size_t i = 0; i < s->mapping_count; i++) {
+        const struct settings_mapping *m = &s->mappings[i];
+        buf_printf(out, "%s%s/%s%s%s=%s", i > 0 ? ", " : "", m->namespace, m->service, m->port != NULL ? ":" : "",
+                   m->port != NULL ? m->port : "", m->backend);
+    }
+}
+
+static void services_print_list(const struct setting *row, const struct settings *s, struct buf *out)
+{
+    (void)row;
+    if (s->ingress_services != NULL)
+        settings_print_mappings(s, out);
+}
+
+static void services_fini(const struct setting *row, struct settings *s)
+{
+    (void)row;
+    for (size_t i = 0; i < s->mapping_count; i++) {
+        struct settings_mapping *m = &s->mappings[i];
+        free(m->namespace);
+        free(m->service);
+        free(m->port);
+        free(m->backend);
+    }
+    free(s->mappings);
+    free(s->ingress_services);
+}
+
+const struct setting_type type_services = {services_parse_list, services_print_list, services_fini};
 
 static void refuse(const struct entry *e, const char *expected, const char *note, struct settings_report *report)
 {
@@ -62,15 +77,15 @@ static void refuse(const struct entry *e, const char *expected, const char *note
                  str_empty(note) ? "" : "; ", note);
 }
 
-/* A copy of part where it is what `field` takes; otherwise NULL, reported. */
-static char *take_part(const struct entry *e, const char *part, const char *where, enum setting_id field,
+/* A copy of part where it is what the row takes; otherwise NULL, reported. */
+static char *take_part(const struct entry *e, const char *part, const char *where, const struct setting *row,
                        int (*check)(const char *, struct buf *), struct settings_report *report)
 {
     cleanup(buf_fini) struct buf note;
     buf_init(&note, 0);
     if (check(part, &note) == 0)
         return mem_strdup(part);
-    cleanup(mem_free_ptr) char *expected = mem_printf("%s %s", setting(field)->expected, where);
+    cleanup(mem_free_ptr) char *expected = mem_printf("%s %s", row->expected, where);
     refuse(e, expected, part[0] == '\0' ? "there is nothing" : buf_str(&note), report);
     return NULL;
 }
@@ -96,13 +111,13 @@ static void parse_entry(struct entry *e, struct settings_mapping *m, struct sett
         refuse(e, "namespace/service[:port][=backend]",
                name[0] == '\0' ? "there is no white space around ':' and '='" : "the namespace is missing", report);
     else
-        m->namespace = take_part(e, namespace, "before the '/'", SETTINGS_INGRESS_NAMESPACE, name_check_label, report);
+        m->namespace = take_part(e, namespace, "before the '/'", SETTING(ingress_namespace), name_check_label, report);
     if (namespace != NULL || name[0] != '\0')
-        m->service = take_part(e, name, "behind the '/'", SETTINGS_INGRESS_SERVICE_NAME, name_check_label, report);
+        m->service = take_part(e, name, "behind the '/'", SETTING(ingress_service), name_check_label, report);
     if (port != NULL)
-        m->port = take_part(e, port, "behind the ':'", SETTINGS_INGRESS_SERVICE_PORT, name_check_port, report);
+        m->port = take_part(e, port, "behind the ':'", SETTING(ingress_port), name_check_port, report);
     if (backend != NULL)
-        m->backend = take_part(e, backend, "behind the '='", SETTINGS_BACKEND_NAME, name_check_backend, report);
+        m->backend = take_part(e, backend, "behind the '='", SETTING(backend_name), name_check_backend, report);
     else
         m->backend = mem_strdup(m->service);
 }
@@ -128,7 +143,7 @@ static void parse_entries(struct settings *c, struct settings_report *report)
     const char *rest = c->ingress_services;
     c->mappings = mem_array(SETTINGS_MAPPINGS_MAX, sizeof(c->mappings[0]));
     while (c->mapping_count < SETTINGS_MAPPINGS_MAX) {
-        cleanup(mem_free_ptr) char *text = next_entry(&rest);
+        cleanup(mem_free_ptr) char *text = value_next_entry(&rest);
         if (text == NULL)
             return;
         size_t i = c->mapping_count++;
@@ -141,18 +156,16 @@ static void parse_entries(struct settings *c, struct settings_report *report)
 
 static void check_conflicts(const struct settings *c, struct settings_report *report)
 {
-    static const enum setting_id single[] = {SETTINGS_INGRESS_NAMESPACE, SETTINGS_INGRESS_SERVICE_NAME,
-                                             SETTINGS_INGRESS_SERVICE_PORT, SETTINGS_BACKEND_NAME};
     cleanup(buf_fini) struct buf names;
     buf_init(&names, 0);
-    for (size_t i = 0; i < array_len(single); i++)
-        if (settings_is_given(c, single[i]))
-            buf_printf(&names, "%s%s", names.len > 0 ? ", " : "", setting(single[i])->name);
+    for (const struct setting *row = setting_table; row->name != NULL; row++)
+        if (row->single && setting_is_given(c, row))
+            buf_printf(&names, "%s%s", names.len > 0 ? ", " : "", row->name);
     if (names.len > 0)
         report_error(report,
                      "INGRESS_SERVICES is set beside %s: expected either the list or the variables for one Service",
                      buf_str(&names));
-    if (settings_is_given(c, SETTINGS_BACKEND_PORT) && c->mapping_count > 1)
+    if (setting_is_given(c, SETTING(backend_port)) && c->mapping_count > 1)
         report_error(report,
                      "HAPROXY_BACKEND_PORT is set, but INGRESS_SERVICES has %zu entries: expected no fixed port for "
                      "several backends, whose ports the Services say",
@@ -175,20 +188,8 @@ void services_parse(struct settings *c, struct settings_report *report)
         c->backend_name = mem_strdup(c->ingress_service);
     if (c->ingress_services != NULL)
         parse_entries(c, report);
-    if (settings_is_given(c, SETTINGS_INGRESS_SERVICES))
+    if (setting_is_given(c, SETTING(ingress_services)))
         check_conflicts(c, report);
     else
         take_single(c);
-}
-
-void services_fini(struct settings *c)
-{
-    for (size_t i = 0; i < c->mapping_count; i++) {
-        struct settings_mapping *m = &c->mappings[i];
-        free(m->namespace);
-        free(m->service);
-        free(m->port);
-        free(m->backend);
-    }
-    free(c->mappings);
 }

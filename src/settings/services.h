@@ -8,6 +8,5 @@ struct settings_report;
 /* Makes c->mappings and c's default of the backend's name of what the other fields hold, and reports everything that is
  * wrong with INGRESS_SERVICES and beside it. The mappings are whole only where nothing was reported, by anybody. */
 void services_parse(struct settings *c, struct settings_report *report);
-void services_fini(struct settings *c); /* frees the mappings */
 
 #endif

@@ -1,7 +1,6 @@
 /*
  * Everything the daemon can be told, parsed once from the environment into one validated struct. No field is looked up by
- * name anywhere else. The table of variables (settings/fields.c) feeds the parser, --help, config.example.env and the
- * check of docs/settings.md.
+ * name anywhere else. What says how each is read and shown is its row in settings/table.c.
  */
 #ifndef SETTINGS_SETTINGS_H
 #define SETTINGS_SETTINGS_H
@@ -16,6 +15,7 @@
 #include "settings/secrets/secret.h"
 
 #define SETTINGS_EXIT_CODE 78 /* EX_CONFIG of sysexits.h */
+#define SETTINGS_MAX 64       /* rows of the table */
 
 enum settings_node_mode { SETTINGS_NODE_MODE_ENDPOINTS, SETTINGS_NODE_MODE_ALL };
 enum settings_weights { SETTINGS_WEIGHTS_KEEP, SETTINGS_WEIGHTS_EQUAL, SETTINGS_WEIGHTS_ENDPOINTS };
@@ -91,7 +91,7 @@ struct settings {
     bool dataplane_insecure;     /* no verification at all */
 
     char *backend_name;    /* the single variable, or its default */
-    uint16_t backend_port; /* 0: the Service's nodePort, or else the endpoint's own */
+    unsigned backend_port; /* 0: the Service's nodePort, or else the endpoint's own */
     bool proxy_v2;         /* in the backend's default-server */
     char *balance;         /* NULL: keep */
     char *adv_check;       /* NULL: keep */
@@ -121,7 +121,7 @@ struct settings {
     enum log_format log_format;
     enum log_level log_level;
 
-    uint64_t given; /* bit n: variable n of settings/fields.h was given, in whichever form; the others are defaults */
+    uint64_t given; /* bit n: row n of settings/table.c was given, in whichever form; the others are defaults */
 };
 
 /* One thing to tell about the environment. */

@@ -8,11 +8,12 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "settings/environment.h"
-#include "settings/fields.h"
+#include "settings/settings.h"
+#include "settings/table.h"
 #include "settings/report.h"
 
 #define NAME_MAX_BYTES 64
-#define KNOWN_MAX (2 * SETTINGS_FIELD_COUNT)
+#define KNOWN_MAX (2 * SETTINGS_MAX)
 #define SHORT_NAME 10     /* up to this length, two edits away is another name */
 #define PREFIX "HAPROXY_" /* of most of ours, and easily left out */
 
@@ -24,11 +25,10 @@ struct known {
 static void known_init(struct known *k)
 {
     k->count = 0;
-    for (int i = 0; i < SETTINGS_FIELD_COUNT; i++) {
-        const struct setting *f = setting((enum setting_id)i);
-        snprintf(k->names[k->count++], NAME_MAX_BYTES, "%s", f->name);
-        if (f->or_file)
-            snprintf(k->names[k->count++], NAME_MAX_BYTES, "%s_FILE", f->name);
+    for (const struct setting *row = setting_table; row->name != NULL; row++) {
+        snprintf(k->names[k->count++], NAME_MAX_BYTES, "%s", row->name);
+        if (row->or_file)
+            snprintf(k->names[k->count++], NAME_MAX_BYTES, "%s_FILE", row->name);
     }
 }
 
@@ -182,9 +182,9 @@ static const char *guess_of_ours(const struct known *k, const char *name)
 
 static bool is_safety(const char *name)
 {
-    for (int i = 0; i < SETTINGS_FIELD_COUNT; i++)
-        if (str_eq(setting((enum setting_id)i)->name, name))
-            return setting((enum setting_id)i)->safety;
+    for (const struct setting *row = setting_table; row->name != NULL; row++)
+        if (str_eq(row->name, name))
+            return row->safety;
     return false;
 }
 

@@ -1,85 +1,76 @@
 #include "settings/values.h"
 
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "settings/settings.h"
 #include "settings/names.h"
+#include "settings/report.h"
+#include "settings/selector.h"
+#include "settings/types.h"
 
+#define WHITE " \t\r\n"
 #define KEEP_MAX 256
 #define GLOB_MAX 255
-#define PERIOD_MIN_MS 1000u
-#define PERIOD_MAX_MS (24u * 3600u * 1000u)
+#define SELECTOR_MAX 4096 /* it goes into the URL of each request, and servers in between take 8 KB of one */
+#define NAME_FORMAT_MAX 64
+#define HOST_NAME_MAX_BYTES 253
 
-static void replace(char **field, const char *value)
+static int refuse(struct buf *note, const char *why)
 {
-    free(*field);
-    *field = mem_strdup(value);
+    buf_add(note, why);
+    return -1;
 }
 
-static int refuse_control(const char *s, struct buf *note)
+char *value_next_entry(const char **rest)
 {
-    for (; *s != '\0'; s++)
-        if ((unsigned char)*s < 0x20 || *s == 0x7f) {
-            buf_add(note, "it holds a control character");
-            return -1;
-        }
-    return 0;
+    static const char separators[] = "," WHITE;
+    const char *start = *rest + strspn(*rest, separators);
+    size_t len = strcspn(start, separators);
+    *rest = start + len;
+    return len > 0 ? mem_strndup(start, len) : NULL;
 }
 
-int value_namespace(const char *value, struct settings *c, struct buf *note)
+int check_service(const char *s, struct buf *note)
 {
-    if (name_check_label(value, note) != 0)
-        return -1;
-    replace(&c->ingress_namespace, value);
-    return 0;
+    return strchr(s, '/') != NULL ? refuse(note, "the namespace goes into INGRESS_NAMESPACE")
+                                  : name_check_label(s, note);
 }
 
-int value_service(const char *value, struct settings *c, struct buf *note)
+int check_lease_name(const char *s, struct buf *note)
 {
-    if (strchr(value, '/') != NULL) {
-        buf_add(note, "the namespace goes into INGRESS_NAMESPACE");
-        return -1;
-    }
-    if (name_check_label(value, note) != 0)
-        return -1;
-    replace(&c->ingress_service, value);
-    return 0;
+    return strchr(s, '/') != NULL ? refuse(note, "the namespace goes into LEASE_NAMESPACE")
+                                  : name_check_subdomain(s, note);
 }
 
-int value_service_port(const char *value, struct settings *c, struct buf *note)
+/* Whether it can be read is found out where it is read. */
+int check_path(const char *s, struct buf *note)
 {
-    if (name_check_port(value, note) != 0)
-        return -1;
-    replace(&c->ingress_port, value);
-    return 0;
+    return strstr(s, "-----BEGIN") != NULL ? refuse(note, "it takes the path of a file, not what is in it") : 0;
 }
 
-int value_backend_name(const char *value, struct settings *c, struct buf *note)
+int check_kubeconfig(const char *s, struct buf *note)
 {
-    if (name_check_backend(value, note) != 0)
-        return -1;
-    replace(&c->backend_name, value);
-    return 0;
+    for (const char *p = s; *p != '\0'; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            return refuse(note, "it holds a control character");
+    return name_made_of(s, ":") ? -1 : 0;
 }
 
-int value_backend_port(const char *value, struct settings *c, struct buf *note)
+int check_host_name(const char *s, struct buf *note)
 {
-    uint64_t port;
-    (void)note;
-    if (str_parse_uint(value, UINT16_MAX, &port) != 0 || port == 0)
-        return -1;
-    c->backend_port = (uint16_t)port;
-    return 0;
+    if (name_made_of(s, NAME_ALNUM "-._") && strlen(s) <= HOST_NAME_MAX_BYTES && s[0] != '.')
+        return 0;
+    return refuse(note, strpbrk(s, ":/") != NULL ? "the name alone, without a port or a path" : "");
 }
 
-int value_proxy_v2(const char *value, struct settings *c, struct buf *note)
+int check_true_or_false(const char *s, struct buf *note)
 {
     (void)note;
-    c->proxy_v2 = str_eq(value, "true");
-    return c->proxy_v2 || str_eq(value, "false") ? 0 : -1;
+    return str_eq(s, "true") || str_eq(s, "false") ? 0 : -1;
 }
 
 /* A word of HAProxy's. Those with `refused` are in the Data Plane API's model too, but cannot work from here. */
@@ -92,56 +83,165 @@ struct word {
 #define NEEDS(what) \
     "it needs " what ", which this variable does not carry; write it into HAProxy's configuration and set keep here"
 
-static int parse_word(const char *value, const struct word *words, size_t count, char **field, struct buf *note)
+static int check_word(const char *s, const struct word *words, size_t count, struct buf *note)
 {
-    if (str_eq(value, "keep")) {
-        free(*field);
-        *field = NULL;
-        return 0;
-    }
     for (size_t i = 0; i < count; i++) {
-        if (!str_eq(value, words[i].name))
+        if (!str_eq(s, words[i].name))
             continue;
-        if (words[i].refused != NULL) {
-            buf_add(note, words[i].refused);
-            return -1;
-        }
-        if (words[i].warning != NULL)
-            buf_add(note, words[i].warning);
-        replace(field, value);
-        return 0;
+        buf_add(note, words[i].refused != NULL ? words[i].refused : words[i].warning != NULL ? words[i].warning : "");
+        return words[i].refused != NULL ? -1 : 0;
     }
-    return -1;
+    return str_eq(s, "keep") ? 0 : -1;
 }
 
-int value_balance(const char *value, struct settings *c, struct buf *note)
+int check_balance(const char *s, struct buf *note)
 {
     static const struct word words[] = {
-        {"roundrobin", NULL, NULL},
-        {"static-rr", NULL, NULL},
-        {"leastconn", NULL, NULL},
-        {"first", NULL, NULL},
-        {"source", NULL, NULL},
-        {"random", NULL, NULL},
+        {.name = "roundrobin"},
+        {.name = "static-rr"},
+        {.name = "leastconn"},
+        {.name = "first"},
+        {.name = "source"},
+        {.name = "random"},
         {"uri", NULL, "works in a backend of mode http only; in mode tcp HAProxy falls back to roundrobin"},
         {"rdp-cookie", NULL, "balances connections of Remote Desktop only; others fall back to roundrobin"},
         {"hash", NEEDS("an expression"), NULL},
         {"hdr", NEEDS("the name of a header"), NULL},
         {"url_param", NEEDS("the name of a parameter"), NULL},
     };
-    return parse_word(value, words, array_len(words), &c->balance, note);
+    return check_word(s, words, array_len(words), note);
 }
 
-int value_adv_check(const char *value, struct settings *c, struct buf *note)
+int check_adv_check(const char *s, struct buf *note)
 {
     static const struct word words[] = {
-        {"tcp-check", NULL, NULL},     {"httpchk", NULL, NULL},
-        {"ldap-check", NULL, NULL},    {"mysql-check", NULL, NULL},
-        {"redis-check", NULL, NULL},   {"smtpchk", NULL, NULL},
-        {"ssl-hello-chk", NULL, NULL}, {"pgsql-check", NEEDS("a user"), NULL},
+        {.name = "tcp-check"},     {.name = "httpchk"},
+        {.name = "ldap-check"},    {.name = "mysql-check"},
+        {.name = "redis-check"},   {.name = "smtpchk"},
+        {.name = "ssl-hello-chk"}, {.name = "pgsql-check", .refused = NEEDS("a user")},
     };
-    return parse_word(value, words, array_len(words), &c->adv_check, note);
+    return check_word(s, words, array_len(words), note);
 }
+
+/* Which of the placeholders begins here; -1: none. */
+static int placeholder_at(const char *s, size_t *ret_len)
+{
+    static const char *const names[] = {"{node}", "{address}", "{port}"};
+    for (size_t i = 0; i < array_len(names); i++) {
+        *ret_len = strlen(names[i]);
+        if (str_has_prefix(s, names[i]))
+            return (int)i;
+    }
+    return -1;
+}
+
+int check_server_name_format(const char *s, struct buf *note)
+{
+    unsigned seen = 0;
+    for (const char *at = s; *at != '\0';) {
+        size_t len = 1;
+        int which = at[0] == '{' ? placeholder_at(at, &len) : -1;
+        if (which >= 0 && (seen & (1u << which)) != 0)
+            return refuse(note, "a placeholder stands there twice");
+        if (which < 0 && strchr(NAME_ALNUM "_.:-", at[0]) == NULL)
+            return -1;
+        seen |= which >= 0 ? 1u << which : 0;
+        at += len;
+    }
+    if ((seen & 3) == 0)
+        return refuse(note, "without {node} or {address} all servers had one name");
+    return strlen(s) <= NAME_FORMAT_MAX ? 0 : -1;
+}
+
+/* ---- NODE_SELECTOR ---- */
+
+/* Nothing around it, and spaces only inside, so that it is one line. */
+static char *trimmed(const char *value)
+{
+    value += strspn(value, WHITE);
+    size_t len = strlen(value);
+    while (len > 0 && strchr(WHITE, value[len - 1]) != NULL)
+        len--;
+    char *copy = mem_strndup(value, len);
+    for (char *p = copy; *p != '\0'; p++)
+        if (strchr(WHITE, *p) != NULL)
+            *p = ' ';
+    return copy;
+}
+
+static void add_fault(const char *text, const struct selector_fault *f, struct buf *note)
+{
+    if (f->len == 0) {
+        buf_printf(note, "at its end: %s", f->why);
+        return;
+    }
+    buf_printf(note, "at character %zu", f->offset + 1);
+    if (!report_is_delicate(text)) {
+        cleanup(mem_free_ptr) char *word = mem_strndup(text + f->offset, f->len);
+        buf_add(note, ", ");
+        report_quote(note, word);
+    }
+    buf_printf(note, ": %s", f->why);
+}
+
+static int selector_parse(const struct setting *row, const char *value, struct settings *s, struct buf *note)
+{
+    struct selector_fault fault;
+    (void)row;
+    if (strlen(value) > SELECTOR_MAX) {
+        buf_printf(note, "it has %zu characters, and more than %d do not fit into a request", strlen(value),
+                   SELECTOR_MAX);
+        return -1;
+    }
+    if (selector_check(value, &fault) != 0) {
+        add_fault(value, &fault, note);
+        return -1;
+    }
+    /* All nodes, for the API server; here more likely a mistake. */
+    if (value[strspn(value, WHITE)] == '\0')
+        return refuse(note, "it is nothing but white space");
+    s->node_selector = trimmed(value);
+    return 0;
+}
+
+const struct setting_type type_selector = {selector_parse, text_print, text_fini};
+
+/* ---- NODE_ADDRESS_TYPES ---- */
+
+static const char *const address_types[] = {[SETTINGS_INTERNAL_IP] = "InternalIP",
+                                            [SETTINGS_EXTERNAL_IP] = "ExternalIP",
+                                            [SETTINGS_HOSTNAME] = "Hostname",
+                                            NULL};
+
+static int address_types_parse(const struct setting *row, const char *value, struct settings *s, struct buf *note)
+{
+    bool seen[SETTINGS_ADDRESS_TYPES] = {false};
+    (void)row;
+    for (char *word; (word = value_next_entry(&value)) != NULL;) {
+        int i = words_find(address_types, word, note);
+        free(word);
+        if (i < 0)
+            return -1;
+        if (seen[i]) {
+            buf_printf(note, "%s is there twice", address_types[i]);
+            return -1;
+        }
+        seen[i] = true;
+        s->address_types[s->address_type_count++] = (enum settings_address_type)i;
+    }
+    return s->address_type_count > 0 ? 0 : refuse(note, "there is none in it");
+}
+
+static void address_types_print(const struct setting *row, const struct settings *s, struct buf *out)
+{
+    (void)row;
+    for (size_t i = 0; i < s->address_type_count; i++)
+        buf_printf(out, "%s%s", i > 0 ? "," : "", address_types[s->address_types[i]]);
+}
+
+const struct setting_type type_address_types = {address_types_parse, address_types_print, NULL};
+
+/* ---- HAPROXY_KEEP_SERVERS ---- */
 
 /* NULL: fine. HAProxy's own names have these letters only, so a glob with others could never match. */
 static const char *refuse_glob(const char *glob)
@@ -165,77 +265,41 @@ static const char *refuse_glob(const char *glob)
     return NULL;
 }
 
-static void keep_servers_clear(struct settings *c)
+static int globs_parse(const struct setting *row, const char *value, struct settings *s, struct buf *note)
 {
-    for (size_t i = 0; i < c->keep_server_count; i++)
-        free(c->keep_servers[i]);
-    free(c->keep_servers);
-    c->keep_servers = NULL;
-    c->keep_server_count = 0;
-}
-
-int value_keep_servers(const char *value, struct settings *c, struct buf *note)
-{
-    static const char separators[] = ", \t\r\n";
-    keep_servers_clear(c);
-    for (const char *p = value + strspn(value, separators); *p != '\0'; p += strspn(p, separators)) {
-        size_t len = strcspn(p, separators);
-        char *glob = mem_strndup(p, len);
-        const char *why = c->keep_server_count == KEEP_MAX ? "more than 256 of them" : refuse_glob(glob);
+    (void)row;
+    for (char *glob; (glob = value_next_entry(&value)) != NULL;) {
+        const char *why = s->keep_server_count == KEEP_MAX ? "more than 256 of them" : refuse_glob(glob);
         if (why != NULL) {
-            buf_add(note, why);
             free(glob);
-            return -1;
+            return refuse(note, why);
         }
-        if (strspn(glob, "*") == len)
+        if (name_made_of(glob, "*"))
             buf_add(note, note->len > 0 ? "" : "keeps every server: none would ever be changed or removed");
-        c->keep_servers = mem_resize(c->keep_servers, c->keep_server_count + 1, sizeof(*c->keep_servers));
-        c->keep_servers[c->keep_server_count++] = glob;
-        p += len;
+        s->keep_servers = mem_resize(s->keep_servers, s->keep_server_count + 1, sizeof(*s->keep_servers));
+        s->keep_servers[s->keep_server_count++] = glob;
     }
     return 0;
 }
 
-int value_create_backend(const char *value, struct settings *c, struct buf *note)
+static void globs_print(const struct setting *row, const struct settings *s, struct buf *out)
 {
-    (void)note;
-    return str_parse_bool(value, &c->create_backend);
+    (void)row;
+    for (size_t i = 0; i < s->keep_server_count; i++)
+        buf_printf(out, "%s%s", i > 0 ? "," : "", s->keep_servers[i]);
 }
 
-int value_allow_empty(const char *value, struct settings *c, struct buf *note)
+static void globs_fini(const struct setting *row, struct settings *s)
 {
-    (void)note;
-    return str_parse_bool(value, &c->allow_empty);
+    (void)row;
+    for (size_t i = 0; i < s->keep_server_count; i++)
+        free(s->keep_servers[i]);
+    free(s->keep_servers);
 }
 
-int value_resync_period(const char *value, struct settings *c, struct buf *note)
-{
-    uint64_t ms;
-    if (name_is_short_number(value) && value[strspn(value, "0")] != '\0') {
-        buf_printf(note, "the unit is missing: %ss?", value);
-        return -1;
-    }
-    if (str_parse_duration_ms(value, PERIOD_MAX_MS, &ms) != 0 || ms < PERIOD_MIN_MS)
-        return -1;
-    c->resync_period_ms = ms;
-    return 0;
-}
+const struct setting_type type_globs = {globs_parse, globs_print, globs_fini};
 
-/* Which of its values can be used, and whether it may be shown, is for settings/secrets/credentials.c to say. */
-int value_credentials_file(const char *value, struct settings *c, struct buf *note)
-{
-    (void)note;
-    replace(&c->dataplane_credentials_file, value);
-    return 0;
-}
-
-int value_kubeconfig(const char *value, struct settings *c, struct buf *note)
-{
-    if (refuse_control(value, note) != 0 || name_made_of(value, ":"))
-        return -1;
-    replace(&c->kubeconfig, value);
-    return 0;
-}
+/* ---- LISTEN_ADDRESS ---- */
 
 /* Why host is none, given whether it stood in brackets; NULL: fine. */
 static const char *refuse_host(const char *host, bool brackets)
@@ -251,10 +315,11 @@ static const char *refuse_host(const char *host, bool brackets)
                              : "its host is no IP address, and names are not looked up";
 }
 
-int value_listen_address(const char *value, struct settings *c, struct buf *note)
+static int listen_address_parse(const struct setting *row, const char *value, struct settings *s, struct buf *note)
 {
     const char *colon = strrchr(value, ':');
     uint64_t port;
+    (void)row;
     if (colon == NULL) {
         if (name_is_short_number(value))
             buf_printf(note, "did you mean :%s?", value);
@@ -266,23 +331,18 @@ int value_listen_address(const char *value, struct settings *c, struct buf *note
     const char *why = refuse_host(host, brackets);
     if (why == NULL && (str_parse_uint(colon + 1, UINT16_MAX, &port) != 0 || port == 0))
         why = "its port is not a number from 1 to 65535";
-    if (why != NULL) {
-        buf_add(note, why);
-        return -1;
-    }
-    replace(&c->listen_host, host);
-    c->listen_port = (uint16_t)port;
+    if (why != NULL)
+        return refuse(note, why);
+    s->listen_host = mem_strdup(host);
+    s->listen_port = (uint16_t)port;
     return 0;
 }
 
-int value_log_format(const char *value, struct settings *c, struct buf *note)
+static void listen_address_print(const struct setting *row, const struct settings *s, struct buf *out)
 {
-    (void)note;
-    return log_format_parse(value, &c->log_format);
+    bool brackets = strchr(s->listen_host, ':') != NULL;
+    (void)row;
+    buf_printf(out, "%s%s%s:%u", brackets ? "[" : "", s->listen_host, brackets ? "]" : "", (unsigned)s->listen_port);
 }
 
-int value_log_level(const char *value, struct settings *c, struct buf *note)
-{
-    (void)note;
-    return log_level_parse(value, &c->log_level);
-}
+const struct setting_type type_listen_address = {listen_address_parse, listen_address_print, text_fini};

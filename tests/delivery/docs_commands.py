@@ -99,8 +99,8 @@ def make(words: list[str]) -> None:
 
 
 def ours(words: list[str]) -> None:
-    text = (ROOT / "src/settings/print.c").read_text()
-    usage = text + "".join(path.read_text() for path in [*ROOT.glob("cmd/*/*.c"), *ROOT.glob("src/settings/print*.c"), *ROOT.glob("src/cli/command.c")])
+    text = (ROOT / "src/settings/pages.c").read_text()
+    usage = text + "".join(path.read_text() for path in [*ROOT.glob("cmd/*/*.c"), *ROOT.glob("src/cli/command.c")])
     if len(words) > 1 and not words[1].startswith("-") and f"haproxy-k8s-sync {words[1]}" not in usage:
         raise Wrong(f"--help knows no {words[1]!r}")
     check_flags([words[0], *[w for w in words[2:] if w != "-o"]], usage)

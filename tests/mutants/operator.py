@@ -10,7 +10,7 @@ MISSPELT = (
     Mutant("a wild guess stops the start", UNKNOWN, "suggestion != NULL && is_sure && is_safety", "suggestion != NULL && is_safety"),
     Mutant("any misspelt setting stops the start", UNKNOWN, "&& is_safety(suggestion))", ")"),
     Mutant("a name that adds words is another one", UNKNOWN, '"DRY_RUN",    "LEADER_ELECT"', '"LEADER_ELECT"'),
-    Mutant("anything sends the PROXY protocol or not", VALUES, 'c->proxy_v2 || str_eq(value, "false") ? 0 : -1', "0"),
+    Mutant("anything sends the PROXY protocol or not", VALUES, 'return str_eq(s, "true") || str_eq(s, "false") ? 0 : -1;', "return 0;"),
 )
 
 METRICS = "report/metrics.c"

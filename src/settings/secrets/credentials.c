@@ -9,8 +9,8 @@
 #include "settings/secrets/credentials_file.h"
 #include "settings/dataplanes.h"
 #include "settings/environment.h"
-#include "settings/fields.h"
 #include "settings/report.h"
+#include "settings/table.h"
 #include "settings/url.h"
 
 #define BAD_LINES_SHOWN 5
@@ -19,7 +19,7 @@
 /* What the environment has of one of them. */
 struct given {
     enum secret_part part;
-    const struct setting *field;
+    const struct setting *row;
     struct secret *secret;
     char *file_name;   /* NAME_FILE */
     const char *value; /* NULL where unset or empty; borrowed */
@@ -41,13 +41,11 @@ static const char *take(char *const *env, const char *name, bool *empty)
     return NULL;
 }
 
-static void look_up(char *const *env, enum setting_id id, enum secret_part part, struct secret *secret,
-                    struct given *ret)
+static void look_up(char *const *env, struct given *g)
 {
-    *ret = (struct given){.part = part, .field = setting(id), .secret = secret};
-    ret->file_name = mem_printf("%s_FILE", ret->field->name);
-    ret->value = take(env, ret->field->name, &ret->empty);
-    ret->path = take(env, ret->file_name, &ret->empty);
+    g->file_name = mem_printf("%s_FILE", g->row->name);
+    g->value = take(env, g->row->name, &g->empty);
+    g->path = take(env, g->file_name, &g->empty);
 }
 
 /* A Secret that was made with `echo` ends in a line break, which nobody means. */
@@ -59,11 +57,11 @@ static void parse_value(const struct given *g, struct settings_report *report)
         text[--len] = '\0';
         if (len > 0 && text[len - 1] == '\r')
             text[--len] = '\0';
-        report_warning(report, "%s: ends with a line break, which is left out", g->field->name);
+        report_warning(report, "%s: ends with a line break, which is left out", g->row->name);
     }
     const char *why = len == 0 ? "it is empty but for that" : credentials_refuse(g->part, text);
     if (why != NULL)
-        report_error(report, "%s: expected %s; %s", g->field->name, g->field->expected, why);
+        report_error(report, "%s: expected %s; %s", g->row->name, g->row->expected, why);
     else
         secret_set_value(g->secret, text);
     mem_wipe_free(text);
@@ -81,7 +79,7 @@ static void parse_path(const struct given *g, struct settings_report *report)
         report_error(report,
                      "%s: expected the path of a file, beginning with '/' or './' (the value is not shown: it may "
                      "be the secret itself, which would belong into %s)",
-                     g->file_name, g->field->name);
+                     g->file_name, g->row->name);
         return;
     }
     struct error err;
@@ -94,13 +92,13 @@ static void parse_path(const struct given *g, struct settings_report *report)
     if (why == NULL)
         return;
     cleanup(mem_free_ptr) char *shown = report_name_value(g->file_name, g->path);
-    report_error(report, "%s: expected the file to hold %s; %s", shown, g->field->expected, why);
+    report_error(report, "%s: expected the file to hold %s; %s", shown, g->row->expected, why);
 }
 
 static void parse_one(const struct given *g, struct settings_report *report)
 {
     if (g->value != NULL && g->path != NULL)
-        report_error(report, "%s and %s are both set: expected one of them", g->field->name, g->file_name);
+        report_error(report, "%s and %s are both set: expected one of them", g->row->name, g->file_name);
     else if (g->value != NULL)
         parse_value(g, report);
     else if (g->path != NULL)
@@ -110,23 +108,25 @@ static void parse_one(const struct given *g, struct settings_report *report)
 static void check_half(const struct given *has, const struct given *lacks, struct settings_report *report)
 {
     if (is_given(has) && !is_given(lacks))
-        report_error(report, "%s is set, but %s (or %s) is %s: expected both or none", has->field->name,
-                     lacks->field->name, lacks->file_name, lacks->empty ? "empty" : "not");
+        report_error(report, "%s is set, but %s (or %s) is %s: expected both or none", has->row->name, lacks->row->name,
+                     lacks->file_name, lacks->empty ? "empty" : "not");
 }
 
 /* Those of the variables; whether there are any. */
 static bool parse_variables(char *const *env, struct settings *c, struct settings_report *report)
 {
     enum { COUNT = 3 };
-    static const enum setting_id ids[COUNT] = {[SECRET_USER] = SETTINGS_DATAPLANE_USERNAME,
-                                               [SECRET_PASSWORD] = SETTINGS_DATAPLANE_PASSWORD,
-                                               [SECRET_TOKEN] = SETTINGS_DATAPLANE_TOKEN};
-    struct secret *secrets[COUNT] = {&c->dataplane_username, &c->dataplane_password, &c->dataplane_token};
-    struct given g[COUNT] = {{.path = NULL}};
+    struct given g[COUNT] = {
+        [SECRET_USER] = {.part = SECRET_USER, .row = SETTING(dataplane_username), .secret = &c->dataplane_username},
+        [SECRET_PASSWORD] = {.part = SECRET_PASSWORD,
+                             .row = SETTING(dataplane_password),
+                             .secret = &c->dataplane_password},
+        [SECRET_TOKEN] = {.part = SECRET_TOKEN, .row = SETTING(dataplane_token), .secret = &c->dataplane_token}};
     for (size_t i = 0; i < COUNT; i++) {
-        look_up(env, ids[i], (enum secret_part)i, secrets[i], &g[i]);
+        look_up(env, &g[i]);
         parse_one(&g[i], report);
-        c->given |= is_given(&g[i]) ? (uint64_t)1 << ids[i] : 0;
+        if (is_given(&g[i]))
+            setting_set_given(c, g[i].row);
     }
     if (is_given(&g[SECRET_TOKEN]) && (is_given(&g[SECRET_USER]) || is_given(&g[SECRET_PASSWORD]))) {
         report_error(report, "HAPROXY_DATAPLANE_TOKEN is set beside HAPROXY_DATAPLANE_USERNAME or _PASSWORD: expected "
@@ -202,7 +202,7 @@ static void warn_of_line(const char *shown, const struct settings *c, const stru
 static int read_lines(const struct settings *c, struct secret_file *ret_file, struct credentials_file *ret,
                       struct settings_report *report)
 {
-    const char *name = setting(SETTINGS_DATAPLANE_CREDENTIALS_FILE)->name, *path = c->dataplane_credentials_file;
+    const char *name = SETTING(dataplane_credentials_file)->name, *path = c->dataplane_credentials_file;
     struct error err;
     if (!is_path(path)) {
         report_error(report,
@@ -236,7 +236,7 @@ static void set_line(const char *path, struct settings_dataplane *d, struct sett
         secret_set_line(secrets[i], path, d->url, (enum secret_part)i);
         if (secret_refresh(secrets[i], true, NULL, &err) == 0)
             continue;
-        report_error(report, "%s: %s", setting(SETTINGS_DATAPLANE_CREDENTIALS_FILE)->name, err.message);
+        report_error(report, "%s: %s", SETTING(dataplane_credentials_file)->name, err.message);
         return;
     }
 }
@@ -247,7 +247,7 @@ static void set_line(const char *path, struct settings_dataplane *d, struct sett
 
 static void warn_of_none(const struct settings *c, const struct settings_dataplane *d, struct settings_report *report)
 {
-    const char *name = setting(SETTINGS_DATAPLANE_CREDENTIALS_FILE)->name;
+    const char *name = SETTING(dataplane_credentials_file)->name;
     cleanup(mem_free_ptr) char *shown = report_name_value(name, c->dataplane_credentials_file);
     cleanup(mem_free_ptr) char *masked = url_masked(d->url);
     cleanup(mem_free_ptr) char *quoted = report_quoted(masked);

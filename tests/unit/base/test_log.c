@@ -103,17 +103,6 @@ START_TEST(below_the_threshold_nothing)
 }
 END_TEST
 
-START_TEST(names_are_parsed)
-{
-    enum log_level level = LOG_LEVEL_DEBUG;
-    enum log_format format = LOG_FORMAT_LOGFMT;
-    ck_assert(log_level_parse("error", &level) == 0 && level == LOG_LEVEL_ERROR);
-    ck_assert_int_eq(log_level_parse("ERROR", &level), -1);
-    ck_assert(log_format_parse("json", &format) == 0 && format == LOG_FORMAT_JSON);
-    ck_assert_int_eq(log_format_parse("", &format), -1);
-}
-END_TEST
-
 START_TEST(limit_holds_back_and_counts)
 {
     struct log_limit l = {.period_ms = 1000};
@@ -400,7 +389,6 @@ int main(void)
     tcase_add_test(t, what_has_no_shape_is_escaped);
     tcase_add_test(t, a_value_cannot_forge_a_line);
     tcase_add_test(t, below_the_threshold_nothing);
-    tcase_add_test(t, names_are_parsed);
     tcase_add_test(t, limit_holds_back_and_counts);
     tcase_add_test(t, limit_of_messages_looks_at_their_words);
     tcase_add_test(t, limit_of_messages_that_take_turns);

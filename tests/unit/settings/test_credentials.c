@@ -10,8 +10,7 @@
 #include "base/str.h"
 #include "settings/settings.h"
 #include "settings/environment.h"
-#include "settings/fields.h"
-#include "settings/values.h"
+#include "settings/table.h"
 
 #define USER "HAPROXY_DATAPLANE_USERNAME="
 #define PASSWORD "HAPROXY_DATAPLANE_PASSWORD="
@@ -56,16 +55,16 @@ static void parsed_fini(struct parsed *p)
 /* By URL and credentials file, which are parsed before them. */
 static struct parsed parse_env(const char *const *env)
 {
-    static const char *const names[] = {"HAPROXY_DATAPLANE_URL", "HAPROXY_DATAPLANE_CREDENTIALS_FILE"};
+    const struct setting *url_row = SETTING(dataplanes), *path_row = SETTING(dataplane_credentials_file);
     struct parsed p = {0};
-    const char *urls = environment_get((char *const *)env, names[0]);
-    const char *path = environment_get((char *const *)env, names[1]);
+    const char *urls = environment_get((char *const *)env, url_row->name);
+    const char *path = environment_get((char *const *)env, path_row->name);
     struct buf note;
     buf_init(&note, 0);
     if (urls == NULL || urls[0] != '\0')
-        ck_assert_int_eq(value_dataplane_url(urls != NULL ? urls : "http://h:1", &p.settings, &note), 0);
+        ck_assert_int_eq(url_row->type->parse(url_row, urls != NULL ? urls : "http://h:1", &p.settings, &note), 0);
     if (path != NULL)
-        ck_assert_int_eq(value_credentials_file(path, &p.settings, &note), 0);
+        ck_assert_int_eq(path_row->type->parse(path_row, path, &p.settings, &note), 0);
     buf_fini(&note);
     credentials_parse((char *const *)env, &p.settings, &p.report);
     struct buf out;
@@ -136,8 +135,8 @@ START_TEST(values_are_taken)
     ck_assert_str_eq(p.settings.dataplanes[0].username.value, "u");
     ck_assert_str_eq(p.settings.dataplanes[0].password.value, "hunter2");
     ck_assert(!secret_is_set(&p.settings.dataplanes[0].token));
-    ck_assert(settings_is_given(&p.settings, SETTINGS_DATAPLANE_PASSWORD));
-    ck_assert(!settings_is_given(&p.settings, SETTINGS_DATAPLANE_TOKEN));
+    ck_assert(setting_is_given(&p.settings, SETTING(dataplane_password)));
+    ck_assert(!setting_is_given(&p.settings, SETTING(dataplane_token)));
 }
 END_TEST
 
@@ -151,7 +150,7 @@ START_TEST(files_are_read)
     ck_assert_str_eq(p.settings.dataplanes[0].password.value, "hunter2");
     ck_assert_ptr_null(p.settings.dataplane_password.value); /* nobody would read it again */
     ck_assert_str_eq(p.settings.dataplane_password.path, file);
-    ck_assert(settings_is_given(&p.settings, SETTINGS_DATAPLANE_PASSWORD));
+    ck_assert(setting_is_given(&p.settings, SETTING(dataplane_password)));
     cleanup(buf_fini) struct buf out;
     buf_init(&out, 0);
     /* check-config needs the rest, too. */

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "settings/fields.h"
+#include "settings/table.h"
 #include "../settings_text.h"
 
 #define A60 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -245,7 +245,7 @@ START_TEST(what_a_service_link_puts_into_the_port)
         cleanup(parsed_fini) struct parsed p = parse(LOGIN, rows[i].port, rows[i].host, rows[i].link);
         ck_assert_int_eq(p.rc, 0);
         ck_assert_uint_eq(p.report.count, rows[i].ignored ? 1 : 0);
-        ck_assert_msg(settings_is_given(&p.settings, SETTINGS_INGRESS_SERVICE_PORT) == !rows[i].ignored, "row %zu", i);
+        ck_assert_msg(setting_is_given(&p.settings, SETTING(ingress_port)) == !rows[i].ignored, "row %zu", i);
         ck_assert((p.settings.mappings[0].port == NULL) == rows[i].ignored);
         if (rows[i].ignored)
             assert_says(&p, "this comes from a Kubernetes Service of that name, not from you, and is ignored; set "

@@ -1,6 +1,6 @@
 /*
- * --help, config.example.env, docs/settings.md and the manual page come from one table (src/settings/fields.c); this holds the
- * three files to it. To renew them after a change of the table: RENEW_SETTINGS_PAGES=1 build/unit/test_settings_pages
+ * --help, config.example.env, docs/settings.md and the manual page come from one table (src/settings/table.c); this
+ * holds the three files to it. To renew them after a change of the table: RENEW_SETTINGS_PAGES=1 build/unit/test_settings_pages
  */
 #include <check.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "settings/settings.h"
-#include "settings/fields.h"
+#include "settings/table.h"
 
 #define LOGIN_USER "HAPROXY_DATAPLANE_USERNAME=u"
 #define LOGIN_PASSWORD "HAPROXY_DATAPLANE_PASSWORD=p"
@@ -119,8 +119,7 @@ START_TEST(each_page_tells_all_of_each_variable)
                                             settings_print_man};
     for (size_t i = 0; i < array_len(prints); i++) {
         cleanup(mem_free_ptr) char *laid_out = printed(prints[i]), *text = flowed(laid_out);
-        for (int id = 0; id < SETTINGS_FIELD_COUNT; id++) {
-            const struct setting *f = setting((enum setting_id)id);
+        for (const struct setting *f = setting_table; f->name != NULL; f++) {
             ck_assert_msg(strstr(text, f->name) != NULL, "page %zu: no %s", i, f->name);
             cleanup(mem_free_ptr) char *file = mem_printf("%s_FILE", f->name);
             ck_assert_msg((strstr(text, file) != NULL) == f->or_file, "page %zu: %s", i, file);
@@ -165,31 +164,49 @@ START_TEST(no_line_is_too_wide)
 }
 END_TEST
 
-/* A client certificate and its key are given together, a Lease is for an election; NULL: id stands alone. */
-static const char *other_half(int id)
+/* A client certificate and its key are given together, a Lease is for an election; NULL: the row stands alone. */
+static const char *other_half(const struct setting *row)
 {
-    return id == SETTINGS_DATAPLANE_CERT_FILE                            ? "HAPROXY_DATAPLANE_KEY_FILE=/k"
-           : id == SETTINGS_DATAPLANE_KEY_FILE                           ? "HAPROXY_DATAPLANE_CERT_FILE=/c"
-           : id == SETTINGS_LEASE_NAME || id == SETTINGS_LEASE_NAMESPACE ? "LEADER_ELECT=true"
-                                                                         : NULL;
+    return row == SETTING(dataplane_cert_file)                             ? "HAPROXY_DATAPLANE_KEY_FILE=/k"
+           : row == SETTING(dataplane_key_file)                            ? "HAPROXY_DATAPLANE_CERT_FILE=/c"
+           : row == SETTING(lease_name) || row == SETTING(lease_namespace) ? "LEADER_ELECT=true"
+                                                                           : NULL;
 }
+
+static int row_count(void)
+{
+    int count = 0;
+    while (setting_table[count].name != NULL)
+        count++;
+    return count;
+}
+
+/* A row is known by its member: two of one member would write over each other, and only the first would be found. */
+START_TEST(each_row_has_a_member_of_its_own)
+{
+    for (const struct setting *row = setting_table; row->name != NULL; row++)
+        ck_assert_msg(setting_of(row->member) == row, "%s", row->name);
+    ck_assert_str_eq(SETTING(dry_run)->name, "DRY_RUN");
+    ck_assert_int_le(row_count(), SETTINGS_MAX);
+}
+END_TEST
 
 /* The table is whole, and what it says is a default or an example is one. */
 START_TEST(defaults_and_examples_are_accepted)
 {
-    const struct setting *f = setting((enum setting_id)_i);
+    const struct setting *f = &setting_table[_i];
     ck_assert_msg(f->name != NULL && f->expected != NULL && f->help != NULL && f->example != NULL, "row %d", _i);
     ck_assert_msg((f->fallback == NULL) != (f->unset == NULL), "%s: either a default or what it means to have none",
                   f->name);
-    ck_assert_msg((f->parse == NULL) == f->or_file, "%s", f->name);
+    ck_assert_msg((f->type->parse == NULL) == f->or_file, "%s", f->name);
     /* Files that are read at once and are not there. */
-    if (f->or_file || _i == SETTINGS_DATAPLANE_CREDENTIALS_FILE)
+    if (f->or_file || f == SETTING(dataplane_credentials_file))
         return;
     const char *const values[] = {f->fallback, f->example};
     for (size_t i = 0; i < array_len(values); i++) {
         cleanup(mem_free_ptr) char *entry = mem_printf("%s=%s", f->name, values[i] != NULL ? values[i] : "");
         const char *const env[] = {
-            LOGIN_USER, LOGIN_PASSWORD, entry, HTTPS_URL, values[i] != NULL ? other_half(_i) : NULL, NULL};
+            LOGIN_USER, LOGIN_PASSWORD, entry, HTTPS_URL, values[i] != NULL ? other_half(f) : NULL, NULL};
         struct settings c;
         struct settings_report r;
         int rc = settings_parse((char *const *)env, &c, &r);
@@ -204,7 +221,7 @@ END_TEST
 START_TEST(each_line_of_the_example_works)
 {
     cleanup(mem_free_ptr) char *text = printed(settings_print_example);
-    size_t count = 0;
+    int count = 0;
     char *rest = text;
     for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
         if (line[0] != '#' || line[1] == ' ' || strstr(line, "_FILE=") != NULL || strstr(line, "_TOKEN=") != NULL)
@@ -220,7 +237,7 @@ START_TEST(each_line_of_the_example_works)
         settings_report_fini(&r);
         count++;
     }
-    ck_assert_uint_eq(count, SETTINGS_FIELD_COUNT - 5); /* without the token and the four files */
+    ck_assert_int_eq(count, row_count() - 5); /* without the token and the four files */
 }
 END_TEST
 
@@ -263,7 +280,8 @@ static Suite *suite(void)
     tcase_add_test(t, each_page_tells_all_of_each_variable);
     tcase_add_test(t, help_tells_how_to_start);
     tcase_add_test(t, no_line_is_too_wide);
-    tcase_add_loop_test(t, defaults_and_examples_are_accepted, 0, SETTINGS_FIELD_COUNT);
+    tcase_add_loop_test(t, defaults_and_examples_are_accepted, 0, row_count());
+    tcase_add_test(t, each_row_has_a_member_of_its_own);
     tcase_add_test(t, each_line_of_the_example_works);
     tcase_add_test(t, the_config_map_names_settings);
     suite_add_tcase(s, t);

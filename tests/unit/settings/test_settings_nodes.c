@@ -1,4 +1,4 @@
-#include "settings/values.h"
+#include "settings/settings.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "settings/fields.h"
+#include "settings/table.h"
 #include "../settings_text.h"
 
 #define A60 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -97,7 +97,7 @@ START_TEST(values_reach_their_fields)
     ck_assert_uint_eq(c->drain_timeout_ms, 120000);
     ck_assert_uint_eq(c->max_loss_percent, 25);
     ck_assert(c->dry_run);
-    ck_assert(settings_is_given(c, SETTINGS_DRY_RUN) && !settings_is_given(c, SETTINGS_LOG_LEVEL));
+    ck_assert(setting_is_given(c, SETTING(dry_run)) && !setting_is_given(c, SETTING(log_level)));
 }
 END_TEST
 
@@ -261,7 +261,7 @@ END_TEST
 
 static Suite *suite(void)
 {
-    Suite *s = suite_create("values_nodes");
+    Suite *s = suite_create("settings_nodes");
     TCase *t = tcase_create("values_nodes");
     tcase_add_loop_test(t, a_good_value_is_taken, 0, array_len(taken));
     tcase_add_test(t, values_reach_their_fields);

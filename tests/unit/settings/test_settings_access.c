@@ -1,4 +1,4 @@
-/* How the APIs are reached, who acts, what the process may do: src/settings/values_access.c, and what goes together. */
+/* How the APIs are reached, who acts, what the process may do, and what goes together. */
 #include <check.h>
 #include <string.h>
 
@@ -144,7 +144,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("values_access");
+    Suite *s = suite_create("settings_access");
     TCase *t = tcase_create("all");
     suite_add_tcase(s, t);
     tcase_add_loop_test(t, is_taken, 0, array_len(taken));

@@ -1,0 +1,30 @@
+/* The types that settings have in common (struct setting_type), by the C type of the row's member. */
+#ifndef SETTINGS_TYPES_H
+#define SETTINGS_TYPES_H
+
+#include "base/compiler.h"
+#include "settings/secrets/secret.h"
+#include "settings/table.h"
+
+/* The row's member of s. */
+#define SETTING_MEMBER(ctype, row, s) (*(ctype *)((char *)(s) + (row)->member))
+
+extern const struct setting_type type_flag;         /* bool */
+extern const struct setting_type type_number;       /* unsigned, from min to max; 0 where it is not set */
+extern const struct setting_type type_duration;     /* uint64_t, in milliseconds, from min to max */
+extern const struct setting_type type_words;        /* an enum, whose values are the indices of words */
+extern const struct setting_type type_text;         /* char *, as check lets it pass */
+extern const struct setting_type type_word_or_keep; /* the same; NULL: keep */
+extern const struct setting_type type_secret;       /* struct secret */
+
+/* Those of one setting: in settings/values.c, settings/services.c and settings/dataplanes.c. */
+extern const struct setting_type type_services, type_selector, type_address_types, type_dataplanes, type_globs,
+    type_listen_address;
+
+void text_print(const struct setting *row, const struct settings *s, struct buf *out);
+void text_fini(const struct setting *row, struct settings *s);
+
+/* The index of value in words, which end with NULL, or -1, with a hint where one of them is nearly it. */
+int words_find(const char *const *words, const char *value, struct buf *note) must_check;
+
+#endif
