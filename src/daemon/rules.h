@@ -1,4 +1,4 @@
-/* The settings in the words of those who decide by them; the only place that knows both. */
+/* The rules of those who decide, from the settings. */
 #ifndef DAEMON_RULES_H
 #define DAEMON_RULES_H
 

@@ -12,23 +12,14 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "base/log.h"
+#include "model/choices.h"
+#include "model/node_rules.h"
 #include "settings/secrets/secret.h"
 
 #define SETTINGS_EXIT_CODE 78 /* EX_CONFIG of sysexits.h */
 #define SETTINGS_MAX 64       /* rows of the table */
 
-enum settings_node_mode { SETTINGS_NODE_MODE_ENDPOINTS, SETTINGS_NODE_MODE_ALL };
-enum settings_weights { SETTINGS_WEIGHTS_KEEP, SETTINGS_WEIGHTS_EQUAL, SETTINGS_WEIGHTS_ENDPOINTS };
-enum settings_adopt { SETTINGS_ADOPT_KEEP, SETTINGS_ADOPT_RENAME, SETTINGS_ADOPT_NO };
 enum settings_health_check { SETTINGS_HEALTH_CHECK_BACKEND, SETTINGS_HEALTH_CHECK_NODE_PORT };
-enum settings_address_type { SETTINGS_INTERNAL_IP, SETTINGS_EXTERNAL_IP, SETTINGS_HOSTNAME, SETTINGS_ADDRESS_TYPES };
-enum settings_ip_family {
-    SETTINGS_IP_DUAL, /* either, the Service's preferred one first */
-    SETTINGS_IP_IPV4,
-    SETTINGS_IP_IPV6,
-    SETTINGS_IP_IPV4_FIRST,
-    SETTINGS_IP_IPV6_FIRST,
-};
 
 /* One backend and the Service's port that it is for. */
 struct settings_mapping {
@@ -63,13 +54,11 @@ struct settings {
     char *ingress_port;     /* NULL: none */
     char *ingress_services; /* as it was given; NULL: not */
 
-    char *node_selector;                                              /* label selector, checked; NULL: all Nodes */
-    enum settings_address_type address_types[SETTINGS_ADDRESS_TYPES]; /* no type twice */
-    size_t address_type_count;
-    enum settings_ip_family ip_family;
-    enum settings_node_mode node_mode;
-    enum settings_weights weights;
-    enum settings_adopt adopt;
+    char *node_selector;     /* label selector, checked; NULL: all Nodes */
+    struct node_rules nodes; /* no type twice */
+    enum node_mode node_mode;
+    enum server_weights weights;
+    enum adopt adopt;
     char *server_name_format;
     uint64_t drain_timeout_ms;
     unsigned max_loss_percent; /* 0 to 100 */

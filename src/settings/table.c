@@ -74,7 +74,7 @@ const struct setting setting_table[] = {
     },
     {
         .name = "NODE_MODE",
-        WORDS(node_mode, [SETTINGS_NODE_MODE_ENDPOINTS] = "endpoints", [SETTINGS_NODE_MODE_ALL] = "all"),
+        WORDS(node_mode, [NODE_MODE_ENDPOINTS] = "endpoints", [NODE_MODE_ALL] = "all"),
         .fallback = "endpoints",
         .expected = "endpoints or all",
         .help = "Which nodes get a server. endpoints: those with a usable endpoint of the Service. all: every node, as "
@@ -96,7 +96,7 @@ const struct setting setting_table[] = {
     },
     {
         .name = "NODE_ADDRESS_TYPES",
-        SPECIAL(address_types, type_address_types),
+        SPECIAL(nodes.types, type_address_types),
         .fallback = "InternalIP",
         .expected = "InternalIP, ExternalIP or Hostname, or several of them in order of preference, separated by "
                     "commas or spaces",
@@ -108,8 +108,8 @@ const struct setting setting_table[] = {
     },
     {
         .name = "IP_FAMILY",
-        WORDS(ip_family, [SETTINGS_IP_DUAL] = "dual", [SETTINGS_IP_IPV4] = "IPv4", [SETTINGS_IP_IPV6] = "IPv6",
-              [SETTINGS_IP_IPV4_FIRST] = "IPv4,IPv6", [SETTINGS_IP_IPV6_FIRST] = "IPv6,IPv4"),
+        WORDS(nodes.family, [IP_FAMILY_DUAL] = "dual", [IP_FAMILY_IPV4] = "IPv4", [IP_FAMILY_IPV6] = "IPv6",
+              [IP_FAMILY_IPV4_FIRST] = "IPv4,IPv6", [IP_FAMILY_IPV6_FIRST] = "IPv6,IPv4"),
         .fallback = "dual",
         .expected = "dual, IPv4, IPv6, or both in order of preference: IPv4,IPv6 or IPv6,IPv4",
         .help = "Which addresses of a node are used. IPv4 and IPv6: only these. Both: either, and of two the first "
@@ -248,8 +248,7 @@ const struct setting setting_table[] = {
     },
     {
         .name = "SERVER_WEIGHTS",
-        WORDS(weights, [SETTINGS_WEIGHTS_KEEP] = "keep", [SETTINGS_WEIGHTS_EQUAL] = "equal",
-              [SETTINGS_WEIGHTS_ENDPOINTS] = "endpoints"),
+        WORDS(weights, [WEIGHTS_KEEP] = "keep", [WEIGHTS_EQUAL] = "equal", [WEIGHTS_ENDPOINTS] = "endpoints"),
         .fallback = "keep",
         .expected = "keep, equal or endpoints",
         .help =
@@ -261,7 +260,7 @@ const struct setting setting_table[] = {
     },
     {
         .name = "ADOPT_SERVERS",
-        WORDS(adopt, [SETTINGS_ADOPT_KEEP] = "keep", [SETTINGS_ADOPT_RENAME] = "rename", [SETTINGS_ADOPT_NO] = "no"),
+        WORDS(adopt, [ADOPT_KEEP] = "keep", [ADOPT_RENAME] = "rename", [ADOPT_NO] = "no"),
         .fallback = "keep",
         .expected = "keep, rename or no",
         .help = "What becomes of a server that is at the address and port of a wanted one already, under another name, "

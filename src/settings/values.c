@@ -208,14 +208,12 @@ const struct setting_type type_selector = {selector_parse, text_print, text_fini
 
 /* ---- NODE_ADDRESS_TYPES ---- */
 
-static const char *const address_types[] = {[SETTINGS_INTERNAL_IP] = "InternalIP",
-                                            [SETTINGS_EXTERNAL_IP] = "ExternalIP",
-                                            [SETTINGS_HOSTNAME] = "Hostname",
-                                            NULL};
+static const char *const address_types[] = {
+    [NODE_INTERNAL_IP] = "InternalIP", [NODE_EXTERNAL_IP] = "ExternalIP", [NODE_HOSTNAME] = "Hostname", NULL};
 
 static int address_types_parse(const struct setting *row, const char *value, struct settings *s, struct buf *note)
 {
-    bool seen[SETTINGS_ADDRESS_TYPES] = {false};
+    bool seen[NODE_ADDRESS_TYPES] = {false};
     (void)row;
     for (char *word; (word = value_next_entry(&value)) != NULL;) {
         int i = words_find(address_types, word, note);
@@ -227,16 +225,16 @@ static int address_types_parse(const struct setting *row, const char *value, str
             return -1;
         }
         seen[i] = true;
-        s->address_types[s->address_type_count++] = (enum settings_address_type)i;
+        s->nodes.types[s->nodes.type_count++] = (enum node_address_type)i;
     }
-    return s->address_type_count > 0 ? 0 : refuse(note, "there is none in it");
+    return s->nodes.type_count > 0 ? 0 : refuse(note, "there is none in it");
 }
 
 static void address_types_print(const struct setting *row, const struct settings *s, struct buf *out)
 {
     (void)row;
-    for (size_t i = 0; i < s->address_type_count; i++)
-        buf_printf(out, "%s%s", i > 0 ? "," : "", address_types[s->address_types[i]]);
+    for (size_t i = 0; i < s->nodes.type_count; i++)
+        buf_printf(out, "%s%s", i > 0 ? "," : "", address_types[s->nodes.types[i]]);
 }
 
 const struct setting_type type_address_types = {address_types_parse, address_types_print, NULL};

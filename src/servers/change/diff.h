@@ -29,12 +29,10 @@
 #include <stddef.h>
 
 #include "haproxy/backend.h"
+#include "model/choices.h"
 #include "servers/desired/desired.h"
 
 struct parking;
-
-/* What becomes of a line at the place of a desired server, under another name (servers/names). */
-enum adopt { ADOPT_KEEP, ADOPT_RENAME, ADOPT_NO };
 
 struct diff_rules {
     const char *balance;       /* NULL: keep what is there */

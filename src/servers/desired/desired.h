@@ -30,18 +30,11 @@
 
 #include "base/buf.h"
 #include "base/compiler.h"
+#include "model/choices.h"
 #include "model/node_rules.h"
 #include "servers/desired/server_state.h"
 
 struct cache;
-
-enum node_mode { NODE_MODE_ENDPOINTS, NODE_MODE_ALL };
-
-enum server_weights {
-    WEIGHTS_KEEP,  /* an existing weight is kept, a new server gets that of all others, else SERVER_WEIGHT_DEFAULT */
-    WEIGHTS_EQUAL, /* SERVER_WEIGHT_DEFAULT for all */
-    WEIGHTS_ENDPOINTS, /* the number of ready endpoints on the node, 1..256; with policy Cluster as EQUAL */
-};
 
 #define DESIRED_WEIGHT_MAX 256 /* HAProxy's */
 

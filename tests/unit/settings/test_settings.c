@@ -47,11 +47,11 @@ START_TEST(defaults)
     ck_assert_ptr_null(c->ingress_port);
     ck_assert_ptr_null(c->ingress_services);
     ck_assert_ptr_null(c->node_selector);
-    ck_assert_uint_eq(c->address_type_count, 1);
-    ck_assert_int_eq(c->address_types[0], SETTINGS_INTERNAL_IP);
-    ck_assert_int_eq(c->ip_family, SETTINGS_IP_DUAL);
-    ck_assert_int_eq(c->node_mode, SETTINGS_NODE_MODE_ENDPOINTS);
-    ck_assert_int_eq(c->weights, SETTINGS_WEIGHTS_KEEP);
+    ck_assert_uint_eq(c->nodes.type_count, 1);
+    ck_assert_int_eq(c->nodes.types[0], NODE_INTERNAL_IP);
+    ck_assert_int_eq(c->nodes.family, IP_FAMILY_DUAL);
+    ck_assert_int_eq(c->node_mode, NODE_MODE_ENDPOINTS);
+    ck_assert_int_eq(c->weights, WEIGHTS_KEEP);
     ck_assert_int_eq(c->health_check, SETTINGS_HEALTH_CHECK_BACKEND);
     ck_assert_uint_eq(c->drain_timeout_ms, 30000);
     ck_assert_uint_eq(c->park_ttl_ms, 3600000);

@@ -84,14 +84,14 @@ START_TEST(values_reach_their_fields)
     const struct settings *c = &p.settings;
     ck_assert_str_eq(c->ingress_port, "https");
     ck_assert_str_eq(c->mappings[0].port, "https");
-    ck_assert_int_eq(c->node_mode, SETTINGS_NODE_MODE_ALL);
+    ck_assert_int_eq(c->node_mode, NODE_MODE_ALL);
     ck_assert_str_eq(c->node_selector, "a=b");
-    ck_assert_uint_eq(c->address_type_count, 2);
-    ck_assert_int_eq(c->address_types[0], SETTINGS_HOSTNAME);
-    ck_assert_int_eq(c->address_types[1], SETTINGS_INTERNAL_IP);
-    ck_assert_int_eq(c->ip_family, SETTINGS_IP_IPV6_FIRST);
-    ck_assert_int_eq(c->weights, SETTINGS_WEIGHTS_EQUAL);
-    ck_assert_int_eq(c->adopt, SETTINGS_ADOPT_RENAME);
+    ck_assert_uint_eq(c->nodes.type_count, 2);
+    ck_assert_int_eq(c->nodes.types[0], NODE_HOSTNAME);
+    ck_assert_int_eq(c->nodes.types[1], NODE_INTERNAL_IP);
+    ck_assert_int_eq(c->nodes.family, IP_FAMILY_IPV6_FIRST);
+    ck_assert_int_eq(c->weights, WEIGHTS_EQUAL);
+    ck_assert_int_eq(c->adopt, ADOPT_RENAME);
     ck_assert_str_eq(c->server_name_format, "x{address}");
     ck_assert_int_eq(c->health_check, SETTINGS_HEALTH_CHECK_NODE_PORT);
     ck_assert_uint_eq(c->drain_timeout_ms, 120000);
@@ -105,21 +105,21 @@ START_TEST(families_and_types_are_told_apart)
 {
     static const struct {
         const char *entry;
-        enum settings_ip_family family;
+        enum ip_family_rule family;
     } rows[] = {
-        {"IP_FAMILY=dual", SETTINGS_IP_DUAL},
-        {"IP_FAMILY=IPv4", SETTINGS_IP_IPV4},
-        {"IP_FAMILY=IPv6", SETTINGS_IP_IPV6},
-        {"IP_FAMILY=IPv4,IPv6", SETTINGS_IP_IPV4_FIRST},
-        {"IP_FAMILY=IPv6,IPv4", SETTINGS_IP_IPV6_FIRST},
+        {"IP_FAMILY=dual", IP_FAMILY_DUAL},
+        {"IP_FAMILY=IPv4", IP_FAMILY_IPV4},
+        {"IP_FAMILY=IPv6", IP_FAMILY_IPV6},
+        {"IP_FAMILY=IPv4,IPv6", IP_FAMILY_IPV4_FIRST},
+        {"IP_FAMILY=IPv6,IPv4", IP_FAMILY_IPV6_FIRST},
     };
     for (size_t i = 0; i < array_len(rows); i++) {
         cleanup(parsed_fini) struct parsed p = parse(LOGIN, rows[i].entry);
-        ck_assert_int_eq(p.settings.ip_family, rows[i].family);
+        ck_assert_int_eq(p.settings.nodes.family, rows[i].family);
     }
     cleanup(parsed_fini) struct parsed w = parse(LOGIN, "SERVER_WEIGHTS=endpoints", "NODE_ADDRESS_TYPES=ExternalIP");
-    ck_assert_int_eq(w.settings.weights, SETTINGS_WEIGHTS_ENDPOINTS);
-    ck_assert_int_eq(w.settings.address_types[0], SETTINGS_EXTERNAL_IP);
+    ck_assert_int_eq(w.settings.weights, WEIGHTS_ENDPOINTS);
+    ck_assert_int_eq(w.settings.nodes.types[0], NODE_EXTERNAL_IP);
 }
 END_TEST
 

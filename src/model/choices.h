@@ -1,0 +1,17 @@
+/* What an operator can choose, for settings and for those who decide by it. */
+#ifndef MODEL_CHOICES_H
+#define MODEL_CHOICES_H
+
+/* Which nodes get a server: those with a usable endpoint, or all. */
+enum node_mode { NODE_MODE_ENDPOINTS, NODE_MODE_ALL };
+
+enum server_weights {
+    WEIGHTS_KEEP,  /* an existing weight is kept, a new server gets that of all others, else SERVER_WEIGHT_DEFAULT */
+    WEIGHTS_EQUAL, /* SERVER_WEIGHT_DEFAULT for all */
+    WEIGHTS_ENDPOINTS, /* the number of ready endpoints on the node, 1..256; with policy Cluster as EQUAL */
+};
+
+/* What becomes of a line at the place of a desired server, under another name (servers/names). */
+enum adopt { ADOPT_KEEP, ADOPT_RENAME, ADOPT_NO };
+
+#endif
