@@ -1,5 +1,6 @@
 #include "cli/command.h"
 
+#include <getopt.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -7,109 +8,87 @@
 
 #define TIMEOUT_MAX_MS 3600000
 
-/* The words that are still to be looked at. */
-struct words {
-    char *const *at;
-    char *const *end;
-    bool no_options; /* behind "--" */
+/* The first is not for explain, which prints text only. */
+static const struct option options[] = {
+    {"output", required_argument, NULL, 'o'}, {"color", required_argument, NULL, 'c'},
+    {"colour", required_argument, NULL, 'c'}, {"timeout", required_argument, NULL, 't'},
+    {"help", no_argument, NULL, 'h'},         {0},
 };
 
-static int parse_output(const char *value, struct command *c)
+static const char *command_expected(int option)
 {
-    if (!str_eq(value, "json") && !str_eq(value, "text"))
-        return -1;
-    c->json = str_eq(value, "json");
-    return 0;
+    return option == 'o' ? "text or json" : option == 'c' ? "auto, always or never" : "a duration like 30s, up to 1h";
 }
 
-static int parse_colour(const char *value, struct command *c)
+static int command_take_value(int option, const char *value, struct command *c)
 {
-    static const char *const choices[] = {
+    static const char *const colours[] = {
         [PAGE_COLOUR_AUTO] = "auto", [PAGE_COLOUR_ALWAYS] = "always", [PAGE_COLOUR_NEVER] = "never"};
-    for (size_t i = 0; i < array_len(choices); i++)
-        if (str_eq(value, choices[i])) {
+    if (option == 'o') {
+        c->json = str_eq(value, "json");
+        return c->json || str_eq(value, "text") ? 0 : -1;
+    }
+    if (option == 't')
+        return str_parse_duration_ms(value, TIMEOUT_MAX_MS, &c->timeout_ms) == 0 && c->timeout_ms > 0 ? 0 : -1;
+    for (size_t i = 0; i < array_len(colours); i++)
+        if (str_eq(value, colours[i])) {
             c->colour = (enum page_colour)i;
             return 0;
         }
     return -1;
 }
 
-static int parse_timeout(const char *value, struct command *c)
+static int command_take_node(const char *word, struct command *c, struct error *err)
 {
-    return str_parse_duration_ms(value, TIMEOUT_MAX_MS, &c->timeout_ms) == 0 && c->timeout_ms > 0 ? 0 : -1;
-}
-
-static const struct option_rule {
-    const char *name;
-    const char *expected;
-    bool not_explain;
-    int (*parse)(const char *value, struct command *c);
-} rules[] = {
-    {"-o", "text or json", true, parse_output},
-    {"--output", "text or json", true, parse_output},
-    {"--color", "auto, always or never", false, parse_colour},
-    {"--colour", "auto, always or never", false, parse_colour},
-    {"--timeout", "a duration like 30s, up to 1h", false, parse_timeout},
-};
-
-/* The rule of a word, and the value that it brings along ("--color=never"), or NULL where the next word is it. */
-static const struct option_rule *find_rule(const char *word, enum command_kind kind, const char **ret_value)
-{
-    for (size_t i = 0; i < array_len(rules); i++) {
-        const struct option_rule *r = &rules[i];
-        size_t len = strlen(r->name);
-        bool this_one = strncmp(word, r->name, len) == 0 && (word[len] == '\0' || word[len] == '=');
-        if (!this_one || (r->not_explain && kind == COMMAND_EXPLAIN))
-            continue;
-        *ret_value = word[len] == '=' ? word + len + 1 : NULL;
-        return r;
-    }
-    return NULL;
-}
-
-static int take_option(struct words *w, struct command *c, struct error *err)
-{
-    const char *word = *w->at++, *value = NULL;
-    const struct option_rule *r = find_rule(word, c->kind, &value);
-    if (r == NULL)
-        return error_set(err, ERROR_INVALID, "unknown option \"%s\"", word);
-    if (value == NULL && w->at == w->end)
-        return error_set(err, ERROR_INVALID, "%s lacks its value: expected %s", word, r->expected);
-    if (value == NULL)
-        value = *w->at++;
-    if (r->parse(value, c) != 0)
-        return error_set(err, ERROR_INVALID, "%s \"%s\": expected %s", r->name, value, r->expected);
-    return 0;
-}
-
-static int take_word(struct words *w, struct command *c, struct error *err)
-{
-    const char *word = *w->at;
-    if (!w->no_options && str_eq(word, "--")) {
-        w->no_options = true;
-        w->at++;
-        return 0;
-    }
-    if (!w->no_options && (str_eq(word, "-h") || str_eq(word, "--help"))) {
-        c->kind = COMMAND_HELP;
-        w->at = w->end;
-        return 0;
-    }
-    if (!w->no_options && word[0] == '-')
-        return take_option(w, c, err);
     if (c->kind != COMMAND_EXPLAIN || c->node != NULL || *word == '\0')
         return error_set(err, ERROR_INVALID, "unexpected argument \"%s\"", word);
     c->node = word;
-    w->at++;
     return 0;
 }
 
-static int parse_inspection(struct words *w, struct command *c, struct error *err)
+/* getopt_long takes the beginning of a name for the whole, which would make another option of it when one is added. */
+static bool command_is_cut_short(const char *word, size_t len)
 {
-    while (w->at < w->end)
-        if (take_word(w, c, err) != 0)
+    for (const struct option *o = options; o->name != NULL; o++)
+        if (strlen(o->name) == len - 2 && strncmp(word + 2, o->name, len - 2) == 0)
+            return false;
+    return true;
+}
+
+static int command_take_option(int option, const char *word, struct command *c, struct error *err)
+{
+    bool is_long = word[1] == '-';
+    size_t len = is_long ? strcspn(word, "=") : 2;
+    if (option == '?' || (is_long && command_is_cut_short(word, len)))
+        return error_set(err, ERROR_INVALID, "unknown option \"%s\"", word);
+    if (option == ':')
+        return error_set(err, ERROR_INVALID, "%s lacks its value: expected %s", word, command_expected(optopt));
+    if (option == 'h') {
+        c->kind = COMMAND_HELP;
+        return 0;
+    }
+    const char *value = optarg == word + 2 && *optarg == '=' ? optarg + 1 : optarg; /* -o=json */
+    if (command_take_value(option, value, c) != 0)
+        return error_set(err, ERROR_INVALID, "%.*s \"%s\": expected %s", (int)len, word, value,
+                         command_expected(option));
+    return 0;
+}
+
+/* argv[0] is plan, explain or doctor. */
+static int command_parse_options(int argc, char *const *argv, struct command *c, struct error *err)
+{
+    bool explain = c->kind == COMMAND_EXPLAIN;
+    const char *letters = explain ? "-:h" : "-:ho:"; /* in order; nothing is printed */
+    int at = 1, option;
+    for (optind = 0; (option = getopt_long(argc, argv, letters, options + explain, NULL)) != -1; at = optind) {
+        int rc = option == 1 ? command_take_node(optarg, c, err) : command_take_option(option, argv[at], c, err);
+        if (rc != 0 || c->kind == COMMAND_HELP)
+            return rc;
+    }
+    for (; optind < argc; optind++) /* behind "--" */
+        if (command_take_node(argv[optind], c, err) != 0)
             return -1;
-    if (c->kind == COMMAND_EXPLAIN && c->node == NULL)
+    if (explain && c->node == NULL)
         return error_set(err, ERROR_INVALID, "explain lacks the name of a node: haproxy-k8s-sync explain NODE");
     return 0;
 }
@@ -131,9 +110,8 @@ int command_parse(int argc, char *const *argv, struct command *ret, struct error
             ret->kind = kinds[i].kind;
     if (argc > 1 && ret->kind == COMMAND_RUN)
         return error_set(err, ERROR_INVALID, "unknown argument \"%s\"", argv[1]);
-    struct words w = {.at = argv + (argc > 2 ? 2 : argc), .end = argv + argc};
     if (ret->kind == COMMAND_PLAN || ret->kind == COMMAND_EXPLAIN || ret->kind == COMMAND_DOCTOR)
-        return parse_inspection(&w, ret, err);
+        return command_parse_options(argc - 1, argv + 1, ret, err);
     if (argc > 2)
         return error_set(err, ERROR_INVALID, "unknown argument \"%s\"", argv[2]);
     return 0;
