@@ -1,6 +1,5 @@
 #include "settings/kubeconfig/base64.h"
 
-#include <ctype.h>
 #include <limits.h>
 #include <openssl/evp.h>
 #include <stdbool.h>
@@ -8,48 +7,28 @@
 
 #include "base/mem.h"
 
-/* s without white space; NULL where it holds anything that is not of base64 or padding that is not at its end. EVP's
- * decoder is told nothing else: it takes a '-' for the end and stops in silence. */
-static char *packed(const char *s, size_t *ret_len, size_t *ret_padding)
-{
-    char *out = mem_alloc(strlen(s) + 1);
-    size_t len = 0, padding = 0;
-    bool good = true;
-    for (; *s != '\0' && good; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (isspace(c))
-            continue;
-        padding += c == '=' ? 1 : 0;
-        good = c == '=' ? padding <= 2 : padding == 0 && c < 0x80 && (isalnum(c) || c == '+' || c == '/');
-        out[len++] = (char)c;
-    }
-    if (!good || len % 4 != 0 || len == 0 || len > INT_MAX / 2) {
-        mem_wipe_free(out);
-        return NULL;
-    }
-    *ret_len = len;
-    *ret_padding = padding;
-    return out;
-}
-
 char *base64_decode_text(const char *s)
 {
-    size_t len, padding;
-    char *in = packed(s, &len, &padding);
-    if (in == NULL)
-        return NULL;
-    char *out = mem_alloc(len / 4 * 3 + 1);
-    int n = EVP_DecodeBlock((unsigned char *)out, (const unsigned char *)in, (int)len);
-    mem_wipe_free(in);
-    size_t out_len = n > (int)padding ? (size_t)n - padding : 0;
-    /* The decoder gives a zero for each '='; only a NUL before them is one of the text. */
-    if (n < 0 || memchr(out, '\0', out_len) != NULL) {
-        explicit_bzero(out, len / 4 * 3);
+    size_t len = strlen(s), size = len / 4 * 3 + 4;
+    unsigned char *out = mem_alloc(size);
+    EVP_ENCODE_CTX *ctx = EVP_ENCODE_CTX_new();
+    int head = 0, tail = 0;
+    if (ctx == NULL)
+        abort(); /* out of memory */
+    EVP_DecodeInit(ctx);
+    /* A '-' is the end to OpenSSL, which stops there in silence. */
+    bool good = len < INT_MAX / 2 && strchr(s, '-') == NULL &&
+                EVP_DecodeUpdate(ctx, out, &head, (const unsigned char *)s, (int)len) >= 0 &&
+                EVP_DecodeFinal(ctx, out + head, &tail) == 1;
+    EVP_ENCODE_CTX_free(ctx);
+    size_t text_len = good ? (size_t)head + (size_t)tail : 0;
+    if (text_len == 0 || memchr(out, '\0', text_len) != NULL) {
+        explicit_bzero(out, size);
         free(out);
         return NULL;
     }
-    out[out_len] = '\0';
-    return out;
+    out[text_len] = '\0';
+    return (char *)out;
 }
 
 char *base64_encode(const char *text)

@@ -6,6 +6,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+#define A60 "012345678901234567890123456789012345678901234567890123456789"
+
 /* RFC 4648, section 10, and what must not pass. text NULL: refused. */
 static const struct {
     const char *base64, *text;
@@ -28,7 +30,21 @@ static const struct {
     {"====", NULL},
     {"=", NULL},
     {"Zg==Zg==", NULL},
+    {"Z===", NULL},
+    {"Z=g=", NULL},
+    {"==Zg", NULL},
+    {"Zg==\n", "f"},
+    {"Zg=\n=", "f"},
+    {"Zg== Zg==", NULL},
+    {"Zm9v=", NULL},
+    {"Zm9v==", NULL},
     {"Zm9v-", NULL},
+    {"Zm9v\n-", NULL},
+    /* More than the 64 characters that OpenSSL takes together. */
+    {"MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5", A60},
+    {"MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3\nODkwMTIzNDU2Nzg5", A60},
+    {"MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY=Nzg5MDEyMzQ1Njc4", NULL},
+    {"MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY=\nNzg5MDEyMzQ1Njc4", NULL},
     {"Zm9v----", NULL},
     {"Zm_v", NULL},
     {"Zm9\x80", NULL},
