@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 import re
 from typing import Any
@@ -103,6 +104,24 @@ def trouble_with_span(span: str) -> str:
     if re.fullmatch(r"HaproxyK8sSync\w+", word):
         return "" if word in alerts() else f"there is no alert {word}"
     return ""
+
+
+@functools.cache
+def files_of_the_tree() -> list[str]:
+    return [str(file.relative_to(ROOT)) for folder in ("src", "cmd", "tests", "scripts", "docs", "deploy", "charts")
+            for file in (ROOT / folder).rglob("*") if "__pycache__" not in file.parts]
+
+
+def trouble_with_source(span: str) -> str:
+    """As trouble_with_span, of CONTRIBUTING.md, which also names files from src/ on (`net/http.h`), modules (`kube/watch`), files without
+    their folder, several by * or <what it stands for>, and types."""
+    if found := re.fullmatch(r"((?:enum|struct) \w+)", span):
+        return "" if re.search(rf"\b{found[1]}\b", sources()) else f"there is no {found[1]}"
+    pattern = re.sub(r"<[^>]*>", "*", span)
+    if not re.fullmatch(r"[\w.*-]+(/[\w.*-]+)+|[\w*-]+\.(c|h|py)", pattern) or pattern.startswith(("build/", ".ci/", "_")):
+        return ""
+    places = [pattern, f"src/{pattern}", f"src/{pattern}.[ch]"] if "/" in pattern else [f"*/{pattern}"]
+    return "" if any(fnmatch.filter(files_of_the_tree(), place) for place in places) else f"there is no file {span}"
 
 
 # What prose in backticks may begin with without being a message of the daemon's.

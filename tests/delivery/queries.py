@@ -16,12 +16,12 @@ _PROCESS = re.compile(r'print\(out, "(process_\w+)", "(\w+)"')
 def known_metrics() -> dict[str, frozenset[str]]:
     """Name -> labels, with the names that a histogram's parts have."""
     found = {}
-    for kind, name, _, labels in _REGISTERED.findall((ROOT / "src" / "sync" / "telemetry.c").read_text()):
+    for kind, name, _, labels in _REGISTERED.findall((ROOT / "src" / "report" / "telemetry.c").read_text()):
         own = frozenset(labels.split(",")) - {""}
         parts = ("_bucket", "_sum", "_count") if kind == "HISTOGRAM" else ("",)
         for part in parts:
             found[PREFIX + name + part] = own | ({"le"} if part == "_bucket" else frozenset())
-    for name, _ in _PROCESS.findall((ROOT / "src" / "serve" / "process.c").read_text()):
+    for name, _ in _PROCESS.findall((ROOT / "src" / "host" / "process.c").read_text()):
         found[name] = frozenset()
     return found
 

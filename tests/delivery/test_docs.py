@@ -20,7 +20,7 @@ from . import docs_commands, docs_files, docs_helm
 from .docs_blocks import DOCS, ROOT, Block, anchors, blocks, pages, prose, shown
 from .docs_commands import Wrong
 from .docs_files import Settings, Tools
-from .docs_names import alerts, chart_value_exists, settings, sources, trouble_with_message, trouble_with_span
+from .docs_names import alerts, chart_value_exists, settings, sources, trouble_with_message, trouble_with_source, trouble_with_span
 from .promtool import promtool, refused
 from .queries import known_metrics, metric_names
 
@@ -205,6 +205,14 @@ def test_names_exist(page: pathlib.Path) -> None:
         for name in re.findall(r"\b(?:HAPROXY|INGRESS|NODE|SERVER|LEASE|LOG|PARK)_[A-Z0-9_]+\b", line.replace("\\_", "_")):
             wrong += [] if name in settings() else [f"{page.name}:{number}: there is no setting {name}"]
     assert not wrong, "\n".join(wrong)
+
+
+def test_contributing_names_what_is_there() -> None:
+    """Its "how to" lists lead a newcomer to files, modules and types; none of them may be of yesterday."""
+    page = ROOT / "CONTRIBUTING.md"
+    spans = [(number, span) for number, line in prose(page) for span in re.findall(r"`([^`]+)`", line)]
+    assert len([span for _, span in spans if "/" in span]) > 40
+    assert not [f"{number}: `{span}`: {trouble}" for number, span in spans if (trouble := trouble_with_source(span))]
 
 
 def test_values_of_settings_are_accepted(own_settings: Settings) -> None:

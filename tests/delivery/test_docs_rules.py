@@ -11,7 +11,7 @@ from tests.harness.haproxy import haproxy_binary
 from . import docs_commands, docs_files, docs_helm
 from .docs_blocks import DOCS, Block, anchor, blocks, part_of, split
 from .docs_commands import Wrong
-from .docs_names import trouble_with_message, trouble_with_span
+from .docs_names import trouble_with_message, trouble_with_source, trouble_with_span
 from .docs_files import Tools
 from .test_docs import RULES, check_example
 
@@ -92,10 +92,22 @@ def test_file_of_no_kind_is_refused(docs_tools: Tools, tmp_path: pathlib.Path) -
 
 @pytest.mark.parametrize(("span", "why"), [
     ("HAPROXY_BALANC", "no setting"), ("PARK_TLL=0", "no setting"), ("in_synk", "no metric"), ("haproxy_k8s_sync_nonsense_total", "no metric"),
-    ("deploy/rabc.yaml", "there is no"), ("src/dataplane/txm.c", "there is no"), ("env.haproxy.backend", "no value"),
+    ("deploy/rabc.yaml", "there is no"), ("src/haproxy/dataplane/txm.c", "there is no"), ("env.haproxy.backend", "no value"),
     ("HaproxyK8sSyncOutOfStepp", "no alert"), ("prometheusRule.disable", "no value")])
 def test_name_is_refused(span: str, why: str) -> None:
     assert why in trouble_with_span(span)
+
+
+@pytest.mark.parametrize("span", ["settings/tabel.c", "src/settings/tabel.c", "servers/change/plam", "kube/decode/dekode*.c", "settings_tabel.c",
+                                  "tests/unit/<room>/tast_<module>.c", "tests/conformence", "enum cashe_kind", "struct seting"])
+def test_source_is_refused(span: str) -> None:
+    assert "there is no" in trouble_with_source(span)
+
+
+@pytest.mark.parametrize("span", ["settings/table.c", "src/settings/table.c", "servers/change/plan", "kube/decode/decode*.c", "table.c", "make test",
+                                  "tests/unit/<room>/test_<module>.c", "tests/conformance", "struct settings", "_new/_free", "build/x/y.html"])
+def test_source_is_found(span: str) -> None:
+    assert trouble_with_source(span) == ""
 
 
 def test_message_is_refused() -> None:
