@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "model/address.h"
 #include "model/cache.h"
+#include "model/objects.h"
 
 void nearest_init(struct nearest *n, const char *name)
 {
@@ -61,8 +62,9 @@ static size_t distance(const struct nearest *n, const char *of)
     return within && d > 1 ? 1 : d;
 }
 
-static void look_at_node(void *arg, const struct node *node)
+static void look_at_node(void *arg, const void *object)
 {
+    const struct node *node = object;
     struct nearest *n = arg;
     size_t d = distance(n, node->name);
     for (size_t i = 0; i < node->address_count; i++)
@@ -71,13 +73,14 @@ static void look_at_node(void *arg, const struct node *node)
     consider(n, node->name, d);
 }
 
-void nearest_look_at_nodes(struct nearest *n, const struct cache *nodes)
+void nearest_look_at_nodes(struct nearest *n, const struct object_caches *caches)
 {
-    cache_each_node(nodes, look_at_node, n);
+    cache_each(caches->nodes, look_at_node, n);
 }
 
-static void look_at_set(void *arg, const struct endpoint_set *set)
+static void look_at_set(void *arg, const void *object)
 {
+    const struct endpoint_set *set = object;
     struct nearest *n = arg;
     for (size_t g = 0; g < set->group_count; g++)
         for (size_t i = 0; i < set->groups[g].endpoint_count; i++) {
@@ -87,10 +90,10 @@ static void look_at_set(void *arg, const struct endpoint_set *set)
         }
 }
 
-void nearest_look_at_endpoints(struct nearest *n, const struct cache *service)
+void nearest_look_at_endpoints(struct nearest *n, const struct object_caches *caches)
 {
-    cache_each_set(service, CACHE_SLICES, look_at_set, n);
-    cache_each_set(service, CACHE_ENDPOINTS, look_at_set, n);
+    cache_each(caches->slices, look_at_set, n);
+    cache_each(caches->endpoints, look_at_set, n);
 }
 
 char *nearest_text(const struct nearest *n)

@@ -6,7 +6,7 @@
 
 #include "base/compiler.h"
 
-struct cache;
+struct object_caches;
 
 #define NEAREST_SHOWN 3
 
@@ -24,8 +24,8 @@ struct nearest {
 
 void nearest_init(struct nearest *n, const char *name);
 void nearest_fini(struct nearest *n);
-void nearest_look_at_nodes(struct nearest *n, const struct cache *nodes);
-void nearest_look_at_endpoints(struct nearest *n, const struct cache *service);
+void nearest_look_at_nodes(struct nearest *n, const struct object_caches *caches);
+void nearest_look_at_endpoints(struct nearest *n, const struct object_caches *caches);
 
 /* "n1, n2"; NULL: none is near. Allocates. */
 char *nearest_text(const struct nearest *n) must_check;

@@ -128,11 +128,11 @@ static void on_haproxy(void *arg)
 
 static void fill_service(const struct inspect *i, const struct mapping *from, struct inspect_mapping *m)
 {
-    const struct cache *cache = sources_cache(i->sources, from->service);
-    m->service = cache_service(cache, from->rules.service);
+    const struct cache *services = sources_caches(i->sources, from->service)->services;
+    m->service = cache_find(services, from->rules.service);
     m->service_state = m->service != NULL                                  ? INSPECT_SERVICE_KNOWN
                        : sources_service_denied(i->sources, from->service) ? INSPECT_SERVICE_DENIED
-                       : cache_synced(cache, CACHE_SERVICES)               ? INSPECT_SERVICE_ABSENT
+                       : cache_synced(services)                            ? INSPECT_SERVICE_ABSENT
                                                                            : INSPECT_SERVICE_WAITING;
 }
 
@@ -152,7 +152,7 @@ static void fill_mapping(const struct inspect *i, const struct mapping *from, st
     if (node == NULL)
         return;
     m->node_known = mapping_explain(from, i->sources, node, &m->explanation) == 0;
-    m->is_node = str_ip_family(node) == 0 || cache_node(sources_nodes(i->sources), node) != NULL;
+    m->is_node = str_ip_family(node) == 0 || cache_find(sources_nodes(i->sources), node) != NULL;
 }
 
 static void add_reason(struct inspect_backend *b, const char *server, const char *text)
@@ -220,9 +220,9 @@ static char *nearest_names(const struct inspect *i, const char *node)
 {
     cleanup(nearest_fini) struct nearest n;
     nearest_init(&n, node);
-    nearest_look_at_nodes(&n, sources_nodes(i->sources));
+    nearest_look_at_nodes(&n, sources_caches(i->sources, 0));
     for (size_t k = 0; k < i->mappings.service_count; k++)
-        nearest_look_at_endpoints(&n, sources_cache(i->sources, k));
+        nearest_look_at_endpoints(&n, sources_caches(i->sources, k));
     return nearest_text(&n);
 }
 

@@ -249,7 +249,7 @@ static void send_first(struct events *e)
     struct item *item = &e->queue[0];
     struct about *about = &e->about[item->service];
     const struct sources_service *s = &e->options.mappings->services[item->service];
-    const struct service *known = cache_service(sources_cache(e->options.sources, item->service), s->name);
+    const struct service *known = cache_find(sources_caches(e->options.sources, item->service)->services, s->name);
     cleanup(mem_free_ptr) char *name = mem_printf("%s.%016" PRIx64, s->name, item->id);
     const struct event_object object = {.namespace = s->namespace,
                                         .name = name,

@@ -46,8 +46,7 @@ void mappings_fini(struct mappings *m)
 
 static struct desired_input input_of(const struct mapping *m, const struct sources *sources)
 {
-    return (struct desired_input){.nodes = sources_nodes(sources),
-                                  .service = sources_cache(sources, m->service),
+    return (struct desired_input){.caches = sources_caches(sources, m->service),
                                   .service_denied = sources_service_denied(sources, m->service),
                                   .rules = &m->rules};
 }

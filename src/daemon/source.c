@@ -56,15 +56,18 @@ void source_init(struct source *s, struct event_base *base, struct kube_client *
                                                         .watch_restarted = on_watch_restarted,
                                                         .relisted = on_relisted,
                                                         .requested = on_requested};
-    s->resource = options->resource;
-    s->kind = options->cache_kind;
-    s->informer = informer_new(base, client, s->cache, log, options, &callbacks, s);
+    s->resource = options->resource->plural;
+    s->cache = cache_new(options->resource->record);
+    const struct informer_sink sink = informer_sink_cache(s->cache);
+    s->informer = informer_new(base, client, &sink, log, options, &callbacks, s);
 }
 
 void source_fini(struct source *s)
 {
     informer_free(s->informer);
+    cache_free(s->cache);
     s->informer = NULL;
+    s->cache = NULL;
 }
 
 void source_forget(struct source *s)
@@ -105,7 +108,7 @@ bool source_ready(const struct source *s, struct buf *body)
     buf_printf(body, "[%c]", ok ? '+' : '-');
     source_title(s, body);
     if (ok)
-        buf_printf(body, ": synced, %zu objects\n", cache_count(s->cache, s->kind));
+        buf_printf(body, ": synced, %zu objects\n", cache_count(s->cache));
     else
         buf_printf(body, ": %s%s%s%s\n", status.synced ? "stale, the last good state is in use: " : "not synced: ",
                    status.problem[0] != '\0' ? status.problem : "waiting for the first answer", forbidden ? "; " : "",

@@ -13,13 +13,13 @@
 
 #include "base/buf.h"
 #include "kube/informer.h"
+#include "model/cache.h"
 
 struct telemetry;
 
 struct source {
     struct informer *informer;
-    struct cache *cache; /* borrowed */
-    enum cache_kind kind;
+    struct cache *cache;
     const char *resource; /* "nodes" */
     const char *scope;    /* "ns/name" where there are several Services; otherwise NULL; borrowed */
     struct telemetry *telemetry;
@@ -33,12 +33,12 @@ struct source {
     void *arg;
 };
 
-/* The caller has filled cache, scope, telemetry and the callbacks; what comes from inside them may start no request. */
+/* The caller has filled scope, telemetry and the callbacks; what comes from inside them may start no request. */
 void source_init(struct source *s, struct event_base *base, struct kube_client *client, const struct log *log,
                  const struct informer_options *options);
 void source_fini(struct source *s); /* a zeroed one is allowed */
 
-/* Empties its set of the cache. The informer, unless it was stopped, lists again. */
+/* Empties its cache. The informer, unless it was stopped, lists again. */
 void source_forget(struct source *s);
 
 struct informer_status source_status(const struct source *s);

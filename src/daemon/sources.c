@@ -13,7 +13,6 @@
 struct sources {
     struct kube_client *client;
     struct kube_client_listener listener;
-    struct cache *cache; /* the Nodes */
     struct source nodes;
     struct service_sources *services;
     size_t service_count;
@@ -56,17 +55,9 @@ static void on_credentials(void *arg)
 static void make_nodes(struct sources *s, struct event_base *base, struct kube_client *client,
                        const struct sources_options *options)
 {
-    const struct informer_options nodes = {.resource = "nodes",
-                                           .path = "/api/v1/nodes",
-                                           .label_selector = options->node_selector,
-                                           .kind = KUBE_NODE,
-                                           .cache_kind = CACHE_NODES};
-    s->cache = cache_new();
-    s->nodes = (struct source){.cache = s->cache,
-                               .telemetry = options->telemetry,
-                               .changed = on_nodes_changed,
-                               .moved = on_nodes_moved,
-                               .arg = s};
+    const struct informer_options nodes = {.resource = &kube_nodes, .label_selector = options->node_selector};
+    s->nodes = (struct source){
+        .telemetry = options->telemetry, .changed = on_nodes_changed, .moved = on_nodes_moved, .arg = s};
     source_init(&s->nodes, base, client, options->log, &nodes);
 }
 
@@ -105,7 +96,6 @@ void sources_free(struct sources *s)
     for (size_t i = 0; i < s->service_count; i++)
         service_sources_fini(&s->services[i]);
     free(s->services);
-    cache_free(s->cache);
     free(s);
 }
 
@@ -134,17 +124,17 @@ void sources_poke(struct sources *s)
 
 const struct cache *sources_nodes(const struct sources *s)
 {
-    return s->cache;
+    return s->nodes.cache;
 }
 
 bool sources_node_exists(const void *sources, const char *server)
 {
-    return cache_node(sources_nodes(sources), server) != NULL || str_ip_family(server) != 0;
+    return cache_find(sources_nodes(sources), server) != NULL || str_ip_family(server) != 0;
 }
 
-const struct cache *sources_cache(const struct sources *s, size_t service)
+const struct object_caches *sources_caches(const struct sources *s, size_t service)
 {
-    return s->services[service].cache;
+    return &s->services[service].caches;
 }
 
 bool sources_synced(const struct sources *s, size_t service)
@@ -203,7 +193,7 @@ static void add_to_gauges(struct gauges *g, const struct source *of, uint64_t no
 {
     uint64_t last_ms = source_status(of).last_byte_ms;
     g->in_use = true;
-    g->objects += (double)cache_count(of->cache, of->kind);
+    g->objects += (double)cache_count(of->cache);
     if (last_ms == 0)
         return;
     double age_s = (double)(now_ms - last_ms) / 1000.0;

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "model/cache.h"
+#include "model/objects.h"
 
 struct event_base;
 struct kube_client;
@@ -50,7 +51,7 @@ void sources_stop(struct sources *s);
 void sources_poke(struct sources *s);
 
 const struct cache *sources_nodes(const struct sources *s);
-const struct cache *sources_cache(const struct sources *s, size_t service);
+const struct object_caches *sources_caches(const struct sources *s, size_t service); /* its Service's, and the Nodes */
 /* sources: a struct sources. Whether a server of that name has a node; one that is named by its address needs none. */
 bool sources_node_exists(const void *sources, const char *server);
 

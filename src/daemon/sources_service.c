@@ -9,7 +9,7 @@
 
 static bool is_synced(const struct service_sources *s, enum service_source which)
 {
-    return cache_synced(s->cache, s->all[which].kind);
+    return cache_synced(s->all[which].cache);
 }
 
 bool service_sources_in_use(const struct service_sources *s, enum service_source which)
@@ -163,50 +163,30 @@ void service_sources_init(struct service_sources *s, struct event_base *base, st
                           const struct service_sources_options *options)
 {
     const struct sources_service *of = options->service;
-    *s = (struct service_sources){.cache = cache_new(),
-                                  .nodes = options->nodes,
-                                  .log = options->log,
-                                  .changed = options->changed,
-                                  .arg = options->arg};
+    *s = (struct service_sources){
+        .nodes = options->nodes, .log = options->log, .changed = options->changed, .arg = options->arg};
     if (options->one_of_several)
         s->scope = mem_printf("%s/%s", of->namespace, of->name);
     timer_init(&s->timer, base, settle, s);
-    cleanup(mem_free_ptr) char *slices =
-        mem_printf("/apis/discovery.k8s.io/v1/namespaces/%s/endpointslices", of->namespace);
-    cleanup(mem_free_ptr) char *endpoints = mem_printf("/api/v1/namespaces/%s/endpoints", of->namespace);
-    cleanup(mem_free_ptr) char *services = mem_printf("/api/v1/namespaces/%s/services", of->namespace);
     cleanup(mem_free_ptr) char *label = mem_printf("kubernetes.io/service-name=%s", of->name);
     cleanup(mem_free_ptr) char *field = mem_printf("metadata.name=%s", of->name);
     const struct informer_options watches[SERVICE_SOURCES] = {
-        [SOURCE_SLICES] = {.resource = "endpointslices",
-                           .path = slices,
-                           .label_selector = label,
-                           .scope = s->scope,
-                           .kind = KUBE_SLICE,
-                           .cache_kind = CACHE_SLICES},
-        [SOURCE_ENDPOINTS] = {.resource = "endpoints",
-                              .path = endpoints,
-                              .field_selector = field,
-                              .scope = s->scope,
-                              .kind = KUBE_ENDPOINTS,
-                              .cache_kind = CACHE_ENDPOINTS},
-        [SOURCE_SERVICE] = {.resource = "services",
-                            .path = services,
-                            .field_selector = field,
-                            .scope = s->scope,
-                            .kind = KUBE_SERVICE,
-                            .cache_kind = CACHE_SERVICES,
-                            .may_be_denied = true},
+        [SOURCE_SLICES] = {.resource = &kube_slices, .label_selector = label},
+        [SOURCE_ENDPOINTS] = {.resource = &kube_endpoints, .field_selector = field},
+        [SOURCE_SERVICE] = {.resource = &kube_services, .field_selector = field, .may_be_denied = true},
     };
     for (int i = 0; i < SERVICE_SOURCES; i++) {
-        s->all[i] = (struct source){.cache = s->cache,
-                                    .scope = s->scope,
-                                    .telemetry = options->telemetry,
-                                    .changed = on_changed,
-                                    .moved = on_moved,
-                                    .arg = s};
-        source_init(&s->all[i], base, client, options->log, &watches[i]);
+        struct informer_options watch = watches[i];
+        watch.namespace = of->namespace;
+        watch.scope = s->scope;
+        s->all[i] = (struct source){
+            .scope = s->scope, .telemetry = options->telemetry, .changed = on_changed, .moved = on_moved, .arg = s};
+        source_init(&s->all[i], base, client, options->log, &watch);
     }
+    s->caches = (struct object_caches){.nodes = options->nodes->cache,
+                                       .slices = s->all[SOURCE_SLICES].cache,
+                                       .endpoints = s->all[SOURCE_ENDPOINTS].cache,
+                                       .services = s->all[SOURCE_SERVICE].cache};
 }
 
 void service_sources_fini(struct service_sources *s)
@@ -214,7 +194,6 @@ void service_sources_fini(struct service_sources *s)
     for (int i = 0; i < SERVICE_SOURCES; i++)
         source_fini(&s->all[i]);
     timer_fini(&s->timer);
-    cache_free(s->cache);
     free(s->scope);
 }
 

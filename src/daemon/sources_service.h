@@ -17,8 +17,8 @@ enum service_source { SOURCE_SLICES, SOURCE_ENDPOINTS, SOURCE_SERVICE, SERVICE_S
 
 struct service_sources {
     struct source all[SERVICE_SOURCES];
-    struct cache *cache;
-    const struct source *nodes; /* borrowed */
+    struct object_caches caches; /* of `nodes` and `all` */
+    const struct source *nodes;  /* borrowed */
     const struct log *log;
     char *scope;        /* "ns/name"; NULL where there is one Service only */
     bool fallback;      /* Endpoints are watched because slices are denied */

@@ -111,7 +111,7 @@ static void add_watch(void *arg, const struct source *of)
                   : is.synced && is.stale       ? "stale"
                   : is.synced                   ? "synced"
                                                 : "waiting");
-    json_put_count(l->doc, obj, "objects", cache_count(of->cache, of->kind));
+    json_put_count(l->doc, obj, "objects", cache_count(of->cache));
     json_put_text(l->doc, obj, "problem", is.problem[0] != '\0' ? is.problem : NULL);
     if (is_missed(l->checks, of))
         worsen(l, is.problem[0] != '\0' ? STATUS_PROBLEM : STATUS_WAITING);
@@ -261,7 +261,7 @@ static void print_news(const struct status *s, const struct status_now *now, str
     json_put_bool(doc, root, "ready", now->ready);
     put_checks(&checks, doc, root);
     put_leader(s, doc, root);
-    json_put_count(doc, root, "nodes_known", cache_count(sources_nodes(s->options.sources), CACHE_NODES));
+    json_put_count(doc, root, "nodes_known", cache_count(sources_nodes(s->options.sources)));
     json_put(doc, root, "watches", watches.list);
     put_certificates(s, doc, root);
     put_brake(s, doc, root);

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "kube/client.h"
+#include "kube/decode/decode.h"
 #include "kube/frame.h"
 #include "kube/informer_log.h"
 #include "kube/watch.h"
@@ -25,10 +26,8 @@
 
 struct informer {
     struct kube_client *client;
-    struct cache *cache;
-    enum kube_object_kind kind;
-    enum cache_kind cache_kind;
-    char *resource;
+    struct informer_sink sink;
+    const struct kube_resource *of;
     char *scope; /* NULL: none */
     struct informer_callbacks callbacks;
     void *arg;
@@ -65,7 +64,7 @@ static enum informer_denied denied_of(int status)
 void informer_get_status(const struct informer *i, struct informer_status *ret)
 {
     *ret = (struct informer_status){
-        .synced = cache_synced(i->cache, i->cache_kind),
+        .synced = i->watch.synced,
         .denied = denied_of(i->watch.denied_status),
         .last_byte_ms = i->last_byte_ms,
     };
@@ -108,32 +107,22 @@ static void tell_changed(struct informer *i, const char *verb, const char *kind,
     i->callbacks.changed(i->arg, cause, i->received_us);
 }
 
-/* True where the cache is another one. What cannot be used is not put: its last good state stays. */
+/* True where the sink holds something else. What cannot be used is not put: its last good state stays. */
 static bool put(struct informer *i, struct kube_event *e)
 {
-    bool changed = false;
-    if (e->node != NULL)
-        changed = cache_put_node(i->cache, e->node);
-    else if (e->set != NULL)
-        changed = cache_put_set(i->cache, i->cache_kind, e->set);
-    else if (e->service != NULL)
-        changed = cache_put_service(i->cache, e->service);
-    else if (e->name != NULL)
-        cache_keep(i->cache, i->cache_kind, e->name);
-    e->node = NULL; /* all of them belong to the cache now */
-    e->set = NULL;
-    e->service = NULL;
-    return changed;
+    void *object = e->object;
+    e->object = NULL; /* it belongs to the sink now */
+    if (object != NULL)
+        return i->sink.put(i->sink.arg, object);
+    if (e->name != NULL)
+        i->sink.keep(i->sink.arg, e->name);
+    return false;
 }
 
 static void apply(struct informer *i, unsigned actions)
 {
     static const char *const types[] = {
         [KUBE_ADDED] = "ADDED", [KUBE_MODIFIED] = "MODIFIED", [KUBE_DELETED] = "DELETED"};
-    static const char *const kinds[] = {[KUBE_NODE] = "node",
-                                        [KUBE_SLICE] = "endpointslice",
-                                        [KUBE_ENDPOINTS] = "endpoints",
-                                        [KUBE_SERVICE] = "service"};
     struct kube_event *e = i->event;
     if ((actions & (WATCH_PUT | WATCH_DELETE)) == 0 || e == NULL)
         return;
@@ -143,21 +132,21 @@ static void apply(struct informer *i, unsigned actions)
         changed = put(i, e);
         i->listed++;
     } else if (e->name != NULL) {
-        changed = cache_delete(i->cache, i->cache_kind, e->name);
+        changed = i->sink.remove(i->sink.arg, e->name);
     }
     if (changed)
-        tell_changed(i, types[e->type], kinds[i->kind], e->name);
+        tell_changed(i, types[e->type], i->of->kind, e->name);
 }
 
 static void replaced(struct informer *i)
 {
-    bool changed = cache_replace_end(i->cache, i->cache_kind);
+    size_t count = 0;
+    bool changed = i->sink.end(i->sink.arg, &count);
     if (i->listed >= TRIM_OBJECTS)
         malloc_trim(0);
-    informer_log_synced(&i->log, cache_count(i->cache, i->cache_kind), i->is_list,
-                        clock_mono_us() - i->list_started_us);
+    informer_log_synced(&i->log, count, i->is_list, clock_mono_us() - i->list_started_us);
     if (changed)
-        tell_changed(i, "list of", i->resource, NULL);
+        tell_changed(i, "list of", i->of->plural, NULL);
 }
 
 /* ---- what the machine says ---- */
@@ -181,7 +170,7 @@ static void cancel(struct informer *i)
 
 static void begin_list(struct informer *i)
 {
-    cache_replace_begin(i->cache, i->cache_kind);
+    i->sink.begin(i->sink.arg);
     i->list_started_us = clock_mono_us();
     i->listed = 0;
 }
@@ -189,9 +178,9 @@ static void begin_list(struct informer *i)
 static void tell_reasons(struct informer *i, unsigned actions)
 {
     if ((actions & WATCH_ENDED) && i->callbacks.watch_restarted != NULL)
-        i->callbacks.watch_restarted(i->arg, i->resource, i->watch.reason);
+        i->callbacks.watch_restarted(i->arg, i->of->plural, i->watch.reason);
     if ((actions & WATCH_LISTED) && i->callbacks.relisted != NULL)
-        i->callbacks.relisted(i->arg, i->resource, i->watch.reason);
+        i->callbacks.relisted(i->arg, i->of->plural, i->watch.reason);
 }
 
 /* In the order of the bits. Requests are started and ended from the timer. */
@@ -201,7 +190,7 @@ static void carry_out(struct informer *i, unsigned actions, uint64_t now_ms)
     if (actions & WATCH_CANCEL)
         cancel(i);
     if (actions & WATCH_REPLACE_ABORT)
-        cache_replace_abort(i->cache, i->cache_kind);
+        i->sink.abort(i->sink.arg);
     if (actions & WATCH_REPLACE_END)
         replaced(i);
     if (actions & WATCH_REPLACE_BEGIN)
@@ -270,7 +259,7 @@ static int on_frame(void *arg, char *json, size_t len, struct error *err)
 {
     struct informer *i = arg;
     cleanup(kube_event_fini) struct kube_event e = {0};
-    if ((i->is_list ? kube_decode_item : kube_decode_event)(i->kind, json, len, &e, err) != 0)
+    if ((i->is_list ? kube_decode_item : kube_decode_event)(i->of, json, len, &e, err) != 0)
         return -1;
     feed_event(i, &e);
     return i->cancelled ? error_set(err, ERROR_RETRY, "ended") : 0;
@@ -448,7 +437,7 @@ void informer_poke(struct informer *i)
 
 void informer_forget(struct informer *i)
 {
-    cache_forget(i->cache, i->cache_kind);
+    i->sink.forget(i->sink.arg);
     feed_type(i, WATCH_EVENT_FORGET, NULL);
     tell_status(i); /* where it waits nothing else follows */
 }
@@ -458,27 +447,28 @@ void informer_set_quiet(struct informer *i, bool quiet)
     i->log.quiet = quiet;
 }
 
-struct informer *informer_new(struct event_base *base, struct kube_client *client, struct cache *cache,
+struct informer *informer_new(struct event_base *base, struct kube_client *client, const struct informer_sink *sink,
                               const struct log *log, const struct informer_options *options,
                               const struct informer_callbacks *callbacks, void *arg)
 {
     struct informer *i = mem_alloc(sizeof(*i));
     i->client = client;
-    i->cache = cache;
-    i->resource = mem_strdup(options->resource);
+    i->sink = *sink;
+    i->of = options->resource;
     i->scope = mem_strdup(options->scope);
-    i->kind = options->kind;
-    i->cache_kind = options->cache_kind;
     i->callbacks = *callbacks;
     i->arg = arg;
-    watch_init(&i->watch, kube_client_watch_server(client), options->path, options->label_selector,
-               options->field_selector, backoff_random_seed());
+    cleanup(mem_free_ptr) char *path =
+        mem_printf("%s%s%s/%s", i->of->api, options->namespace != NULL ? "/namespaces/" : "",
+                   options->namespace != NULL ? options->namespace : "", i->of->plural);
+    watch_init(&i->watch, kube_client_watch_server(client), path, options->label_selector, options->field_selector,
+               backoff_random_seed());
     if (options->deadlines != NULL)
         i->watch.deadlines = *options->deadlines;
     timer_init(&i->timer, base, on_timer, i);
     frame_init(&i->frame, FRAME_WATCH, 0);
     buf_init(&i->error_body, MAX_ERROR_BODY_BYTES);
-    informer_log_init(&i->log, log, i->resource, i->scope);
+    informer_log_init(&i->log, log, i->of->plural, i->scope);
     i->log.may_be_denied = options->may_be_denied;
     return i;
 }
@@ -493,7 +483,6 @@ void informer_free(struct informer *i)
     buf_fini(&i->error_body);
     watch_fini(&i->watch);
     free(i->path);
-    free(i->resource);
     free(i->scope);
     free(i);
 }

@@ -1,6 +1,6 @@
 /*
- * An informer: keeps one set of model/cache equal to one resource of the API server, by the machine of kube/watch.
- * Any resource path may be given; what an object is, is said by its kind.
+ * An informer: keeps what its sink holds equal to one resource of the API server, by the machine of kube/watch. A row says which:
+ * the resource (its path, its decoder), where in it, and the sink; model/cache is one kind of sink.
  */
 #ifndef KUBE_INFORMER_H
 #define KUBE_INFORMER_H
@@ -10,30 +10,46 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "kube/decode/decode.h"
-#include "model/cache.h"
+#include "kube/resource.h"
 
+struct cache;
 struct event_base;
 struct informer;
 struct kube_client;
 struct watch_deadlines;
 
+/* Where the objects go. A relist is between begin and end: what was not put or kept in it is gone with the end; abort: as if it had
+ * never begun. */
+struct informer_sink {
+    void *arg;
+    void (*begin)(void *arg);
+    /* Takes ownership of an object of the resource's record. True where what is kept changed, and not only for the end of a
+     * relist. Likewise the next two. */
+    bool (*put)(void *arg, void *object);
+    bool (*remove)(void *arg, const char *name);
+    void (*keep)(void *arg, const char *name); /* there, but not readable: what is known of it stays */
+    void (*abort)(void *arg);
+    bool (*end)(void *arg, size_t *ret_count); /* how many there are now */
+    void (*forget)(void *arg);                 /* all of it: the watch is given up, or begins anew */
+};
+
+/* One whose record is that of the resource. */
+struct informer_sink informer_sink_cache(struct cache *c) must_check;
+
 struct informer_options {
-    const char *resource;       /* for logs and metrics: "nodes", "endpointslices", "endpoints", "services" */
-    const char *path;           /* "/api/v1/nodes" */
+    const struct kube_resource *resource;
+    const char *namespace;      /* NULL: all, or it has none */
     const char *label_selector; /* NULL or unencoded */
     const char *field_selector; /* NULL or unencoded */
     const char *scope;          /* "ns/name", where several watch the same resource: for logs and causes; or NULL */
     bool may_be_denied;         /* 403 and 404 are for the owner to tell, by its status: the log does not */
-    enum kube_object_kind kind;
-    enum cache_kind cache_kind;
     const struct watch_deadlines *deadlines; /* copied; NULL: the usual ones */
 };
 
 enum informer_denied { INFORMER_ALLOWED, INFORMER_FORBIDDEN, INFORMER_NOT_SERVED };
 
 struct informer_status {
-    bool synced;                 /* the cache holds a complete list */
+    bool synced;                 /* the sink holds a complete list */
     bool stale;                  /* synced, but not in contact now: last good state in use */
     enum informer_denied denied; /* every answer is 403 or 404: at once before the first list, for 10 s after it */
     uint64_t last_byte_ms;       /* monotonic; 0: never */
@@ -43,7 +59,7 @@ struct informer_status {
 /* They come from inside libcurl's callbacks: no request may be started or cancelled there, and no informer freed. Another
  * informer may be started, stopped, poked and told to forget. */
 struct informer_callbacks {
-    /* The cache changed (or synced for the first time). cause: "MODIFIED endpointslice web-abc12" or "list of
+    /* What the sink holds changed (or synced for the first time). cause: "MODIFIED endpointslice web-abc12" or "list of
      * endpointslices", with a scope followed by " of ns/name"; valid in the call. received_us: when the bytes that
      * completed it arrived (monotonic). */
     void (*changed)(void *arg, const char *cause, uint64_t received_us);
@@ -56,16 +72,16 @@ struct informer_callbacks {
     void (*requested)(void *arg, int code);
 };
 
-struct informer *informer_new(struct event_base *base, struct kube_client *client, struct cache *cache,
+struct informer *informer_new(struct event_base *base, struct kube_client *client, const struct informer_sink *sink,
                               const struct log *log, const struct informer_options *options,
                               const struct informer_callbacks *callbacks, void *arg) must_check;
-void informer_free(struct informer *i); /* stops; the cache keeps what it has; NULL is allowed */
+void informer_free(struct informer *i); /* stops; the sink keeps what it has; NULL is allowed */
 
 void informer_start(struct informer *i);
 void informer_stop(struct informer *i);
 /* Ask again now instead of after the backoff (SIGHUP; a periodic probe of a forbidden resource). */
 void informer_poke(struct informer *i);
-/* Empties its set of the cache, and lists again: at once, or when it asks next. A stopped one lists when it is started. */
+/* Empties the sink, and lists again: at once, or when it asks next. A stopped one lists when it is started. */
 void informer_forget(struct informer *i);
 /* Whether that it has no list is known and lived with, so that the log need not repeat it. */
 void informer_set_quiet(struct informer *i, bool quiet);

@@ -11,14 +11,30 @@ const struct node_rules node_rules_default = {
     .family = IP_FAMILY_DUAL,
 };
 
+#define EXCLUDE_LABEL "node.kubernetes.io/exclude-from-external-load-balancers"
+#define AUTOSCALER_TAINT "ToBeDeletedByClusterAutoscaler"
+
+const struct node_exclusion_rule node_exclusions[NODE_EXCLUSIONS] = {
+    {EXCLUDED_BY_LABEL, EXCLUDE_LABEL, "it has the label " EXCLUDE_LABEL},
+    {EXCLUDED_BY_TAINT, AUTOSCALER_TAINT,
+     "it has the taint " AUTOSCALER_TAINT ": the cluster autoscaler is about to remove it"},
+    {EXCLUDED_BY_DELETION, NULL, "it is being deleted (metadata.deletionTimestamp is set)"},
+};
+
+uint8_t node_excluded_by(enum node_exclusion_by by, const char *key)
+{
+    unsigned rows = 0;
+    for (size_t row = 0; row < NODE_EXCLUSIONS; row++)
+        if (node_exclusions[row].by == by && str_eq(node_exclusions[row].key, key))
+            rows |= 1u << row;
+    return (uint8_t)rows;
+}
+
 const char *node_exclusion(const struct node *n)
 {
-    if (n->excluded)
-        return "it has the label node.kubernetes.io/exclude-from-external-load-balancers";
-    if (n->to_be_deleted)
-        return "it has the taint ToBeDeletedByClusterAutoscaler: the cluster autoscaler is about to remove it";
-    if (n->deleting)
-        return "it is being deleted (metadata.deletionTimestamp is set)";
+    for (size_t row = 0; row < NODE_EXCLUSIONS; row++)
+        if (n->excluded_by & (1u << row))
+            return node_exclusions[row].sentence;
     return NULL;
 }
 

@@ -30,6 +30,25 @@ struct node_rules {
 /* InternalIP, IP_FAMILY_DUAL. */
 extern const struct node_rules node_rules_default;
 
+enum node_exclusion_by {
+    EXCLUDED_BY_LABEL, /* unless its value is a false bool */
+    EXCLUDED_BY_TAINT, /* whatever its effect */
+    EXCLUDED_BY_DELETION,
+};
+
+/* What excludes a node. Another label or taint is another row: struct node has a bit for each, which its decoder sets. */
+struct node_exclusion_rule {
+    enum node_exclusion_by by;
+    const char *key; /* of the label or taint */
+    const char *sentence;
+};
+
+#define NODE_EXCLUSIONS 3 /* at most 8 */
+extern const struct node_exclusion_rule node_exclusions[NODE_EXCLUSIONS];
+
+/* The bits of the rows that say so; key NULL: that of a deletion. */
+uint8_t node_excluded_by(enum node_exclusion_by by, const char *key);
+
 /* Why the node may have no server whatever runs on it: "it has the label node.kubernetes.io/exclude-...", a constant.
  * NULL: it may. */
 const char *node_exclusion(const struct node *n);

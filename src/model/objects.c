@@ -1,132 +1,66 @@
+/* A row for each member. What has none never comes out of a cache. */
 #include "model/objects.h"
 
-#include <stdlib.h>
+#define RECORD(rows) .members = (rows), .member_count = array_len(rows)
 
-#include "base/str.h"
+static const struct record_member node_address_rows[] = {
+    RECORD_PLAIN(struct node_address, type),
+    RECORD_TEXT(struct node_address, text),
+};
+static const struct record node_address_record = {sizeof(struct node_address), RECORD(node_address_rows)};
 
-static void group_fini(struct endpoint_group *g)
-{
-    for (size_t i = 0; i < g->port_count; i++)
-        free(g->ports[i].name);
-    for (size_t i = 0; i < g->endpoint_count; i++) {
-        free(g->endpoints[i].address);
-        free(g->endpoints[i].node_name);
-    }
-    free(g->ports);
-    free(g->endpoints);
-}
+static const struct record_member node_rows[] = {
+    RECORD_TEXT(struct node, name),
+    RECORD_PLAIN(struct node, uid_hash),
+    RECORD_LIST(struct node, addresses, address_count, &node_address_record),
+    RECORD_PLAIN(struct node, excluded_by),
+    RECORD_PLAIN(struct node, cordoned),
+    RECORD_PLAIN(struct node, not_ready),
+};
+const struct record node_record = {sizeof(struct node), RECORD(node_rows)};
 
-void node_free(struct node *n)
-{
-    if (n == NULL)
-        return;
-    for (size_t i = 0; i < n->address_count; i++)
-        free(n->addresses[i].text);
-    free(n->addresses);
-    free(n->name);
-    free(n);
-}
+static const struct record_member service_port_rows[] = {
+    RECORD_TEXT(struct service_port, name),
+    RECORD_PLAIN(struct service_port, number),
+    RECORD_PLAIN(struct service_port, node_port),
+};
+static const struct record service_port_record = {sizeof(struct service_port), RECORD(service_port_rows)};
 
-void service_free(struct service *s)
-{
-    if (s == NULL)
-        return;
-    for (size_t i = 0; i < s->port_count; i++)
-        free(s->ports[i].name);
-    free(s->ports);
-    free(s->name);
-    free(s->uid);
-    free(s);
-}
+static const struct record_member service_rows[] = {
+    RECORD_TEXT(struct service, name),
+    RECORD_PLAIN(struct service, uid_hash),
+    RECORD_TEXT(struct service, uid),
+    RECORD_PLAIN(struct service, type),
+    RECORD_PLAIN(struct service, local),
+    RECORD_PLAIN(struct service, health_check_node_port),
+    RECORD_PLAIN(struct service, paused),
+    RECORD_PLAIN(struct service, families),
+    RECORD_LIST(struct service, ports, port_count, &service_port_record),
+};
+const struct record service_record = {sizeof(struct service), RECORD(service_rows)};
 
-void endpoint_set_free(struct endpoint_set *s)
-{
-    if (s == NULL)
-        return;
-    for (size_t i = 0; i < s->group_count; i++)
-        group_fini(&s->groups[i]);
-    free(s->groups);
-    free(s->name);
-    free(s);
-}
+static const struct record_member endpoint_port_rows[] = {
+    RECORD_TEXT(struct endpoint_port, name),
+    RECORD_PLAIN(struct endpoint_port, number),
+};
+static const struct record endpoint_port_record = {sizeof(struct endpoint_port), RECORD(endpoint_port_rows)};
 
-void node_free_ptr(struct node **n)
-{
-    node_free(*n);
-}
+static const struct record_member endpoint_rows[] = {
+    RECORD_TEXT(struct endpoint, address),      RECORD_TEXT(struct endpoint, node_name),
+    RECORD_PLAIN(struct endpoint, ready),       RECORD_PLAIN(struct endpoint, serving),
+    RECORD_PLAIN(struct endpoint, terminating),
+};
+static const struct record endpoint_record = {sizeof(struct endpoint), RECORD(endpoint_rows)};
 
-void service_free_ptr(struct service **s)
-{
-    service_free(*s);
-}
+static const struct record_member endpoint_group_rows[] = {
+    RECORD_LIST(struct endpoint_group, ports, port_count, &endpoint_port_record),
+    RECORD_LIST(struct endpoint_group, endpoints, endpoint_count, &endpoint_record),
+};
+static const struct record endpoint_group_record = {sizeof(struct endpoint_group), RECORD(endpoint_group_rows)};
 
-void endpoint_set_free_ptr(struct endpoint_set **s)
-{
-    endpoint_set_free(*s);
-}
-
-bool node_eq(const struct node *a, const struct node *b)
-{
-    if (!str_eq(a->name, b->name) || a->uid_hash != b->uid_hash || a->address_count != b->address_count)
-        return false;
-    if (a->excluded != b->excluded || a->to_be_deleted != b->to_be_deleted || a->deleting != b->deleting ||
-        a->cordoned != b->cordoned || a->not_ready != b->not_ready)
-        return false;
-    for (size_t i = 0; i < a->address_count; i++)
-        if (a->addresses[i].type != b->addresses[i].type || !str_eq(a->addresses[i].text, b->addresses[i].text))
-            return false;
-    return true;
-}
-
-static bool service_port_eq(const struct service_port *a, const struct service_port *b)
-{
-    return a->number == b->number && a->node_port == b->node_port && str_eq(a->name, b->name);
-}
-
-bool service_eq(const struct service *a, const struct service *b)
-{
-    if (!str_eq(a->name, b->name) || a->uid_hash != b->uid_hash || a->port_count != b->port_count)
-        return false;
-    if (!str_eq(a->uid, b->uid) || a->type != b->type || a->local != b->local ||
-        a->health_check_node_port != b->health_check_node_port || a->paused != b->paused ||
-        a->families[0] != b->families[0] || a->families[1] != b->families[1])
-        return false;
-    for (size_t i = 0; i < a->port_count; i++)
-        if (!service_port_eq(&a->ports[i], &b->ports[i]))
-            return false;
-    return true;
-}
-
-static bool port_eq(const struct endpoint_port *a, const struct endpoint_port *b)
-{
-    return a->number == b->number && str_eq(a->name, b->name);
-}
-
-static bool endpoint_eq(const struct endpoint *a, const struct endpoint *b)
-{
-    return a->ready == b->ready && a->serving == b->serving && a->terminating == b->terminating &&
-           str_eq(a->address, b->address) && str_eq(a->node_name, b->node_name);
-}
-
-static bool group_eq(const struct endpoint_group *a, const struct endpoint_group *b)
-{
-    if (a->port_count != b->port_count || a->endpoint_count != b->endpoint_count)
-        return false;
-    for (size_t i = 0; i < a->port_count; i++)
-        if (!port_eq(&a->ports[i], &b->ports[i]))
-            return false;
-    for (size_t i = 0; i < a->endpoint_count; i++)
-        if (!endpoint_eq(&a->endpoints[i], &b->endpoints[i]))
-            return false;
-    return true;
-}
-
-bool endpoint_set_eq(const struct endpoint_set *a, const struct endpoint_set *b)
-{
-    if (!str_eq(a->name, b->name) || a->uid_hash != b->uid_hash || a->group_count != b->group_count)
-        return false;
-    for (size_t i = 0; i < a->group_count; i++)
-        if (!group_eq(&a->groups[i], &b->groups[i]))
-            return false;
-    return true;
-}
+static const struct record_member endpoint_set_rows[] = {
+    RECORD_TEXT(struct endpoint_set, name),
+    RECORD_PLAIN(struct endpoint_set, uid_hash),
+    RECORD_LIST(struct endpoint_set, groups, group_count, &endpoint_group_record),
+};
+const struct record endpoint_set_record = {sizeof(struct endpoint_set), RECORD(endpoint_set_rows)};

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/compiler.h"
+#include "model/record.h"
 
 enum node_address_type { NODE_INTERNAL_IP, NODE_EXTERNAL_IP, NODE_HOSTNAME, NODE_ADDRESS_TYPES };
 
@@ -22,17 +22,15 @@ struct node_address {
 /* At most one of each type and family (IPv4, IPv6, name): the first of them. */
 #define NODE_ADDRESSES_MAX 7
 
-/* core/v1 Node. The flags are facts; what they mean is model/node_rules' business. */
+/* core/v1 Node. What the facts mean is model/node_rules' business. */
 struct node {
     char *name;
     uint64_t uid_hash;              /* 64-bit hash of metadata.uid: the same name with another one is another node */
     struct node_address *addresses; /* in the order of the object */
-    uint8_t address_count;          /* of NODE_ADDRESSES_MAX */
-    bool excluded; /* label node.kubernetes.io/exclude-from-external-load-balancers, unless its value is a false bool */
-    bool to_be_deleted; /* taint ToBeDeletedByClusterAutoscaler, whatever its effect */
-    bool deleting;      /* metadata.deletionTimestamp */
-    bool cordoned;      /* spec.unschedulable */
-    bool not_ready;     /* condition Ready is there and not "True" */
+    uint32_t address_count;         /* of NODE_ADDRESSES_MAX */
+    uint8_t excluded_by;            /* bit n: row n of node_exclusions (model/node_rules) is true of it */
+    bool cordoned;                  /* spec.unschedulable */
+    bool not_ready;                 /* condition Ready is there and not "True" */
 };
 
 enum service_type { SERVICE_CLUSTER_IP, SERVICE_NODE_PORT, SERVICE_LOAD_BALANCER, SERVICE_EXTERNAL_NAME };
@@ -55,7 +53,7 @@ struct service {
     bool paused;                     /* annotation haproxy-k8s-sync/paused, unless its value is a false bool */
     int families[2];                 /* spec.ipFamilies, AF_INET and AF_INET6, preferred first; 0: none */
     struct service_port *ports;
-    size_t port_count;
+    uint32_t port_count;
 };
 
 /* A port of a slice or of an Endpoints subset. discovery.k8s.io/v1 EndpointPort. */
@@ -76,9 +74,9 @@ struct endpoint {
 /* An EndpointSlice, or one subset of an Endpoints object (then several share the object's name). */
 struct endpoint_group {
     struct endpoint_port *ports; /* TCP only, in the order of the object */
-    size_t port_count;
+    uint32_t port_count;
     struct endpoint *endpoints;
-    size_t endpoint_count;
+    uint32_t endpoint_count;
 };
 
 /* An EndpointSlice (one group) or an Endpoints object (a group for each subset). */
@@ -86,19 +84,16 @@ struct endpoint_set {
     char *name; /* of the object */
     uint64_t uid_hash;
     struct endpoint_group *groups;
-    size_t group_count;
+    uint32_t group_count;
 };
 
-void node_free(struct node *n); /* NULL is allowed */
-void service_free(struct service *s);
-void endpoint_set_free(struct endpoint_set *s);
-void node_free_ptr(struct node **n); /* for cleanup() */
-void endpoint_set_free_ptr(struct endpoint_set **s);
-void service_free_ptr(struct service **s);
+struct cache;
 
-/* Same in everything that is kept. */
-bool node_eq(const struct node *a, const struct node *b);
-bool service_eq(const struct service *a, const struct service *b);
-bool endpoint_set_eq(const struct endpoint_set *a, const struct endpoint_set *b);
+/* Where the objects are that one Service's servers come from. */
+struct object_caches {
+    struct cache *nodes, *slices, *endpoints, *services;
+};
+
+extern const struct record node_record, service_record, endpoint_set_record;
 
 #endif

@@ -61,7 +61,7 @@ static char *several_ports(const struct service *s, const char *where)
 {
     struct buf b;
     buf_init(&b, 0);
-    buf_printf(&b, "Service %s has %zu ports (", where, s->port_count);
+    buf_printf(&b, "Service %s has %u ports (", where, s->port_count);
     list_ports(&b, s);
     buf_add(&b, "): set INGRESS_SERVICE_PORT to the name or number of one, or give it in INGRESS_SERVICES");
     return buf_take(&b);

@@ -27,7 +27,7 @@ static void put_node(struct cache *c, unsigned i)
     n->addresses = mem_array(1, sizeof(n->addresses[0]));
     n->addresses[0].text = mem_printf("10.%u.%u.%u", i / 62500, i / 250 % 250, i % 250 + 1);
     n->address_count = 1;
-    cache_put_node(c, n);
+    cache_put(c, n);
 }
 
 /* changed: one that is not ready, for a difference from the last time. */
@@ -50,7 +50,7 @@ static void put_slice(struct cache *c, const struct size *size, unsigned slice, 
                               .ready = ready,
                               .serving = ready};
     }
-    cache_put_set(c, CACHE_SLICES, s);
+    cache_put(c, s);
 }
 
 static void put_service(struct cache *c)
@@ -59,22 +59,23 @@ static void put_service(struct cache *c)
     *s = (struct service){.name = mem_strdup("web"), .type = SERVICE_NODE_PORT, .local = true, .port_count = 1};
     s->ports = mem_array(1, sizeof(s->ports[0]));
     s->ports[0] = (struct service_port){mem_strdup("https"), 443, 30443};
-    cache_put_service(c, s);
+    cache_put(c, s);
 }
 
-static struct cache *fill(const struct size *size)
+static struct object_caches fill(const struct size *size)
 {
-    struct cache *c = cache_new();
-    for (int kind = 0; kind < CACHE_KINDS; kind++)
-        cache_replace_begin(c, (enum cache_kind)kind);
+    const struct object_caches c = {cache_new(&node_record), cache_new(&endpoint_set_record),
+                                    cache_new(&endpoint_set_record), cache_new(&service_record)};
+    struct cache *const listed[] = {c.nodes, c.slices, c.services};
+    for (size_t i = 0; i < array_len(listed); i++)
+        cache_replace_begin(listed[i]);
     for (unsigned i = 0; i < size->nodes; i++)
-        put_node(c, i);
+        put_node(c.nodes, i);
     for (unsigned i = 0; i * IN_A_SLICE < size->endpoints; i++)
-        put_slice(c, size, i, size->endpoints);
-    put_service(c);
-    for (int kind = 0; kind < CACHE_KINDS; kind++)
-        if (kind != CACHE_ENDPOINTS)
-            cache_replace_end(c, (enum cache_kind)kind);
+        put_slice(c.slices, size, i, size->endpoints);
+    put_service(c.services);
+    for (size_t i = 0; i < array_len(listed); i++)
+        cache_replace_end(listed[i]);
     return c;
 }
 
@@ -143,18 +144,18 @@ int main(int argc, char **argv)
     struct size size = {argument(argc, argv, 1, 2000), argument(argc, argv, 2, 20000), argument(argc, argv, 3, 200)};
     struct mapping_rules rules = {
         .namespace = "ns", .service = "web", .nodes = node_rules_default, .drain_timeout_ms = 30000};
-    struct cache *c = fill(&size);
-    struct desired_input in = {.nodes = c, .service = c, .rules = &rules, .states = server_states_new()};
+    struct object_caches c = fill(&size);
+    struct desired_input in = {.caches = &c, .rules = &rules, .states = server_states_new()};
     uint64_t *wall = mem_array(size.runs, sizeof(wall[0])), *cpu = mem_array(size.runs, sizeof(cpu[0]));
     struct took cold = map(&in, &size);
     for (unsigned i = 0; i < size.runs; i++) {
         unsigned changed = (unsigned)((i * 7919ull) % size.endpoints);
-        put_slice(c, &size, changed / IN_A_SLICE, changed);
+        put_slice(c.slices, &size, changed / IN_A_SLICE, changed);
         in.now_ms += 100;
         struct took warm = map(&in, &size);
         wall[i] = warm.wall_us;
         cpu[i] = warm.cpu_us;
-        put_slice(c, &size, changed / IN_A_SLICE, size.endpoints);
+        put_slice(c.slices, &size, changed / IN_A_SLICE, size.endpoints);
     }
     printf("nodes=%u endpoints=%u cold_ms=%.2f", size.nodes, size.endpoints, (double)cold.wall_us / 1000);
     print_spread("", wall, size.runs);
@@ -164,6 +165,9 @@ int main(int argc, char **argv)
     free(wall);
     free(cpu);
     server_states_free(in.states);
-    cache_free(c);
+    cache_free(c.nodes);
+    cache_free(c.slices);
+    cache_free(c.endpoints);
+    cache_free(c.services);
     return 0;
 }

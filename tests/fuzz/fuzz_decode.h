@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "kube/decode/decode.h"
 #include "model/cache.h"
+#include "model/objects.h"
 
 static inline void check(bool good)
 {
@@ -66,12 +67,16 @@ static inline void check_service(const struct service *s)
     }
 }
 
-static inline void check_event(enum kube_object_kind kind, const struct kube_event *e)
+static inline void check_set(const struct endpoint_set *s)
+{
+    for (size_t i = 0; i < s->group_count; i++)
+        check_group(&s->groups[i]);
+}
+
+static inline void check_event(const struct kube_resource *of, const struct kube_event *e)
 {
     bool change = e->type == KUBE_ADDED || e->type == KUBE_MODIFIED, skipped = e->skipped.kind != ERROR_NONE;
-    check((e->node != NULL) == (kind == KUBE_NODE && change && !skipped));
-    check((e->service != NULL) == (kind == KUBE_SERVICE && change && !skipped));
-    check((e->set != NULL) == ((kind == KUBE_SLICE || kind == KUBE_ENDPOINTS) && change && !skipped));
+    check((e->object != NULL) == (change && !skipped));
     check(!skipped || change || e->type == KUBE_DELETED);
     check(e->name != NULL || skipped || !(change || e->type == KUBE_DELETED));
     check((e->status_reason != NULL && e->status_message != NULL) == (e->type == KUBE_ERROR));
@@ -81,51 +86,41 @@ static inline void check_event(enum kube_object_kind kind, const struct kube_eve
     check_text(e->partial.message, ERROR_MESSAGE_BYTES - 1);
     if (e->name != NULL)
         check_text(e->name, KUBE_NAME_MAX_BYTES);
-    if (e->node != NULL) {
-        check(str_eq(e->node->name, e->name));
-        check_node(e->node);
-    }
-    if (e->service != NULL) {
-        check(str_eq(e->service->name, e->name));
-        check_service(e->service);
-    }
-    if (e->set != NULL) {
-        check(str_eq(e->set->name, e->name));
-        for (size_t i = 0; i < e->set->group_count; i++)
-            check_group(&e->set->groups[i]);
-    }
+    if (e->object == NULL)
+        return;
+    check(str_eq(record_name(e->object), e->name));
+    if (of == &kube_nodes)
+        check_node(e->object);
+    else if (of == &kube_services)
+        check_service(e->object);
+    else
+        check_set(e->object);
 }
 
-static inline int fuzz_change(enum kube_object_kind kind, bool item, const char *text, size_t len,
+static inline int fuzz_change(const struct kube_resource *of, bool item, const char *text, size_t len,
                               struct kube_event *ret)
 {
     struct error err = {ERROR_NONE, 0, ""};
     char *copy = calloc(1, len + KUBE_DECODE_PADDING_BYTES); /* exactly: a step over its end shows */
     memcpy(copy, text, len);
-    int result = item ? kube_decode_item(kind, copy, len, ret, &err) : kube_decode_event(kind, copy, len, ret, &err);
+    int result = item ? kube_decode_item(of, copy, len, ret, &err) : kube_decode_event(of, copy, len, ret, &err);
     check(result == 0 || (err.kind == ERROR_INVALID && err.message[0] != '\0'));
     free(copy); /* nothing may point into it */
     if (result == 0)
-        check_event(kind, ret);
+        check_event(of, ret);
     return result;
 }
 
 /* What was decoded is the same once more out of the cache, where it is packed together. Takes from a, compares with b. */
-static inline void keep(enum kube_object_kind kind, struct kube_event *a, const struct kube_event *b)
+static inline void keep(const struct kube_resource *of, struct kube_event *a, const struct kube_event *b)
 {
-    struct cache *c = cache_new();
-    enum cache_kind shelf = kind == KUBE_SLICE ? CACHE_SLICES : CACHE_ENDPOINTS;
-    check(a->node == NULL || (cache_put_node(c, a->node) && node_eq(cache_node(c, b->name), b->node)));
-    check(a->service == NULL ||
-          (cache_put_service(c, a->service) && service_eq(cache_service(c, b->name), b->service)));
-    check(a->set == NULL || (cache_put_set(c, shelf, a->set) && cache_count(c, shelf) == 1));
-    a->node = NULL;
-    a->service = NULL;
-    a->set = NULL;
+    struct cache *c = cache_new(of->record);
+    check(a->object == NULL || (cache_put(c, a->object) && record_eq(of->record, cache_find(c, b->name), b->object)));
+    a->object = NULL;
     cache_free(c);
 }
 
-static inline void fuzz_decode(enum kube_object_kind kind, const uint8_t *data, size_t size)
+static inline void fuzz_decode(const struct kube_resource *of, const uint8_t *data, size_t size)
 {
     if (size == 0)
         return;
@@ -136,7 +131,7 @@ static inline void fuzz_decode(enum kube_object_kind kind, const uint8_t *data, 
     case 'S':
         kube_decode_status(text, size - 1, &a);
         check(a.type == KUBE_ERROR && strlen(a.status_message) <= 515);
-        check_event(kind, &a);
+        check_event(of, &a);
         kube_event_fini(&a);
         return;
     case 'L':
@@ -145,12 +140,11 @@ static inline void fuzz_decode(enum kube_object_kind kind, const uint8_t *data, 
         kube_list_meta_fini(&meta);
         return;
     default:
-        if (fuzz_change(kind, data[0] == 'I', text, size - 1, &a) != 0)
+        if (fuzz_change(of, data[0] == 'I', text, size - 1, &a) != 0)
             return;
-        check(fuzz_change(kind, data[0] == 'I', text, size - 1, &b) == 0);
-        check((a.node == NULL || node_eq(a.node, b.node)) && (a.set == NULL || endpoint_set_eq(a.set, b.set)) &&
-              (a.service == NULL || service_eq(a.service, b.service)));
-        keep(kind, &a, &b);
+        check(fuzz_change(of, data[0] == 'I', text, size - 1, &b) == 0);
+        check(a.object == NULL || record_eq(of->record, a.object, b.object));
+        keep(of, &a, &b);
         kube_event_fini(&a);
         kube_event_fini(&b);
     }

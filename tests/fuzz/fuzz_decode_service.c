@@ -4,6 +4,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    fuzz_decode(KUBE_SERVICE, data, size);
+    fuzz_decode(&kube_services, data, size);
     return 0;
 }

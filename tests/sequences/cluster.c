@@ -6,14 +6,17 @@
 
 #include "base/mem.h"
 #include "model/cache.h"
+#include "model/node_rules.h"
 #include "model/objects.h"
 
 static const char *const service_names[OURS] = {"web", "two"};
 
-static void sync_empty(struct cache *c, enum cache_kind kind)
+static struct cache *synced_empty(const struct record *of)
 {
-    cache_replace_begin(c, kind);
-    (void)cache_replace_end(c, kind);
+    struct cache *c = cache_new(of);
+    cache_replace_begin(c);
+    (void)cache_replace_end(c);
+    return c;
 }
 
 void cluster_put_node(struct cluster *c, size_t node)
@@ -21,19 +24,19 @@ void cluster_put_node(struct cluster *c, size_t node)
     char name[8];
     snprintf(name, sizeof(name), "n%zu", node);
     if (!c->of[node].there) {
-        (void)cache_delete(c->nodes, CACHE_NODES, name);
+        (void)cache_delete(c->nodes, name);
         return;
     }
     struct node *n = mem_alloc(sizeof(*n));
-    *n = (struct node){.name = mem_strdup(name),
-                       .uid_hash = node + 1,
-                       .excluded = c->of[node].excluded,
-                       .not_ready = c->of[node].not_ready,
-                       .deleting = c->of[node].deleting};
+    *n = (struct node){.name = mem_strdup(name), .uid_hash = node + 1, .not_ready = c->of[node].not_ready};
+    for (size_t row = 0; row < NODE_EXCLUSIONS; row++)
+        if ((node_exclusions[row].by == EXCLUDED_BY_LABEL && c->of[node].excluded) ||
+            (node_exclusions[row].by == EXCLUDED_BY_DELETION && c->of[node].deleting))
+            n->excluded_by |= (uint8_t)(1u << row);
     n->addresses = mem_array(1, sizeof(*n->addresses));
     n->addresses[n->address_count++] =
         (struct node_address){NODE_INTERNAL_IP, mem_printf("10.0.0.%u", c->of[node].address)};
-    (void)cache_put_node(c->nodes, n);
+    (void)cache_put(c->nodes, n);
 }
 
 static struct endpoint endpoint_of(enum pod_state state, size_t node, unsigned pod)
@@ -58,7 +61,7 @@ void cluster_put_pods(struct cluster *c, size_t service)
     for (size_t n = 0; n < NODES; n++)
         for (unsigned p = 0; c->of[n].pods[service].state != POD_NONE && p < c->of[n].pods[service].count; p++)
             g->endpoints[g->endpoint_count++] = endpoint_of(c->of[n].pods[service].state, n, p);
-    (void)cache_put_set(c->services[service], CACHE_SLICES, set);
+    (void)cache_put(c->caches[service].slices, set);
 }
 
 void cluster_put_service(struct cluster *c, size_t service)
@@ -72,23 +75,23 @@ void cluster_put_service(struct cluster *c, size_t service)
                           .port_count = 1};
     s->ports = mem_array(1, sizeof(*s->ports));
     s->ports[0] = (struct service_port){mem_strdup("http"), 80, (uint16_t)c->node_ports[service]};
-    (void)cache_put_service(c->services[service], s);
+    (void)cache_put(c->caches[service].services, s);
 }
 
 void cluster_init(struct cluster *c, const struct settings *s)
 {
     static const enum server_weights weights[] = {WEIGHTS_KEEP, WEIGHTS_EQUAL, WEIGHTS_ENDPOINTS};
-    *c = (struct cluster){.nodes = cache_new()};
-    sync_empty(c->nodes, CACHE_NODES);
+    *c = (struct cluster){.nodes = synced_empty(&node_record)};
     for (size_t n = 0; n < NODES; n++) {
         c->of[n].there = n < s->nodes;
         c->of[n].address = 10 + (unsigned)n;
         cluster_put_node(c, n);
     }
     for (size_t i = 0; i < OURS; i++) {
-        c->services[i] = cache_new();
-        sync_empty(c->services[i], CACHE_SLICES);
-        sync_empty(c->services[i], CACHE_SERVICES);
+        c->caches[i] = (struct object_caches){.nodes = c->nodes,
+                                              .slices = synced_empty(&endpoint_set_record),
+                                              .endpoints = cache_new(&endpoint_set_record),
+                                              .services = synced_empty(&service_record)};
         c->node_ports[i] = 30080 + (unsigned)i;
         for (size_t n = 0; n < NODES; n++) {
             c->of[n].pods[i].count = 1;
@@ -118,23 +121,22 @@ void cluster_fini(struct cluster *c)
 {
     for (size_t i = 0; i < OURS; i++) {
         server_states_free(c->states[i]);
-        cache_free(c->services[i]);
+        cache_free(c->caches[i].slices);
+        cache_free(c->caches[i].endpoints);
+        cache_free(c->caches[i].services);
     }
     cache_free(c->nodes);
 }
 
 void cluster_desired(const struct cluster *c, size_t service, uint64_t now_ms, struct desired *ret)
 {
-    struct desired_input in = {.nodes = c->nodes,
-                               .service = c->services[service],
-                               .rules = &c->rules[service],
-                               .states = c->states[service],
-                               .now_ms = now_ms};
+    struct desired_input in = {
+        .caches = &c->caches[service], .rules = &c->rules[service], .states = c->states[service], .now_ms = now_ms};
     desired_compute(&in, ret);
 }
 
 bool cluster_has_node(const void *arg, const char *server)
 {
     const struct cluster *c = arg;
-    return cache_node(c->nodes, server) != NULL;
+    return cache_find(c->nodes, server) != NULL;
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "conf.h"
+#include "model/objects.h"
 #include "servers/desired/desired.h"
 
 #define NODES 9
@@ -26,7 +27,8 @@ struct settings {
 enum pod_state { POD_NONE, POD_READY, POD_UNREADY, POD_LEAVING, POD_GONE, POD_STATES };
 
 struct cluster {
-    struct cache *nodes, *services[OURS];
+    struct cache *nodes;
+    struct object_caches caches[OURS]; /* with those nodes */
     struct {
         bool there, excluded, not_ready, deleting;
         unsigned address;

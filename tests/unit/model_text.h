@@ -24,6 +24,7 @@
 #include "base/str.h"
 #include "model/cache.h"
 #include "servers/desired/desired.h"
+#include "model/node_rules.h"
 #include "model/objects.h"
 
 #include "dice.h"
@@ -43,6 +44,15 @@ static inline struct node *text_node_new(const char *name, const char *ip, uint6
     return n;
 }
 
+/* The bit of the first row of that kind. */
+static inline uint8_t text_excluded_by(enum node_exclusion_by by)
+{
+    size_t row = 0;
+    while (node_exclusions[row].by != by)
+        row++;
+    return (uint8_t)(1u << row);
+}
+
 /* The words behind a node's name; NULL: none. */
 static inline void text_add_to_node(struct node *n, char *words)
 {
@@ -50,11 +60,11 @@ static inline void text_add_to_node(struct node *n, char *words)
         if (word[0] == '\0')
             continue;
         else if (strcmp(word, "!excluded") == 0)
-            n->excluded = true;
+            n->excluded_by |= text_excluded_by(EXCLUDED_BY_LABEL);
         else if (strcmp(word, "!doomed") == 0)
-            n->to_be_deleted = true;
+            n->excluded_by |= text_excluded_by(EXCLUDED_BY_TAINT);
         else if (strcmp(word, "!deleting") == 0)
-            n->deleting = true;
+            n->excluded_by |= text_excluded_by(EXCLUDED_BY_DELETION);
         else if (strcmp(word, "!cordoned") == 0)
             n->cordoned = true;
         else if (strcmp(word, "!notready") == 0)
@@ -178,8 +188,22 @@ static inline struct endpoint_set *text_set_new(const char *name, char *words)
     return s;
 }
 
+static inline struct object_caches text_caches_new(void)
+{
+    return (struct object_caches){cache_new(&node_record), cache_new(&endpoint_set_record),
+                                  cache_new(&endpoint_set_record), cache_new(&service_record)};
+}
+
+static inline void text_caches_free(struct object_caches *c)
+{
+    cache_free(c->nodes);
+    cache_free(c->slices);
+    cache_free(c->endpoints);
+    cache_free(c->services);
+}
+
 /* One line, one object. Answers what the put answered. */
-static inline bool text_put(struct cache *c, const char *line)
+static inline bool text_put(const struct object_caches *c, const char *line)
 {
     cleanup(mem_free_ptr) char *copy = mem_strdup(line);
     char *rest = copy, *kind = strsep(&rest, " "), *name = strsep(&rest, " ");
@@ -187,17 +211,17 @@ static inline bool text_put(struct cache *c, const char *line)
     if (strcmp(kind, "node") == 0) {
         struct node *n = text_node_new(name, NULL, 1);
         text_add_to_node(n, rest);
-        return cache_put_node(c, n);
+        return cache_put(c->nodes, n);
     }
     if (strcmp(kind, "service") == 0)
-        return cache_put_service(c, text_service_new(name, rest));
+        return cache_put(c->services, text_service_new(name, rest));
     ck_assert_msg(strcmp(kind, "slice") == 0 || strcmp(kind, "endpoints") == 0, "line \"%s\"", line);
-    return cache_put_set(c, strcmp(kind, "slice") == 0 ? CACHE_SLICES : CACHE_ENDPOINTS,
-                         text_set_new(name, rest != NULL ? rest : kind + strlen(kind)));
+    return cache_put(strcmp(kind, "slice") == 0 ? c->slices : c->endpoints,
+                     text_set_new(name, rest != NULL ? rest : kind + strlen(kind)));
 }
 
 /* Several lines. */
-static inline void text_put_all(struct cache *c, const char *lines)
+static inline void text_put_all(const struct object_caches *c, const char *lines)
 {
     cleanup(mem_free_ptr) char *copy = mem_strdup(lines);
     char *rest = copy;
@@ -206,10 +230,10 @@ static inline void text_put_all(struct cache *c, const char *lines)
             text_put(c, line);
 }
 
-static inline void text_sync(struct cache *c, enum cache_kind kind)
+static inline void text_sync(struct cache *c)
 {
-    cache_replace_begin(c, kind);
-    ck_assert(cache_replace_end(c, kind));
+    cache_replace_begin(c);
+    ck_assert(cache_replace_end(c));
 }
 
 static inline char *text_of_list(const struct desired_server *list, size_t count)

@@ -39,8 +39,9 @@ struct counting {
     struct doctor_nodes *ret;
 };
 
-static void count_node(void *arg, const struct node *n)
+static void count_node(void *arg, const void *node)
 {
+    const struct node *n = node;
     const struct counting *c = arg;
     const char *why = node_exclusion(n);
     if (why == NULL && node_address_choose(n, c->rules, c->service, c->strict) == NULL)
@@ -55,12 +56,12 @@ static void count_node(void *arg, const struct node *n)
     c->ret->cordoned += n->cordoned;
 }
 
-void doctor_count_nodes(const struct cache *nodes, const struct node_rules *rules, const struct service *service,
-                        bool strict, struct doctor_nodes *ret)
+void doctor_count_nodes(const struct object_caches *caches, const struct node_rules *rules,
+                        const struct service *service, bool strict, struct doctor_nodes *ret)
 {
     *ret = (struct doctor_nodes){0};
     struct counting c = {.rules = rules, .service = service, .strict = strict, .ret = ret};
-    cache_each_node(nodes, count_node, &c);
+    cache_each(caches->nodes, count_node, &c);
 }
 
 void doctor_nodes_fini(struct doctor_nodes *n)
@@ -69,8 +70,9 @@ void doctor_nodes_fini(struct doctor_nodes *n)
         buf_fini(&n->left_out[i].names);
 }
 
-static void count_set(void *arg, const struct endpoint_set *set)
+static void count_set(void *arg, const void *object)
 {
+    const struct endpoint_set *set = object;
     struct doctor_endpoints *ret = arg;
     ret->objects++;
     for (size_t g = 0; g < set->group_count; g++) {
@@ -83,8 +85,8 @@ static void count_set(void *arg, const struct endpoint_set *set)
     }
 }
 
-void doctor_count_endpoints(const struct cache *service, struct doctor_endpoints *ret)
+void doctor_count_endpoints(const struct object_caches *caches, struct doctor_endpoints *ret)
 {
-    *ret = (struct doctor_endpoints){.slices = cache_synced(service, CACHE_SLICES)};
-    cache_each_set(service, ret->slices ? CACHE_SLICES : CACHE_ENDPOINTS, count_set, ret);
+    *ret = (struct doctor_endpoints){.slices = cache_synced(caches->slices)};
+    cache_each(ret->slices ? caches->slices : caches->endpoints, count_set, ret);
 }

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 
-struct cache;
+struct object_caches;
 struct node_rules;
 struct service;
 
@@ -27,8 +27,8 @@ struct doctor_nodes {
 };
 
 /* service NULL: not known. strict: as for node_address_choose. */
-void doctor_count_nodes(const struct cache *nodes, const struct node_rules *rules, const struct service *service,
-                        bool strict, struct doctor_nodes *ret);
+void doctor_count_nodes(const struct object_caches *caches, const struct node_rules *rules,
+                        const struct service *service, bool strict, struct doctor_nodes *ret);
 void doctor_nodes_fini(struct doctor_nodes *n);
 
 struct doctor_endpoints {
@@ -38,7 +38,7 @@ struct doctor_endpoints {
 };
 
 /* What is synced of the Service's. */
-void doctor_count_endpoints(const struct cache *service, struct doctor_endpoints *ret);
+void doctor_count_endpoints(const struct object_caches *caches, struct doctor_endpoints *ret);
 
 /* One more of that reason; beyond DOCTOR_REASONS_MAX of them, to the last one. */
 void doctor_group_add(struct doctor_group *groups, const char *reason, const char *name);

@@ -128,12 +128,12 @@ static void report_endpoints(const struct inspect_report *seen, const struct ins
 {
     static const char id[] = "service.endpoints", label[] = "endpoints";
     struct doctor_endpoints e;
-    const struct cache *cache = sources_cache(seen->sources, m->source);
-    if (!cache_synced(cache, CACHE_SLICES) && !cache_synced(cache, CACHE_ENDPOINTS)) {
+    const struct object_caches *caches = sources_caches(seen->sources, m->source);
+    if (!cache_synced(caches->slices) && !cache_synced(caches->endpoints)) {
         doctor_skip(s, id, label, "not read, see the permissions");
         return;
     }
-    doctor_count_endpoints(cache, &e);
+    doctor_count_endpoints(caches, &e);
     if (e.ready > 0) {
         doctor_ok(s, id, label, "%zu ready of %zu, from %zu %s", e.ready, e.all, e.objects,
                   e.slices ? (e.objects == 1 ? "EndpointSlice" : "EndpointSlices") : "Endpoints");
@@ -168,13 +168,13 @@ static void report_nodes(const struct inspect_report *seen, const struct inspect
 {
     static const char id[] = "service.nodes", label[] = "nodes";
     cleanup(doctor_nodes_fini) struct doctor_nodes n = {0};
-    const struct cache *nodes = sources_nodes(seen->sources);
+    const struct object_caches *caches = sources_caches(seen->sources, m->source);
     bool strict = has_node_ports(m->service) && m->rules->fixed_port == 0;
-    if (!cache_synced(nodes, CACHE_NODES)) {
+    if (!cache_synced(caches->nodes)) {
         doctor_skip(s, id, label, "not read, see the permission for nodes");
         return;
     }
-    doctor_count_nodes(nodes, &m->rules->nodes, m->service, strict, &n);
+    doctor_count_nodes(caches, &m->rules->nodes, m->service, strict, &n);
     cleanup(mem_free_ptr) char *out = doctor_groups_text(n.left_out);
     cleanup(mem_free_ptr) char *wanted = node_rules_text(&m->rules->nodes, m->service, strict);
     if (n.all == 0) {

@@ -5,7 +5,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "kube/decode/decode_internal.h"
+#include "kube/decode/decode_field.h"
 #include "kube/frame.h"
 
 #define VERSION_MAX_BYTES 1024u
@@ -25,21 +25,11 @@ void kube_event_fini(struct kube_event *e)
 {
     free(e->name);
     free(e->resource_version);
-    node_free(e->node);
-    endpoint_set_free(e->set);
-    service_free(e->service);
+    if (e->of != NULL)
+        record_free(e->of->record, e->object);
     free(e->status_reason);
     free(e->status_message);
     *e = (struct kube_event){.type = KUBE_UNKNOWN, .retry_after_seconds = -1};
-}
-
-static const char *kind_name(enum kube_object_kind kind)
-{
-    static const char *const names[] = {[KUBE_NODE] = "node",
-                                        [KUBE_SLICE] = "endpointslice",
-                                        [KUBE_ENDPOINTS] = "endpoints",
-                                        [KUBE_SERVICE] = "service"};
-    return names[kind];
 }
 
 static yyjson_doc *parse(char *json, size_t len, yyjson_read_flag flags, struct error *err)
@@ -109,37 +99,30 @@ static int decode_meta(struct decode *d, yyjson_val *object, bool version_needed
     return 0;
 }
 
-static int decode_object(enum kube_object_kind kind, struct decode *d, yyjson_val *object, struct kube_event *ret)
+static int decode_object(struct decode *d, yyjson_val *from, struct kube_event *ret)
 {
-    switch (kind) {
-    case KUBE_NODE:
-        ret->node = decode_node(d, object, &ret->skipped);
-        return ret->node != NULL ? 0 : -1;
-    case KUBE_SLICE:
-        ret->set = decode_slice(d, object, &ret->skipped);
-        return ret->set != NULL ? 0 : -1;
-    case KUBE_ENDPOINTS:
-        ret->set = decode_endpoints(d, object, &ret->skipped);
-        return ret->set != NULL ? 0 : -1;
-    case KUBE_SERVICE:
-        ret->service = decode_service(d, object, &ret->skipped);
-        return ret->service != NULL ? 0 : -1;
-    }
-    return error_set(&ret->skipped, ERROR_INVALID, "unknown kind");
+    ret->object = mem_alloc(ret->of->record->bytes);
+    *(char **)ret->object = mem_strdup(d->name);
+    if (ret->of->decode(d, from, ret->object, &ret->skipped) == 0)
+        return 0;
+    record_free(ret->of->record, ret->object);
+    ret->object = NULL;
+    return -1;
 }
 
 /* ADDED, MODIFIED, DELETED. Whatever is wrong in it ends in `skipped` or `partial`. */
-static void decode_change(enum kube_object_kind kind, yyjson_val *object, bool version_needed, struct kube_event *ret)
+static void decode_change(yyjson_val *object, bool version_needed, struct kube_event *ret)
 {
-    struct decode d = {.kind = kind_name(kind), .partial = &ret->partial};
+    struct decode d = {.partial = &ret->partial};
     int result = decode_meta(&d, object, version_needed, ret, &ret->skipped);
     if (result == 0 && ret->type != KUBE_DELETED)
-        result = decode_object(kind, &d, object, ret);
+        result = decode_object(&d, object, ret);
     if (result != 0) {
-        error_prefix(&ret->skipped, "%s %s is skipped", d.kind, d.name != NULL ? d.name : "without a usable name");
+        error_prefix(&ret->skipped, "%s %s is skipped", ret->of->kind,
+                     d.name != NULL ? d.name : "without a usable name");
         error_clear(&ret->partial);
     } else if (d.left_out > 0) {
-        error_prefix(&ret->partial, "%s %s: %zu left out, the first", d.kind, d.name, d.left_out);
+        error_prefix(&ret->partial, "%s %s: %zu left out, the first", ret->of->kind, d.name, d.left_out);
     }
 }
 
@@ -168,7 +151,7 @@ static enum kube_event_type event_type(const char *name)
     return KUBE_UNKNOWN;
 }
 
-static int decode_event(enum kube_object_kind kind, yyjson_val *root, struct kube_event *ret, struct error *err)
+static int decode_event(yyjson_val *root, struct kube_event *ret, struct error *err)
 {
     yyjson_val *object = yyjson_obj_get(root, "object");
     const char *type = yyjson_get_str(yyjson_obj_get(root, "type"));
@@ -185,29 +168,29 @@ static int decode_event(enum kube_object_kind kind, yyjson_val *root, struct kub
         return error_set(err, ERROR_INVALID, "%s: object is %s, not an object", type, value_type(object));
     if (ret->type == KUBE_BOOKMARK)
         return decode_bookmark(object, ret, err);
-    decode_change(kind, object, true, ret);
+    decode_change(object, true, ret);
     return 0;
 }
 
-int kube_decode_event(enum kube_object_kind kind, char *json, size_t len, struct kube_event *ret, struct error *err)
+int kube_decode_event(const struct kube_resource *of, char *json, size_t len, struct kube_event *ret, struct error *err)
 {
-    *ret = (struct kube_event){.type = KUBE_UNKNOWN, .retry_after_seconds = -1};
+    *ret = (struct kube_event){.of = of, .type = KUBE_UNKNOWN, .retry_after_seconds = -1};
     cleanup(doc_free_ptr) yyjson_doc *doc = parse(json, len, YYJSON_READ_INSITU, err);
     if (doc == NULL)
-        return error_prefix(err, "watch event of %s", kind_name(kind));
-    if (decode_event(kind, yyjson_doc_get_root(doc), ret, err) == 0)
+        return error_prefix(err, "watch event of %s", of->kind);
+    if (decode_event(yyjson_doc_get_root(doc), ret, err) == 0)
         return 0;
     kube_event_fini(ret);
-    return error_prefix(err, "watch event of %s", kind_name(kind));
+    return error_prefix(err, "watch event of %s", of->kind);
 }
 
-int kube_decode_item(enum kube_object_kind kind, char *json, size_t len, struct kube_event *ret, struct error *err)
+int kube_decode_item(const struct kube_resource *of, char *json, size_t len, struct kube_event *ret, struct error *err)
 {
-    *ret = (struct kube_event){.type = KUBE_ADDED, .retry_after_seconds = -1};
+    *ret = (struct kube_event){.of = of, .type = KUBE_ADDED, .retry_after_seconds = -1};
     cleanup(doc_free_ptr) yyjson_doc *doc = parse(json, len, YYJSON_READ_INSITU, err);
     if (doc == NULL)
-        return error_prefix(err, "list item of %s", kind_name(kind));
-    decode_change(kind, yyjson_doc_get_root(doc), false, ret);
+        return error_prefix(err, "list item of %s", of->kind);
+    decode_change(yyjson_doc_get_root(doc), false, ret);
     return 0;
 }
 

@@ -4,7 +4,7 @@
  *
  * What happens to what is wrong, so that one bad object never stops the others:
  *   no JSON, no event at all                        -1
- *   an object without a usable name or body         `skipped`, node, set and service NULL: its state before that stays
+ *   an object without a usable name or body         `skipped`, object NULL: its state before that stays
  *   one endpoint, port, address or setting of many  left out, the rest is kept; `partial` says which and how many
  *
  * What takes a node or a Service out of use is never left out, since that would put it back into use. The exclude label and
@@ -20,7 +20,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "model/objects.h"
+#include "kube/resource.h"
 
 /* kube_decode_event and kube_decode_item parse in place: this many NUL bytes have to follow json[len], as frame_feed leaves
  * them behind each object. */
@@ -39,8 +39,6 @@ enum kube_event_type {
     KUBE_UNKNOWN, /* a type of a newer API: its object is not looked at */
 };
 
-enum kube_object_kind { KUBE_NODE, KUBE_SLICE, KUBE_ENDPOINTS, KUBE_SERVICE };
-
 /* A decoded watch event or list item. Owned members; free with kube_event_fini. */
 struct kube_event {
     enum kube_event_type type;
@@ -49,12 +47,11 @@ struct kube_event {
     /* metadata.resourceVersion; always there in a BOOKMARK; NULL for ERROR and UNKNOWN; else NULL where the object has none
      * that can be used: a watch event is `skipped` then, a list item is not (the list has a version). */
     char *resource_version;
-    bool initial_events_end;  /* BOOKMARK with k8s.io/initial-events-end: "true" */
-    struct node *node;        /* KUBE_NODE, ADDED or MODIFIED; NULL where it could not be used */
-    struct endpoint_set *set; /* KUBE_SLICE, KUBE_ENDPOINTS, likewise */
-    struct service *service;  /* KUBE_SERVICE, likewise */
-    struct error skipped;     /* kind != NONE: the object is not usable, and why */
-    struct error partial;     /* kind != NONE: the object is usable, but something in it was left out; for the log */
+    bool initial_events_end; /* BOOKMARK with k8s.io/initial-events-end: "true" */
+    const struct kube_resource *of;
+    void *object;         /* of its record; ADDED or MODIFIED; NULL where it could not be used, or was taken away */
+    struct error skipped; /* kind != NONE: the object is not usable, and why */
+    struct error partial; /* kind != NONE: the object is usable, but something in it was left out; for the log */
     /* ERROR events (meta/v1 Status) */
     int status_code;         /* 0 where absent */
     char *status_reason;     /* "Expired", ... or "" */
@@ -67,11 +64,11 @@ void kube_event_fini(struct kube_event *e);
 
 /* One frame of a watch stream. json is changed (parsed in place, see KUBE_DECODE_PADDING_BYTES). -1: not even an event:
  * ERROR_INVALID, and *ret holds nothing. */
-int kube_decode_event(enum kube_object_kind kind, char *json, size_t len, struct kube_event *ret,
+int kube_decode_event(const struct kube_resource *of, char *json, size_t len, struct kube_event *ret,
                       struct error *err) must_check;
 
 /* One element of a LIST's items: as an ADDED event. */
-int kube_decode_item(enum kube_object_kind kind, char *json, size_t len, struct kube_event *ret,
+int kube_decode_item(const struct kube_resource *of, char *json, size_t len, struct kube_event *ret,
                      struct error *err) must_check;
 
 /* What is around the items: metadata.resourceVersion and metadata.continue ("" on the last page). A Status instead of a
@@ -87,5 +84,8 @@ void kube_list_meta_fini(struct kube_list_meta *m);
  * status_* members filled; free with kube_event_fini. Never fails: what is no Status has code 0, reason "" and the
  * beginning of the text as its message. */
 void kube_decode_status(const char *body, size_t len, struct kube_event *ret);
+
+/* The Status in `from` into the status_* members. */
+void decode_status(struct yyjson_val *from, struct kube_event *ret);
 
 #endif

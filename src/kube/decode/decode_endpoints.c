@@ -2,7 +2,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "kube/decode/decode_internal.h"
+#include "kube/decode/decode_field.h"
 
 #define ADDRESS_MAX_BYTES 64u
 #define PATH_BYTES 48
@@ -59,24 +59,27 @@ static int fill_group(struct decode *d, yyjson_val *subset, size_t index, struct
     return add_addresses(d, subset, path, false, g, err);
 }
 
-struct endpoint_set *decode_endpoints(struct decode *d, yyjson_val *object, struct error *err)
+static int decode_endpoints(struct decode *d, yyjson_val *from, void *object, struct error *err)
 {
+    struct endpoint_set *s = object;
     size_t i, max;
     yyjson_val *subsets, *subset;
-    if (field_array(object, "subsets", &subsets, err) != 0 ||
+    if (field_array(from, "subsets", &subsets, err) != 0 ||
         decode_count(d, yyjson_arr_size(subsets), "subsets", err) != 0)
-        return NULL;
-    cleanup(endpoint_set_free_ptr) struct endpoint_set *s = mem_alloc(sizeof(*s));
-    s->name = mem_strdup(d->name);
+        return -1;
     s->uid_hash = d->uid_hash;
-    s->group_count = yyjson_arr_size(subsets);
+    s->group_count = (uint32_t)yyjson_arr_size(subsets);
     s->groups = s->group_count > 0 ? mem_array(s->group_count, sizeof(*s->groups)) : NULL;
     yyjson_arr_foreach (subsets, i, max, subset)
-        if (fill_group(d, subset, i, &s->groups[i], err) != 0) {
-            error_prefix(err, "subsets[%zu]", i);
-            return NULL;
-        }
-    struct endpoint_set *ret = s;
-    s = NULL;
-    return ret;
+        if (fill_group(d, subset, i, &s->groups[i], err) != 0)
+            return error_prefix(err, "subsets[%zu]", i);
+    return 0;
 }
+
+const struct kube_resource kube_endpoints = {
+    .kind = "endpoints",
+    .plural = "endpoints",
+    .api = "/api/v1",
+    .record = &endpoint_set_record,
+    .decode = decode_endpoints,
+};

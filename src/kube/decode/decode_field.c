@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "kube/decode/decode_internal.h"
+#include "kube/decode/decode_field.h"
 
 #define PATH_BYTES 128
 

@@ -3,13 +3,12 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "kube/decode/decode_internal.h"
+#include "kube/decode/decode_field.h"
+#include "model/node_rules.h"
 
 #define ADDRESS_TYPE_MAX_BYTES 64u
 #define ADDRESS_MAX_BYTES 253u
 #define LABEL_BYTES 63u
-#define EXCLUDE_LABEL "node.kubernetes.io/exclude-from-external-load-balancers"
-#define DELETE_TAINT "ToBeDeletedByClusterAutoscaler"
 
 /* ---- addresses ---- */
 
@@ -132,7 +131,7 @@ static int read_taints(yyjson_val *object, struct node *n, struct error *err)
             return error_set(err, ERROR_INVALID, "spec.taints[%zu] is %s, not an object", i, value_type(taint));
         if (key != NULL && !yyjson_is_str(key) && !yyjson_is_null(key))
             return error_set(err, ERROR_INVALID, "spec.taints[%zu]: key is %s, not a string", i, value_type(key));
-        n->to_be_deleted |= yyjson_equals_str(key, DELETE_TAINT);
+        n->excluded_by |= node_excluded_by(EXCLUDED_BY_TAINT, yyjson_get_str(key));
     }
     return 0;
 }
@@ -143,9 +142,15 @@ static int read_metadata(struct decode *d, yyjson_val *metadata, struct node *n,
     yyjson_val *labels, *deleted = yyjson_obj_get(metadata, "deletionTimestamp");
     if (field_object(metadata, "labels", &labels, err) != 0)
         return error_prefix(err, "metadata");
-    if (field_switch(labels, EXCLUDE_LABEL, &n->excluded, decode_part_error(d)) != 0)
-        decode_left_out(d, "metadata.labels");
-    n->deleting = deleted != NULL && !yyjson_is_null(deleted);
+    for (size_t row = 0; row < NODE_EXCLUSIONS; row++) {
+        bool on = false;
+        if (node_exclusions[row].by == EXCLUDED_BY_LABEL &&
+            field_switch(labels, node_exclusions[row].key, &on, decode_part_error(d)) != 0)
+            decode_left_out(d, "metadata.labels");
+        n->excluded_by |= (uint8_t)((unsigned)on << row);
+    }
+    if (deleted != NULL && !yyjson_is_null(deleted))
+        n->excluded_by |= node_excluded_by(EXCLUDED_BY_DELETION, NULL);
     return 0;
 }
 
@@ -173,17 +178,22 @@ static void read_state(struct decode *d, yyjson_val *spec, yyjson_val *status, s
             decode_left_out(d, "status.conditions[%zu]", i);
 }
 
-struct node *decode_node(struct decode *d, yyjson_val *object, struct error *err)
+static int decode_node(struct decode *d, yyjson_val *from, void *object, struct error *err)
 {
+    struct node *n = object;
     yyjson_val *status;
-    cleanup(node_free_ptr) struct node *n = mem_alloc(sizeof(*n));
-    n->name = mem_strdup(d->name);
     n->uid_hash = d->uid_hash;
-    if (field_object(object, "status", &status, err) != 0 || read_addresses(d, status, n, err) != 0 ||
-        read_taints(object, n, err) != 0 || read_metadata(d, yyjson_obj_get(object, "metadata"), n, err) != 0)
-        return NULL;
-    read_state(d, yyjson_obj_get(object, "spec"), status, n);
-    struct node *ret = n;
-    n = NULL;
-    return ret;
+    if (field_object(from, "status", &status, err) != 0 || read_addresses(d, status, n, err) != 0 ||
+        read_taints(from, n, err) != 0 || read_metadata(d, yyjson_obj_get(from, "metadata"), n, err) != 0)
+        return -1;
+    read_state(d, yyjson_obj_get(from, "spec"), status, n);
+    return 0;
 }
+
+const struct kube_resource kube_nodes = {
+    .kind = "node",
+    .plural = "nodes",
+    .api = "/api/v1",
+    .record = &node_record,
+    .decode = decode_node,
+};

@@ -2,7 +2,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "kube/decode/decode_internal.h"
+#include "kube/decode/decode_field.h"
 
 #define ENUM_MAX_BYTES 64u
 #define PAUSED_ANNOTATION "haproxy-k8s-sync/paused"
@@ -116,16 +116,15 @@ static int read_pause(struct decode *d, yyjson_val *metadata, struct service *s,
     return 0;
 }
 
-struct service *decode_service(struct decode *d, yyjson_val *object, struct error *err)
+static int decode_service(struct decode *d, yyjson_val *from, void *object, struct error *err)
 {
+    struct service *s = object;
     yyjson_val *spec;
-    cleanup(service_free_ptr) struct service *s = mem_alloc(sizeof(*s));
-    s->name = mem_strdup(d->name);
     s->uid_hash = d->uid_hash;
     s->uid = mem_strdup(d->uid);
-    if (field_object(object, "spec", &spec, err) != 0 || read_ports(d, spec, s, err) != 0 ||
-        read_pause(d, yyjson_obj_get(object, "metadata"), s, err) != 0)
-        return NULL;
+    if (field_object(from, "spec", &spec, err) != 0 || read_ports(d, spec, s, err) != 0 ||
+        read_pause(d, yyjson_obj_get(from, "metadata"), s, err) != 0)
+        return -1;
     if (type_of(spec, &s->type, decode_part_error(d)) != 0)
         decode_left_out(d, "spec");
     if (policy_of(spec, &s->local, decode_part_error(d)) != 0)
@@ -133,7 +132,13 @@ struct service *decode_service(struct decode *d, yyjson_val *object, struct erro
     if (field_port(spec, "healthCheckNodePort", 0, &s->health_check_node_port, decode_part_error(d)) != 0)
         decode_left_out(d, "spec");
     read_families(d, spec, s);
-    struct service *ret = s;
-    s = NULL;
-    return ret;
+    return 0;
 }
+
+const struct kube_resource kube_services = {
+    .kind = "service",
+    .plural = "services",
+    .api = "/api/v1",
+    .record = &service_record,
+    .decode = decode_service,
+};

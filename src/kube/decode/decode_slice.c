@@ -2,7 +2,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "kube/decode/decode_internal.h"
+#include "kube/decode/decode_field.h"
 
 #define ADDRESS_MAX_BYTES 64u
 #define ENUM_MAX_BYTES 64u
@@ -114,19 +114,22 @@ static int family_of(yyjson_val *object, int *ret, struct error *err)
     return error_set(err, ERROR_INVALID, "addressType is \"%s\": only IPv4 and IPv6 make servers", type);
 }
 
-struct endpoint_set *decode_slice(struct decode *d, yyjson_val *object, struct error *err)
+static int decode_slice(struct decode *d, yyjson_val *from, void *object, struct error *err)
 {
+    struct endpoint_set *s = object;
     int family;
-    if (family_of(object, &family, err) != 0)
-        return NULL;
-    cleanup(endpoint_set_free_ptr) struct endpoint_set *s = mem_alloc(sizeof(*s));
-    s->name = mem_strdup(d->name);
+    if (family_of(from, &family, err) != 0)
+        return -1;
     s->uid_hash = d->uid_hash;
     s->groups = mem_array(1, sizeof(*s->groups));
     s->group_count = 1;
-    if (fill_group(d, object, family, &s->groups[0], err) != 0)
-        return NULL;
-    struct endpoint_set *ret = s;
-    s = NULL;
-    return ret;
+    return fill_group(d, from, family, &s->groups[0], err);
 }
+
+const struct kube_resource kube_slices = {
+    .kind = "endpointslice",
+    .plural = "endpointslices",
+    .api = "/apis/discovery.k8s.io/v1",
+    .record = &endpoint_set_record,
+    .decode = decode_slice,
+};

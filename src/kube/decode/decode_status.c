@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "kube/decode/decode_internal.h"
+#include "kube/decode/decode_field.h"
 
 #define REASON_MAX_BYTES 128u
 #define MESSAGE_MAX_BYTES 512u

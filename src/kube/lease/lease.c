@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/str.h"
-#include "kube/decode/decode_internal.h"
+#include "kube/decode/decode_field.h"
 
 #define API_VERSION "coordination.k8s.io/v1"
 #define LAST_SECOND 253402300799u /* of the year 9999, the last one that RFC 3339 can say */

@@ -34,8 +34,6 @@
 #include "model/node_rules.h"
 #include "servers/desired/server_state.h"
 
-struct cache;
-
 #define DESIRED_WEIGHT_MAX 256 /* HAProxy's */
 
 struct mapping_rules {
@@ -54,8 +52,7 @@ struct mapping_rules {
 
 /* All borrowed. */
 struct desired_input {
-    const struct cache *nodes;   /* CACHE_NODES */
-    const struct cache *service; /* the other kinds; may be the same cache */
+    const struct object_caches *caches;
     bool service_denied; /* the Service may not be read: it is not waited for; what the cache has of it counts */
     const struct mapping_rules *rules;
     struct server_states *states; /* a pass over them; NULL: nothing is remembered, each drain begins now */

@@ -90,7 +90,7 @@ static uint32_t add_place(struct run *r, const char *name, bool named)
     struct place *p = &r->places[r->place_count];
     *p = (struct place){.name = name, .named = named};
     if (named)
-        p->node = cache_node(r->in->nodes, name);
+        p->node = cache_find(r->in->caches->nodes, name);
     p->cause = find_bar(r, p);
     p->server = server_name_of(p);
     return (uint32_t)r->place_count++;
@@ -110,9 +110,9 @@ static uint32_t find_place(struct reader *in, const char *name, bool named)
     return added;
 }
 
-static void add_node(void *arg, const struct node *n)
+static void add_node(void *arg, const void *node)
 {
-    find_place(arg, n->name, true);
+    find_place(arg, record_name(node), true);
 }
 
 struct place *run_find_place(const struct run *r, const char *name, bool named)
@@ -283,8 +283,9 @@ static void tally_up(struct run *r)
 
 /* ---- all of it ---- */
 
-static void collect_set(void *arg, const struct endpoint_set *s)
+static void collect_set(void *arg, const void *object)
 {
+    const struct endpoint_set *s = object;
     struct run *r = arg;
     r->sets[r->set_count++] = s;
     for (size_t g = 0; g < s->group_count; g++)
@@ -329,9 +330,9 @@ static void read_sets(struct reader *in)
 void run_read(struct run *r, const char *ask)
 {
     struct reader in = {.r = r};
-    r->sets = mem_array(cache_count(r->in->service, r->kind), sizeof(r->sets[0]));
-    cache_each_set(r->in->service, r->kind, collect_set, r);
-    size_t nodes = r->all ? cache_count(r->in->nodes, CACHE_NODES) : 0;
+    r->sets = mem_array(cache_count(r->cache), sizeof(r->sets[0]));
+    cache_each(r->cache, collect_set, r);
+    size_t nodes = r->all ? cache_count(r->in->caches->nodes) : 0;
     size_t place_slots = slots_for(r->endpoint_count + nodes + 1), sighting_slots = slots_for(r->endpoint_count);
     cleanup(mem_free_ptr) uint32_t *places = mem_array(place_slots, sizeof(places[0]));
     cleanup(mem_free_ptr) uint32_t *sightings = mem_array(sighting_slots, sizeof(sightings[0]));
@@ -341,9 +342,9 @@ void run_read(struct run *r, const char *ask)
     in.sighting_mask = sighting_slots - 1;
     r->sightings = mem_array(r->endpoint_count, sizeof(r->sightings[0]));
     if (r->all)
-        cache_each_node(r->in->nodes, add_node, &in);
+        cache_each(r->in->caches->nodes, add_node, &in);
     read_sets(&in);
-    if (ask != NULL && cache_node(r->in->nodes, ask) != NULL)
+    if (ask != NULL && cache_find(r->in->caches->nodes, ask) != NULL)
         find_place(&in, ask, true);
     tally_up(r);
 }

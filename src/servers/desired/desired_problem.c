@@ -66,10 +66,10 @@ char *problem_of_place(const struct run *r, const struct place *p)
 
 static char *without_sets(const struct run *r)
 {
-    const char *kind = r->kind == CACHE_SLICES ? "EndpointSlice" : "Endpoints";
+    const char *kind = r->cache == r->in->caches->slices ? "EndpointSlice" : "Endpoints";
     if (r->service != NULL)
         return mem_printf("Service %s has no %s: has it a selector, and do pods match it?", r->where, kind);
-    if (cache_synced(r->in->service, CACHE_SERVICES))
+    if (cache_synced(r->in->caches->services))
         return mem_printf("Service %s does not exist: are namespace and name right (INGRESS_NAMESPACE and "
                           "INGRESS_SERVICE_NAME, or INGRESS_SERVICES)?",
                           r->where);
@@ -84,7 +84,7 @@ char *problem_empty(const struct run *r, const struct desired *d)
         return without_sets(r);
     if (r->endpoint_count == 0)
         return mem_strdup("the Service has no endpoints: no pod matches its selector");
-    if (r->all && cache_count(r->in->nodes, CACHE_NODES) == 0)
+    if (r->all && cache_count(r->in->caches->nodes) == 0)
         return mem_strdup("NODE_MODE is all, and no node is known");
     for (size_t i = 0; i < d->skip_count; i++)
         if (!d->skips[i].ordinary)

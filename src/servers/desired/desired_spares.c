@@ -37,8 +37,9 @@ static void insert(struct desired *d, size_t at, struct desired_server spare)
 }
 
 /* In the order of the nodes' names, so that of two with one server name the first has it. */
-static void see_node(void *arg, const struct node *n)
+static void see_node(void *arg, const void *node)
 {
+    const struct node *n = node;
     const struct search *s = arg;
     const struct run *r = s->r;
     cleanup(mem_free_ptr) char *server = desired_server_name(n->name);
@@ -64,5 +65,5 @@ void run_spares(const struct run *r, struct desired *d)
     if (!r->rules->park_nodes || r->all)
         return;
     d->spares = mem_array(DESIRED_SPARES_MAX, sizeof(d->spares[0]));
-    cache_each_node(r->in->nodes, see_node, &(struct search){r, d});
+    cache_each(r->in->caches->nodes, see_node, &(struct search){r, d});
 }

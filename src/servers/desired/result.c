@@ -12,9 +12,9 @@
 
 static char *not_synced(const struct desired_input *in)
 {
-    bool nodes = cache_synced(in->nodes, CACHE_NODES);
-    bool sets = cache_synced(in->service, CACHE_SLICES) || cache_synced(in->service, CACHE_ENDPOINTS);
-    bool service = in->service_denied || cache_synced(in->service, CACHE_SERVICES);
+    bool nodes = cache_synced(in->caches->nodes);
+    bool sets = cache_synced(in->caches->slices) || cache_synced(in->caches->endpoints);
+    bool service = in->service_denied || cache_synced(in->caches->services);
     const char *missing[3];
     size_t count = 0;
     if (!nodes)
@@ -60,8 +60,8 @@ int run_open(struct run *r, const struct desired_input *in, char **ret_problem)
         return -1;
     }
     *r = (struct run){.in = in, .rules = rules};
-    r->kind = cache_synced(in->service, CACHE_SLICES) ? CACHE_SLICES : CACHE_ENDPOINTS;
-    r->service = cache_service(in->service, rules->service);
+    r->cache = cache_synced(in->caches->slices) ? in->caches->slices : in->caches->endpoints;
+    r->service = cache_find(in->caches->services, rules->service);
     r->where = mem_printf("%s/%s", rules->namespace, rules->service);
     service_port_choose(r->service, r->where, rules->port, rules->fixed_port, &r->port);
     r->node_port = r->port.source != PORT_ENDPOINT && has_node_port(r->service, r->port.number);
@@ -197,7 +197,7 @@ struct goodbye {
 static void add_gone(void *arg, const char *name, bool announced)
 {
     const struct goodbye *g = arg;
-    const struct node *node = cache_node(g->r->in->nodes, name);
+    const struct node *node = cache_find(g->r->in->caches->nodes, name);
     const char *exclusion = node != NULL ? node_exclusion(node) : NULL;
     const char *said = announced ? ", as was announced" : "";
     char *subject, *reason;

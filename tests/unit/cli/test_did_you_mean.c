@@ -24,37 +24,35 @@ static const struct {
 
 START_TEST(the_nearest)
 {
-    struct cache *nodes = cache_new(), *service = cache_new();
-    text_put_all(nodes, "node n1 10.0.0.1\nnode n2 10.0.0.2\nnode n3 10.0.0.3\nnode n4 fd00::4\n"
-                        "node worker-17.example.org 10.0.1.17\nnode worker-18.example.org 10.0.1.18\n");
-    text_put_all(service, "slice a http/80 : 10.244.1.7@n1 10.244.2.7@n2=no\n"
+    struct object_caches caches = text_caches_new();
+    text_put_all(&caches, "node n1 10.0.0.1\nnode n2 10.0.0.2\nnode n3 10.0.0.3\nnode n4 fd00::4\n"
+                          "node worker-17.example.org 10.0.1.17\nnode worker-18.example.org 10.0.1.18\n");
+    text_put_all(&caches, "slice a http/80 : 10.244.1.7@n1 10.244.2.7@n2=no\n"
                           "endpoints web http/80 : 10.244.3.7@n9-of-endpoints 10.77.0.1");
     cleanup(nearest_fini) struct nearest n;
     nearest_init(&n, rows[_i].name);
-    nearest_look_at_nodes(&n, nodes);
-    nearest_look_at_endpoints(&n, service);
-    nearest_look_at_endpoints(&n, service); /* another backend may have the same Service: each name once */
+    nearest_look_at_nodes(&n, &caches);
+    nearest_look_at_endpoints(&n, &caches);
+    nearest_look_at_endpoints(&n, &caches); /* another backend may have the same Service: each name once */
     cleanup(mem_free_ptr) char *text = nearest_text(&n);
     ck_assert_msg(str_eq(text, rows[_i].near), "\"%s\": %s", rows[_i].name, text != NULL ? text : "nothing");
-    cache_free(nodes);
-    cache_free(service);
+    text_caches_free(&caches);
 }
 END_TEST
 
 /* By its name it is as near as another one, by an endpoint's address nearer. */
 START_TEST(an_address_moves_a_name_up)
 {
-    struct cache *nodes = cache_new(), *service = cache_new();
-    text_put_all(nodes, "node 10.244.9.1 10.0.0.1\nnode 10.244.9.8 10.0.0.8\n");
-    text_put_all(service, "slice a http/80 : 10.244.9.9@10.244.9.8");
+    struct object_caches caches = text_caches_new();
+    text_put_all(&caches, "node 10.244.9.1 10.0.0.1\nnode 10.244.9.8 10.0.0.8\n");
+    text_put_all(&caches, "slice a http/80 : 10.244.9.9@10.244.9.8");
     cleanup(nearest_fini) struct nearest n;
     nearest_init(&n, "10.244.9.9");
-    nearest_look_at_nodes(&n, nodes);
-    nearest_look_at_endpoints(&n, service);
+    nearest_look_at_nodes(&n, &caches);
+    nearest_look_at_endpoints(&n, &caches);
     cleanup(mem_free_ptr) char *text = nearest_text(&n);
     ck_assert_str_eq(text, "10.244.9.8, 10.244.9.1");
-    cache_free(nodes);
-    cache_free(service);
+    text_caches_free(&caches);
 }
 END_TEST
 

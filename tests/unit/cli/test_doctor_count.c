@@ -20,15 +20,16 @@ static void put_node(struct cache *c, const char *name, const char *ip, bool exc
         n->addresses[0] = (struct node_address){.type = NODE_INTERNAL_IP, .text = mem_strdup(ip)};
         n->address_count = 1;
     }
-    n->excluded = excluded;
+    n->excluded_by = excluded ? 1 : 0;
     n->not_ready = not_ready;
-    cache_put_node(c, n);
+    cache_put(c, n);
 }
 
 START_TEST(nodes)
 {
     cleanup(doctor_nodes_fini) struct doctor_nodes n;
-    struct cache *c = cache_new();
+    struct cache *c = cache_new(&node_record);
+    const struct object_caches caches = {.nodes = c};
     char name[16];
     put_node(c, "a", "10.0.0.1", false, false);
     put_node(c, "b", "10.0.0.2", false, true);
@@ -37,7 +38,7 @@ START_TEST(nodes)
         snprintf(name, sizeof(name), "x%d", i);
         put_node(c, name, "10.0.1.1", true, false);
     }
-    doctor_count_nodes(c, &node_rules_default, NULL, false, &n);
+    doctor_count_nodes(&caches, &node_rules_default, NULL, false, &n);
     ck_assert_uint_eq(n.all, 8);
     ck_assert_uint_eq(n.usable, 2);
     ck_assert_uint_eq(n.not_ready, 1);
@@ -52,10 +53,11 @@ END_TEST
 START_TEST(a_family_that_the_service_lacks)
 {
     cleanup(doctor_nodes_fini) struct doctor_nodes n;
-    struct cache *c = cache_new();
+    struct cache *c = cache_new(&node_record);
+    const struct object_caches caches = {.nodes = c};
     const struct service v6 = {.families = {AF_INET6, 0}};
     put_node(c, "a", "10.0.0.1", false, false);
-    doctor_count_nodes(c, &node_rules_default, &v6, true, &n);
+    doctor_count_nodes(&caches, &node_rules_default, &v6, true, &n);
     ck_assert_uint_eq(n.usable, 0);
     cache_free(c);
 }
@@ -74,7 +76,7 @@ START_TEST(more_reasons_than_there_is_room_for)
 }
 END_TEST
 
-static void put_set(struct cache *c, enum cache_kind kind, const char *name, const char *endpoints)
+static void put_set(struct cache *c, const char *name, const char *endpoints)
 {
     struct endpoint_set *s = mem_alloc(sizeof(*s));
     s->name = mem_strdup(name);
@@ -85,23 +87,24 @@ static void put_set(struct cache *c, enum cache_kind kind, const char *name, con
     for (size_t i = 0; endpoints[i] != '\0'; i++)
         s->groups[0].endpoints[i] = (struct endpoint){
             .address = mem_strdup("10.1.1.1"), .ready = endpoints[i] == 'r', .terminating = endpoints[i] == 't'};
-    cache_put_set(c, kind, s);
+    cache_put(c, s);
 }
 
 START_TEST(endpoints)
 {
     struct doctor_endpoints e;
-    struct cache *c = cache_new();
-    put_set(c, CACHE_ENDPOINTS, "web", "rr");
-    doctor_count_endpoints(c, &e);
+    struct object_caches c = {.slices = cache_new(&endpoint_set_record), .endpoints = cache_new(&endpoint_set_record)};
+    put_set(c.endpoints, "web", "rr");
+    doctor_count_endpoints(&c, &e);
     ck_assert(!e.slices && e.ready == 2 && e.objects == 1);
-    cache_replace_begin(c, CACHE_SLICES);
-    put_set(c, CACHE_SLICES, "web-1", "rrt-");
-    put_set(c, CACHE_SLICES, "web-2", "r");
-    ck_assert(cache_replace_end(c, CACHE_SLICES));
-    doctor_count_endpoints(c, &e);
+    cache_replace_begin(c.slices);
+    put_set(c.slices, "web-1", "rrt-");
+    put_set(c.slices, "web-2", "r");
+    ck_assert(cache_replace_end(c.slices));
+    doctor_count_endpoints(&c, &e);
     ck_assert(e.slices && e.all == 5 && e.ready == 3 && e.terminating == 1 && e.objects == 2);
-    cache_free(c);
+    cache_free(c.slices);
+    cache_free(c.endpoints);
 }
 END_TEST
 

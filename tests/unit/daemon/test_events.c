@@ -39,7 +39,7 @@ static struct {
     uint64_t first_ms, last_ms;
     unsigned posts, patches;
 
-    struct cache *caches[2];
+    struct object_caches caches[2];
     struct metrics *registry;
     struct metric *written;
     struct history *history;
@@ -134,10 +134,10 @@ int event_writer_send(struct event_writer *writer, const struct event_object *e,
     return 0;
 }
 
-const struct cache *sources_cache(const struct sources *s, size_t service)
+const struct object_caches *sources_caches(const struct sources *s, size_t service)
 {
     (void)s;
-    return w.caches[service];
+    return &w.caches[service];
 }
 
 /* ---- what a test does ---- */
@@ -230,15 +230,15 @@ static void knows(size_t cache, const char *name, const char *uid)
     struct service *s = mem_alloc(sizeof(*s));
     s->name = mem_strdup(name);
     s->uid = mem_strdup(uid);
-    cache_put_service(w.caches[cache], s);
+    cache_put(w.caches[cache].services, s);
 }
 
 static void setup(void)
 {
     memset(&w, 0, sizeof(w));
     w.now_ms = 1000;
-    w.caches[0] = cache_new();
-    w.caches[1] = cache_new();
+    w.caches[0].services = cache_new(&service_record);
+    w.caches[1].services = cache_new(&service_record);
     knows(0, "web", "uid-web");
     w.registry = metrics_new();
     w.written = metrics_register(w.registry, METRIC_COUNTER, "events_total", "help", "result");
@@ -255,8 +255,8 @@ static void teardown(void)
     events_free(w.events);
     history_free(w.history);
     metrics_free(w.registry);
-    cache_free(w.caches[0]);
-    cache_free(w.caches[1]);
+    cache_free(w.caches[0].services);
+    cache_free(w.caches[1].services);
     close(w.log_fd);
 }
 

@@ -25,6 +25,8 @@
 #include "base/str.h"
 #include "kube/decode/decode.h"
 #include "kube/frame.h"
+#include "model/node_rules.h"
+#include "model/objects.h"
 
 #define TEXT_RECORDINGS "../shared/data/kubernetes/"
 
@@ -68,8 +70,10 @@ static inline void text_of_node(struct buf *to, const struct node *n)
     buf_add(to, n->address_count > 0 ? " node" : " node -");
     for (size_t i = 0; i < n->address_count; i++)
         buf_printf(to, " %s%s", types[n->addresses[i].type], n->addresses[i].text);
-    buf_printf(to, "%s%s%s%s%s", n->excluded ? " excluded" : "", n->to_be_deleted ? " to-be-deleted" : "",
-               n->deleting ? " deleting" : "", n->cordoned ? " cordoned" : "", n->not_ready ? " not-ready" : "");
+    static const char *const exclusions[NODE_EXCLUSIONS] = {" excluded", " to-be-deleted", " deleting"};
+    for (size_t row = 0; row < NODE_EXCLUSIONS; row++)
+        buf_add(to, n->excluded_by & (1u << row) ? exclusions[row] : "");
+    buf_printf(to, "%s%s", n->cordoned ? " cordoned" : "", n->not_ready ? " not-ready" : "");
 }
 
 static inline void text_of_service(struct buf *to, const struct service *s)
@@ -109,23 +113,20 @@ static inline void text_of_event(struct buf *to, const struct kube_event *e)
         buf_printf(to, " v%s", e->resource_version);
     if (e->initial_events_end)
         buf_add(to, " end");
-    if (e->node != NULL) {
-        ck_assert_str_eq(e->node->name, e->name);
-        text_of_node(to, e->node);
-    }
-    if (e->service != NULL) {
-        ck_assert_str_eq(e->service->name, e->name);
-        text_of_service(to, e->service);
-    }
-    if (e->set != NULL) {
-        ck_assert_str_eq(e->set->name, e->name);
-        text_of_set(to, e->set);
+    if (e->object != NULL) {
+        ck_assert_str_eq(record_name(e->object), e->name);
+        if (e->of == &kube_nodes)
+            text_of_node(to, e->object);
+        else if (e->of == &kube_services)
+            text_of_service(to, e->object);
+        else
+            text_of_set(to, e->object);
     }
     if (e->type == KUBE_ERROR)
         text_of_status(to, e);
     if (e->skipped.kind != ERROR_NONE) {
         ck_assert_int_eq(e->skipped.kind, ERROR_INVALID);
-        ck_assert(e->node == NULL && e->set == NULL && e->service == NULL && e->partial.kind == ERROR_NONE);
+        ck_assert(e->object == NULL && e->partial.kind == ERROR_NONE);
         buf_printf(to, " SKIPPED (%s)", e->skipped.message);
     }
     if (e->partial.kind != ERROR_NONE) {
@@ -135,18 +136,18 @@ static inline void text_of_event(struct buf *to, const struct kube_event *e)
 }
 
 /* What one JSON text gives, from memory that ends right behind the padding (so that sanitizers see a step over it). */
-static inline void text_decode(struct buf *to, enum kube_object_kind kind, bool item, const char *json, size_t len)
+static inline void text_decode(struct buf *to, const struct kube_resource *of, bool item, const char *json, size_t len)
 {
     struct kube_event e;
     struct error err = {ERROR_NONE, 0, ""};
     cleanup(mem_free_ptr) char *copy = mem_alloc(len + KUBE_DECODE_PADDING_BYTES);
     memcpy(copy, json, len);
-    int result = item ? kube_decode_item(kind, copy, len, &e, &err) : kube_decode_event(kind, copy, len, &e, &err);
+    int result = item ? kube_decode_item(of, copy, len, &e, &err) : kube_decode_event(of, copy, len, &e, &err);
     if (result != 0) {
         ck_assert_int_eq(result, -1);
         ck_assert_int_eq(err.kind, ERROR_INVALID);
         ck_assert(e.name == NULL && e.resource_version == NULL);
-        ck_assert(e.node == NULL && e.set == NULL && e.service == NULL);
+        ck_assert_ptr_null(e.object);
         buf_printf(to, "-1 (%s)", err.message);
         kube_event_fini(&e); /* nothing to do, and allowed */
         return;
@@ -161,13 +162,13 @@ struct text_row {
     const char *want;
 };
 
-static inline void text_check_rows(enum kube_object_kind kind, bool item, const struct text_row *rows, size_t count)
+static inline void text_check_rows(const struct kube_resource *of, bool item, const struct text_row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         cleanup(buf_fini) struct buf got;
         buf_init(&got, 0);
         cleanup(mem_free_ptr) char *json = text_json(rows[i].json);
-        text_decode(&got, kind, item, json, strlen(json));
+        text_decode(&got, of, item, json, strlen(json));
         ck_assert_msg(strcmp(buf_str(&got), rows[i].want) == 0, "row %zu: %s\n got: %s\nwant: %s", i, json,
                       buf_str(&got), rows[i].want);
     }
@@ -175,7 +176,7 @@ static inline void text_check_rows(enum kube_object_kind kind, bool item, const 
 
 struct text_stream {
     struct buf out;
-    enum kube_object_kind kind;
+    const struct kube_resource *of;
     bool list;
 };
 
@@ -183,16 +184,16 @@ static inline int text_on_frame(void *arg, char *json, size_t len, struct error 
 {
     struct text_stream *s = arg;
     (void)err;
-    text_decode(&s->out, s->kind, s->list, json, len);
+    text_decode(&s->out, s->of, s->list, json, len);
     buf_add(&s->out, "\n");
     return 0;
 }
 
 /* All objects of a file, a line each; for a list a last line with its version and continue token. `chunk` bytes at a time.
  * NULL where there is no such file. */
-static inline char *text_of_file(const char *path, enum kube_object_kind kind, bool list, size_t chunk)
+static inline char *text_of_file(const char *path, const struct kube_resource *of, bool list, size_t chunk)
 {
-    struct text_stream s = {.kind = kind, .list = list};
+    struct text_stream s = {.of = of, .list = list};
     struct error err = {ERROR_NONE, 0, ""};
     struct frame f;
     cleanup(buf_fini) struct buf body;
@@ -219,7 +220,7 @@ static inline char *text_of_file(const char *path, enum kube_object_kind kind, b
 
 struct text_file {
     const char *path;
-    enum kube_object_kind kind;
+    const struct kube_resource *of;
     bool list;
     const char *want;
 };
@@ -229,14 +230,14 @@ static inline void text_check_files(const struct text_file *files, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const struct text_file *file = &files[i];
-        cleanup(mem_free_ptr) char *whole = text_of_file(file->path, file->kind, file->list, 1u << 20);
+        cleanup(mem_free_ptr) char *whole = text_of_file(file->path, file->of, file->list, 1u << 20);
         if (whole == NULL && str_has_prefix(file->path, TEXT_RECORDINGS)) {
             printf("SKIPPED: %s: recorded answers not found\n", file->path);
             continue;
         }
         ck_assert_msg(whole != NULL, "%s cannot be read", file->path);
         ck_assert_str_eq(whole, file->want);
-        cleanup(mem_free_ptr) char *bytes = text_of_file(file->path, file->kind, file->list, 1);
+        cleanup(mem_free_ptr) char *bytes = text_of_file(file->path, file->of, file->list, 1);
         ck_assert_str_eq(bytes, file->want);
     }
 }

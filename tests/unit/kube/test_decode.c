@@ -32,7 +32,7 @@ START_TEST(types)
         {EVENT("added", NODE), "UNKNOWN"},
         {EVENT("", "7"), "UNKNOWN"},
     };
-    text_check_rows(KUBE_NODE, false, rows, array_len(rows));
+    text_check_rows(&kube_nodes, false, rows, array_len(rows));
 }
 END_TEST
 
@@ -54,7 +54,7 @@ START_TEST(no_event_at_all)
         {"[]", "-1 (watch event of node: JSON, but an array, not an object)"},
         {"'ADDED'", "-1 (watch event of node: JSON, but a string, not an object)"},
     };
-    text_check_rows(KUBE_NODE, false, rows, array_len(rows));
+    text_check_rows(&kube_nodes, false, rows, array_len(rows));
 }
 END_TEST
 
@@ -81,7 +81,7 @@ START_TEST(no_json_at_all)
                 item ? "-1 (list item of endpointslice: not JSON: " : "-1 (watch event of endpointslice: not JSON: ";
             cleanup(buf_fini) struct buf got;
             buf_init(&got, 0);
-            text_decode(&got, KUBE_SLICE, item, texts[i], strlen(texts[i]));
+            text_decode(&got, &kube_slices, item, texts[i], strlen(texts[i]));
             ck_assert_msg(str_has_prefix(buf_str(&got), want), "%s: %s", texts[i], buf_str(&got));
         }
 }
@@ -118,7 +118,7 @@ START_TEST(names_and_versions_of_events)
         {EVENT("ADDED", META("'name':[],'resourceVersion':5")), "ADDED " NAMELESS(": name is an array, not a string")},
         {EVENT("ADDED", META("'name':'n1','resourceVersion':'not a number'")), "ADDED n1 vnot a number node -"},
     };
-    text_check_rows(KUBE_NODE, false, rows, array_len(rows));
+    text_check_rows(&kube_nodes, false, rows, array_len(rows));
 }
 END_TEST
 
@@ -134,7 +134,7 @@ START_TEST(names_and_versions_of_items)
         {"{}", "ADDED " NAMELESS(": name is absent")},
         {"[]", "-1 (list item of node: JSON, but an array, not an object)"},
     };
-    text_check_rows(KUBE_NODE, true, rows, array_len(rows));
+    text_check_rows(&kube_nodes, true, rows, array_len(rows));
 }
 END_TEST
 
@@ -156,9 +156,9 @@ START_TEST(megabytes_in_one_field)
         buf_add(&b, "\"}}");
         size_t len = b.len;
         buf_addn(&b, "\0\0\0\0", KUBE_DECODE_PADDING_BYTES);
-        ck_assert_int_eq(kube_decode_item(KUBE_NODE, b.data, len, &e, &err), 0);
+        ck_assert_int_eq(kube_decode_item(&kube_nodes, b.data, len, &e, &err), 0);
         ck_assert_msg(str_has_prefix(e.skipped.message, want[i]), "%s", e.skipped.message);
-        ck_assert(strlen(e.skipped.message) < 200 && (e.node == NULL) == (want[i][0] != '\0'));
+        ck_assert(strlen(e.skipped.message) < 200 && (e.object == NULL) == (want[i][0] != '\0'));
         kube_event_fini(&e);
     }
 }
@@ -183,18 +183,18 @@ START_TEST(errors_in_the_stream)
         {EVENT("ERROR", "null"), "ERROR 0  \"\""},
         {"{'type':'ERROR'}", "ERROR 0  \"\""},
     };
-    text_check_rows(KUBE_NODE, false, rows, array_len(rows));
+    text_check_rows(&kube_nodes, false, rows, array_len(rows));
 }
 END_TEST
 
 START_TEST(errors_that_real_servers_sent)
 {
     static const struct text_file files[] = {
-        {"tests/data/kubernetes/watch-expired.jsonl", KUBE_SLICE, false,
+        {"tests/data/kubernetes/watch-expired.jsonl", &kube_slices, false,
          "ERROR 410 Expired \"too old resource version: 1 (214)\"\n"},
-        {TEXT_RECORDINGS "1.34-etcd-3.6/watch-expired.jsonl", KUBE_SLICE, false,
+        {TEXT_RECORDINGS "1.34-etcd-3.6/watch-expired.jsonl", &kube_slices, false,
          "ERROR 410 Expired \"too old resource version: 212 (216)\"\n"},
-        {TEXT_RECORDINGS "1.34-etcd-3.4/slices-streaming-list.jsonl", KUBE_SLICE, false,
+        {TEXT_RECORDINGS "1.34-etcd-3.4/slices-streaming-list.jsonl", &kube_slices, false,
          "ERROR 500 InternalError \"a watch stream was requested by the client but the required storage feature "
          "RequestWatchProgress is disabled\"\n"},
     };

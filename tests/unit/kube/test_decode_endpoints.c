@@ -20,7 +20,7 @@ START_TEST(each_subset_is_a_group)
         {"{" META ",'subsets':null}", "ADDED web v5 set"},
         {"{" META "}", "ADDED web v5 set"},
     };
-    text_check_rows(KUBE_ENDPOINTS, true, rows, array_len(rows));
+    text_check_rows(&kube_endpoints, true, rows, array_len(rows));
 }
 END_TEST
 
@@ -49,7 +49,7 @@ START_TEST(an_address_that_cannot_be_used)
                 "subsets[1].%s[1]: %s)",
                 state, state, key, rows[i].why);
             struct text_row row = {json, want};
-            text_check_rows(KUBE_ENDPOINTS, true, &row, 1);
+            text_check_rows(&kube_endpoints, true, &row, 1);
         }
 }
 END_TEST
@@ -61,7 +61,7 @@ START_TEST(a_port_that_cannot_be_used)
          "ADDED web v5 set /80 : 10.0.0.1 PARTIAL (endpoints web: 2 left out, the first: subsets[0].ports[0]: port is "
          "70000, not in 1..65535)"},
     };
-    text_check_rows(KUBE_ENDPOINTS, true, rows, array_len(rows));
+    text_check_rows(&kube_endpoints, true, rows, array_len(rows));
 }
 END_TEST
 
@@ -76,7 +76,7 @@ START_TEST(endpoints_that_cannot_be_used)
         {SUBSETS("{'addresses':[{'ip':'10.0.0.1'}],'notReadyAddresses':7}"),
          SKIPPED("subsets[0]: notReadyAddresses is a number, not an array")},
     };
-    text_check_rows(KUBE_ENDPOINTS, true, rows, array_len(rows));
+    text_check_rows(&kube_endpoints, true, rows, array_len(rows));
 }
 END_TEST
 
@@ -94,7 +94,7 @@ static void decode_many(size_t subsets, size_t addresses, struct kube_event *ret
     buf_add(&b, "]}");
     size_t len = b.len;
     buf_addn(&b, "\0\0\0\0", KUBE_DECODE_PADDING_BYTES);
-    ck_assert_int_eq(kube_decode_item(KUBE_ENDPOINTS, b.data, len, ret, &err), 0);
+    ck_assert_int_eq(kube_decode_item(&kube_endpoints, b.data, len, ret, &err), 0);
 }
 
 /* Subsets and their addresses count together: many of either is too many. */
@@ -111,15 +111,15 @@ START_TEST(more_parts_than_any_object_has)
     for (size_t i = 0; i < array_len(rows); i++) {
         struct kube_event e;
         decode_many(rows[i].subsets, rows[i].addresses, &e);
-        ck_assert_msg((e.set != NULL) == (rows[i].field == NULL), "row %zu: %s", i, e.skipped.message);
+        ck_assert_msg((e.object != NULL) == (rows[i].field == NULL), "row %zu: %s", i, e.skipped.message);
         if (rows[i].field != NULL) {
             cleanup(mem_free_ptr) char *want =
                 mem_printf("endpoints web is skipped: %s: more than 65536 ports, endpoints and subsets in one object",
                            rows[i].field);
             ck_assert_str_eq(e.skipped.message, want);
         } else {
-            ck_assert_uint_eq(e.set->group_count, rows[i].subsets);
-            ck_assert_uint_eq(e.set->groups[0].endpoint_count, rows[i].addresses);
+            ck_assert_uint_eq(((const struct endpoint_set *)e.object)->group_count, rows[i].subsets);
+            ck_assert_uint_eq(((const struct endpoint_set *)e.object)->groups[0].endpoint_count, rows[i].addresses);
         }
         kube_event_fini(&e);
     }
@@ -129,11 +129,11 @@ END_TEST
 START_TEST(what_real_servers_sent)
 {
     static const struct text_file files[] = {
-        {"tests/data/kubernetes/endpoints-list.json", KUBE_ENDPOINTS, true,
+        {"tests/data/kubernetes/endpoints-list.json", &kube_endpoints, true,
          "ADDED ingress-nginx v212 set https/8443 : 10.244.0.1@dual 10.244.0.5 10.244.0.2@six-first=no | https/9443 : "
          "10.244.0.8@dual\nlist v212 \"\"\n"},
-        {"tests/data/kubernetes/empty-list.json", KUBE_ENDPOINTS, true, "list v212 \"\"\n"},
-        {TEXT_RECORDINGS "1.34-etcd-3.6/endpoints-list.json", KUBE_ENDPOINTS, true,
+        {"tests/data/kubernetes/empty-list.json", &kube_endpoints, true, "list v212 \"\"\n"},
+        {TEXT_RECORDINGS "1.34-etcd-3.6/endpoints-list.json", &kube_endpoints, true,
          "ADDED ing v211 set https/8443 : 10.244.0.1@node-00000 10.244.0.2=no\nlist v212 \"\"\n"},
     };
     text_check_files(files, array_len(files));

@@ -59,7 +59,7 @@ START_TEST(addresses)
         {NODE("'status':{'addresses':[{'\\u0074ype':'Internal\\u0049P','address':'10\\u002e0.0.1'}]}"),
          GOT("10.0.0.1")},
     };
-    text_check_rows(KUBE_NODE, true, rows, array_len(rows));
+    text_check_rows(&kube_nodes, true, rows, array_len(rows));
 }
 END_TEST
 
@@ -98,7 +98,7 @@ START_TEST(an_address_that_cannot_be_used)
         {NODE("'status':{'addresses':{}}"), SKIPPED("status: addresses is an object, not an array")},
         {NODE("'status':'up'"), SKIPPED("status is a string, not an object")},
     };
-    text_check_rows(KUBE_NODE, true, rows, array_len(rows));
+    text_check_rows(&kube_nodes, true, rows, array_len(rows));
 }
 END_TEST
 
@@ -162,7 +162,7 @@ START_TEST(which_texts_are_addresses)
                 mem_printf(ADDRESSES("{'type':'%s','address':'%s'}"), name ? "Hostname" : "InternalIP", rows[i].text);
             cleanup(mem_free_ptr) char *want = why == NULL ? mem_printf(GOT("%s%s"), name ? "name:" : "", rows[i].text)
                                                            : mem_printf(SKIPPED("status.addresses[0]: %s"), why);
-            text_check_rows(KUBE_NODE, true, &(struct text_row){json, want}, 1);
+            text_check_rows(&kube_nodes, true, &(struct text_row){json, want}, 1);
         }
 }
 END_TEST
@@ -200,7 +200,7 @@ START_TEST(the_exclude_label)
         {LABELS("'" EXCLUDE "'"), SKIPPED("metadata: labels is a string, not an object")},
         {LABELS("false"), SKIPPED("metadata: labels is a boolean, not an object")},
     };
-    text_check_rows(KUBE_NODE, true, rows, array_len(rows));
+    text_check_rows(&kube_nodes, true, rows, array_len(rows));
 }
 END_TEST
 
@@ -227,7 +227,7 @@ START_TEST(the_taint_of_the_autoscaler)
         {NODE(UP ",'spec':[]"), SKIPPED("spec is an array, not an object")},
         {NODE(UP ",'spec':true"), SKIPPED("spec is a boolean, not an object")},
     };
-    text_check_rows(KUBE_NODE, true, rows, array_len(rows));
+    text_check_rows(&kube_nodes, true, rows, array_len(rows));
 }
 END_TEST
 
@@ -241,7 +241,7 @@ START_TEST(a_node_that_is_being_deleted)
         {META("'deletionTimestamp':false"), GOT("10.0.0.1 deleting")},
         {META("'deletionTimestamp':1732181234"), GOT("10.0.0.1 deleting")},
     };
-    text_check_rows(KUBE_NODE, true, rows, array_len(rows));
+    text_check_rows(&kube_nodes, true, rows, array_len(rows));
 }
 END_TEST
 
@@ -270,7 +270,7 @@ START_TEST(cordon_and_condition)
         {CONDITIONS("[7,{'type':'Ready','status':'False'},null]"),
          GOT("10.0.0.1 not-ready") PARTIAL(2, "status.conditions[0]: is a number, not an object")},
     };
-    text_check_rows(KUBE_NODE, true, rows, array_len(rows));
+    text_check_rows(&kube_nodes, true, rows, array_len(rows));
 }
 END_TEST
 
@@ -289,7 +289,7 @@ START_TEST(all_at_once)
         {"{'metadata':{'name':'n1','resourceVersion':'5','labels':[]},'spec':7,'status':{'addresses':['x']}}",
          SKIPPED("status.addresses[0]: is a string, not an object")},
     };
-    text_check_rows(KUBE_NODE, true, rows, array_len(rows));
+    text_check_rows(&kube_nodes, true, rows, array_len(rows));
 }
 END_TEST
 
@@ -300,8 +300,8 @@ static uint64_t uid_hash_of(const char *quoted)
     char json[512] = {0};
     cleanup(mem_free_ptr) char *text = text_json(quoted);
     snprintf(json, sizeof(json) - KUBE_DECODE_PADDING_BYTES, "%s", text);
-    ck_assert_int_eq(kube_decode_item(KUBE_NODE, json, strlen(json), &e, &err), 0);
-    uint64_t hash = e.node->uid_hash;
+    ck_assert_int_eq(kube_decode_item(&kube_nodes, json, strlen(json), &e, &err), 0);
+    uint64_t hash = ((const struct node *)e.object)->uid_hash;
     kube_event_fini(&e);
     return hash;
 }
@@ -317,44 +317,44 @@ START_TEST(another_uid_is_another_node)
         {"{'metadata':{'name':'n1','resourceVersion':'5','uid':1}}",
          "ADDED n1 v5 SKIPPED (node n1 is skipped: metadata: uid is a number, not a string)"},
     };
-    text_check_rows(KUBE_NODE, true, rows, array_len(rows));
+    text_check_rows(&kube_nodes, true, rows, array_len(rows));
 }
 END_TEST
 
 START_TEST(what_real_servers_sent)
 {
     static const struct text_file files[] = {
-        {"tests/data/kubernetes/nodes-list.json", KUBE_NODE, true,
+        {"tests/data/kubernetes/nodes-list.json", &kube_nodes, true,
          "ADDED dual v200 node 10.20.0.1 2001:db8::1 name:dual\n"
          "ADDED external-first v202 node external:198.51.100.7 10.20.0.3\nADDED no-address v204 node -\n"
          "ADDED six-first v206 node 2001:db8::2 10.20.0.2 name:six-first\nlist v212 \"\"\n"},
-        {"tests/data/kubernetes/nodes-page1.json", KUBE_NODE, true,
+        {"tests/data/kubernetes/nodes-page1.json", &kube_nodes, true,
          "ADDED dual v200 node 10.20.0.1 2001:db8::1 name:dual\n"
          "ADDED external-first v202 node external:198.51.100.7 10.20.0.3\nADDED no-address v204 node -\n"
          "list v212 \"eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MjEyLCJzdGFydCI6Ii9uby1hZGRyZXNzXHUwMDAwIn0\"\n"},
-        {"tests/data/kubernetes/nodes-page2.json", KUBE_NODE, true,
+        {"tests/data/kubernetes/nodes-page2.json", &kube_nodes, true,
          "ADDED six-first v206 node 2001:db8::2 10.20.0.2 name:six-first\nlist v212 \"\"\n"},
-        {"tests/data/kubernetes/nodes-signs.json", KUBE_NODE, true,
+        {"tests/data/kubernetes/nodes-signs.json", &kube_nodes, true,
          "ADDED cordoned v198 node 10.20.1.1 name:cordoned cordoned not-ready\n"
          "ADDED deleting v219 node 10.20.1.2 name:deleting deleting\n"
          "ADDED excluded v204 node 10.20.1.3 name:excluded excluded\n"
          "ADDED not-excluded v206 node 10.20.1.4 name:not-excluded\n"
          "ADDED to-be-deleted v208 node 10.20.1.5 name:to-be-deleted to-be-deleted\nlist v219 \"\"\n"},
-        {TEXT_RECORDINGS "1.34-etcd-3.6/nodes-list.json", KUBE_NODE, true,
+        {TEXT_RECORDINGS "1.34-etcd-3.6/nodes-list.json", &kube_nodes, true,
          "ADDED node-00000 v197 node 10.20.0.1 name:node-00000\nADDED node-00001 v198 node 10.20.0.2 name:node-00001\n"
          "ADDED node-00002 v199 node 10.20.0.3 name:node-00002\n"
          "ADDED plain v200 node 192.0.2.10 2001:db8::10 name:plain excluded to-be-deleted cordoned\nlist v212 \"\"\n"},
-        {TEXT_RECORDINGS "1.34-etcd-3.6/nodes-page1.json", KUBE_NODE, true,
+        {TEXT_RECORDINGS "1.34-etcd-3.6/nodes-page1.json", &kube_nodes, true,
          "ADDED node-00000 v197 node 10.20.0.1 name:node-00000\nADDED node-00001 v198 node 10.20.0.2 name:node-00001\n"
          "list v212 \"eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MjEyLCJzdGFydCI6Ii9ub2RlLTAwMDAxXHUwMDAwIn0\"\n"},
-        {TEXT_RECORDINGS "1.34-etcd-3.6/nodes-page2.json", KUBE_NODE, true,
+        {TEXT_RECORDINGS "1.34-etcd-3.6/nodes-page2.json", &kube_nodes, true,
          "ADDED node-00002 v199 node 10.20.0.3 name:node-00002\n"
          "ADDED plain v200 node 192.0.2.10 2001:db8::10 name:plain excluded to-be-deleted cordoned\nlist v212 \"\"\n"},
-        {TEXT_RECORDINGS "1.34-etcd-3.4/nodes-list.json", KUBE_NODE, true,
+        {TEXT_RECORDINGS "1.34-etcd-3.4/nodes-list.json", &kube_nodes, true,
          "ADDED node-00000 v200 node 10.20.0.1 name:node-00000\nADDED node-00001 v201 node 10.20.0.2 name:node-00001\n"
          "ADDED node-00002 v202 node 10.20.0.3 name:node-00002\n"
          "ADDED plain v203 node 192.0.2.10 2001:db8::10 name:plain excluded to-be-deleted cordoned\nlist v212 \"\"\n"},
-        {TEXT_RECORDINGS "1.34-etcd-3.6/nodes-watch-bookmarks.jsonl", KUBE_NODE, false,
+        {TEXT_RECORDINGS "1.34-etcd-3.6/nodes-watch-bookmarks.jsonl", &kube_nodes, false,
          "BOOKMARK v233\nBOOKMARK v233\nBOOKMARK v233\n"},
     };
     text_check_files(files, array_len(files));

@@ -30,7 +30,7 @@ START_TEST(types)
         {SERVICE("'spec':[]"), SKIPPED("spec is an array, not an object")},
         {SERVICE("'spec':'NodePort'"), SKIPPED("spec is a string, not an object")},
     };
-    text_check_rows(KUBE_SERVICE, true, rows, array_len(rows));
+    text_check_rows(&kube_services, true, rows, array_len(rows));
 }
 END_TEST
 
@@ -48,7 +48,7 @@ START_TEST(policies)
         {SPEC("'externalTrafficPolicy':['Local']"),
          GOT("ClusterIP :") PARTIAL(1, "spec: externalTrafficPolicy is an array, not a string")},
     };
-    text_check_rows(KUBE_SERVICE, true, rows, array_len(rows));
+    text_check_rows(&kube_services, true, rows, array_len(rows));
 }
 END_TEST
 
@@ -68,7 +68,7 @@ START_TEST(health_check_ports)
         {SPEC("'healthCheckNodePort':'32000'"),
          GOT("ClusterIP :") PARTIAL(1, "spec: healthCheckNodePort is a string, not a number")},
     };
-    text_check_rows(KUBE_SERVICE, true, rows, array_len(rows));
+    text_check_rows(&kube_services, true, rows, array_len(rows));
 }
 END_TEST
 
@@ -89,7 +89,7 @@ START_TEST(families)
          GOT("ClusterIP IPv4 :") PARTIAL(2, "spec.ipFamilies[0]: is a number, not a string")},
         {SPEC("'ipFamilies':'IPv4'"), GOT("ClusterIP :") PARTIAL(1, "spec: ipFamilies is a string, not an array")},
     };
-    text_check_rows(KUBE_SERVICE, true, rows, array_len(rows));
+    text_check_rows(&kube_services, true, rows, array_len(rows));
 }
 END_TEST
 
@@ -111,7 +111,7 @@ START_TEST(ports)
         /* what is wrong with a port that is none of ours does not matter */
         {PORTS("{'port':'x','name':7,'nodePort':[],'protocol':'UDP'}"), GOT("ClusterIP :")},
     };
-    text_check_rows(KUBE_SERVICE, true, rows, array_len(rows));
+    text_check_rows(&kube_services, true, rows, array_len(rows));
 }
 END_TEST
 
@@ -144,13 +144,13 @@ START_TEST(a_port_that_cannot_be_used)
             mem_printf(PORTS("{'name':'a','port':1,'nodePort':2},%s,{'name':'c','port':3}"), rows[i].port);
         cleanup(mem_free_ptr) char *want =
             mem_printf(GOT("ClusterIP : a/1/2 c/3") PARTIAL(1, "spec.ports[1]: %s"), rows[i].why);
-        text_check_rows(KUBE_SERVICE, true, &(struct text_row){json, want}, 1);
+        text_check_rows(&kube_services, true, &(struct text_row){json, want}, 1);
     }
     static const struct text_row whole[] = {
         {SPEC("'ports':{'port':80}"), SKIPPED("spec: ports is an object, not an array")},
         {SPEC("'ports':80"), SKIPPED("spec: ports is a number, not an array")},
     };
-    text_check_rows(KUBE_SERVICE, true, whole, array_len(whole));
+    text_check_rows(&kube_services, true, whole, array_len(whole));
 }
 END_TEST
 
@@ -164,7 +164,7 @@ START_TEST(more_ports_than_an_object_can_have)
     for (unsigned i = 0; i < KUBE_MAX_PARTS; i++)
         buf_add(&json, ",7");
     buf_add(&json, "]}}");
-    text_decode(&got, KUBE_SERVICE, true, json.data, json.len);
+    text_decode(&got, &kube_services, true, json.data, json.len);
     ck_assert_str_eq(buf_str(&got), "ADDED web SKIPPED (service web is skipped: spec: ports: more than 65536 ports, "
                                     "endpoints and subsets in one object)");
 }
@@ -201,7 +201,7 @@ START_TEST(pausing)
         {ANNOTATIONS("[]"), SKIPPED("metadata: annotations is an array, not an object")},
         {ANNOTATIONS("'" PAUSE "'"), SKIPPED("metadata: annotations is a string, not an object")},
     };
-    text_check_rows(KUBE_SERVICE, true, rows, array_len(rows));
+    text_check_rows(&kube_services, true, rows, array_len(rows));
 }
 END_TEST
 
@@ -217,7 +217,7 @@ START_TEST(all_at_once)
          "'type':1,'externalTrafficPolicy':1,'healthCheckNodePort':'1','ipFamilies':[1],'ports':[1,{'port':80}]}}",
          GOT("ClusterIP paused : /80") PARTIAL(6, "spec.ports[0]: is a number, not an object")},
     };
-    text_check_rows(KUBE_SERVICE, true, rows, array_len(rows));
+    text_check_rows(&kube_services, true, rows, array_len(rows));
     static const struct text_row events[] = {
         {"{'type':'MODIFIED','object':" SPEC("'type':'NodePort'") "}", "MODIFIED web v5 service NodePort :"},
         {"{'type':'DELETED','object':" SERVICE("'spec':7") "}", "DELETED web v5"},
@@ -225,24 +225,24 @@ START_TEST(all_at_once)
          "ADDED SKIPPED (service without a usable name is skipped: metadata: name is absent)"},
         {"{'type':'ADDED'}", "-1 (watch event of service: ADDED: object is absent, not an object)"},
     };
-    text_check_rows(KUBE_SERVICE, false, events, array_len(events));
+    text_check_rows(&kube_services, false, events, array_len(events));
 }
 END_TEST
 
 START_TEST(what_real_servers_sent)
 {
     static const struct text_file files[] = {
-        {"tests/data/kubernetes/services-list.json", KUBE_SERVICE, true,
+        {"tests/data/kubernetes/services-list.json", &kube_services, true,
          "ADDED balanced v212 service LoadBalancer local check/32000 paused IPv4 : https/443/30443\n"
          "ADDED elsewhere v213 service ExternalName :\nADDED inside v214 service ClusterIP IPv4 IPv6 : http/80\n"
          "ADDED two v218 service NodePort IPv4 : http/80/30080 https/443/30444\nlist v219 \"\"\n"},
-        {"tests/data/kubernetes/services-watch.jsonl", KUBE_SERVICE, false,
+        {"tests/data/kubernetes/services-watch.jsonl", &kube_services, false,
          "MODIFIED two v220 service NodePort paused IPv4 : http/80/30080 https/443/30444\n"
          "MODIFIED two v222 service NodePort local IPv4 : http/80/30080 https/443/30444\nDELETED two v223\n"},
-        {TEXT_RECORDINGS "1.34-etcd-3.6/services-list.json", KUBE_SERVICE, true,
+        {TEXT_RECORDINGS "1.34-etcd-3.6/services-list.json", &kube_services, true,
          "ADDED ing v203 service NodePort local IPv4 : https/443/30443\n"
          "ADDED two v207 service NodePort IPv4 : http/80/30080 https/443/30444\nlist v212 \"\"\n"},
-        {TEXT_RECORDINGS "1.34-etcd-3.4/services-list.json", KUBE_SERVICE, true,
+        {TEXT_RECORDINGS "1.34-etcd-3.4/services-list.json", &kube_services, true,
          "ADDED ing v206 service NodePort local IPv4 : https/443/30443\n"
          "ADDED two v210 service NodePort IPv4 : http/80/30080 https/443/30444\nlist v212 \"\"\n"},
     };
@@ -261,8 +261,8 @@ START_TEST(the_uid)
         char json[512] = {0};
         cleanup(mem_free_ptr) char *text = text_json(texts[i]);
         snprintf(json, sizeof(json) - KUBE_DECODE_PADDING_BYTES, "%s", text);
-        ck_assert_int_eq(kube_decode_item(KUBE_SERVICE, json, strlen(json), &e, &err), 0);
-        ck_assert_pstr_eq(e.service->uid, uids[i]);
+        ck_assert_int_eq(kube_decode_item(&kube_services, json, strlen(json), &e, &err), 0);
+        ck_assert_pstr_eq(((const struct service *)e.object)->uid, uids[i]);
         kube_event_fini(&e);
     }
 }

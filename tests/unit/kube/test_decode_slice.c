@@ -26,7 +26,7 @@ START_TEST(conditions)
         {CONDITIONS("{'terminating':true}"), "ADDED web v5 set : 10.0.0.1=ready-leaving"},
         {CONDITIONS("{'ready':true,'newer':'than us'}"), "ADDED web v5 set : 10.0.0.1"},
     };
-    text_check_rows(KUBE_SLICE, true, rows, array_len(rows));
+    text_check_rows(&kube_slices, true, rows, array_len(rows));
 }
 END_TEST
 
@@ -43,7 +43,7 @@ START_TEST(endpoints)
         {SLICE(",'endpoints':null,'ports':null"), "ADDED web v5 set :"},
         {SLICE(""), "ADDED web v5 set :"},
     };
-    text_check_rows(KUBE_SLICE, true, rows, array_len(rows));
+    text_check_rows(&kube_slices, true, rows, array_len(rows));
 }
 END_TEST
 
@@ -82,7 +82,7 @@ START_TEST(an_endpoint_that_cannot_be_used)
         cleanup(mem_free_ptr) char *want =
             mem_printf("ADDED web v5 set : 10.0.0.9@n9" PARTIAL_1("endpoints[0]: %s"), rows[i].why);
         struct text_row row = {json, want};
-        text_check_rows(KUBE_SLICE, true, &row, 1);
+        text_check_rows(&kube_slices, true, &row, 1);
     }
 }
 END_TEST
@@ -97,7 +97,7 @@ START_TEST(several_that_cannot_be_used_are_counted)
         {ENDPOINTS("{},{},{}"),
          "ADDED web v5 set : PARTIAL (endpointslice web: 3 left out, the first: endpoints[0]: addresses has none)"},
     };
-    text_check_rows(KUBE_SLICE, true, rows, array_len(rows));
+    text_check_rows(&kube_slices, true, rows, array_len(rows));
 }
 END_TEST
 
@@ -115,7 +115,7 @@ START_TEST(ports)
         {PORTS(""), "ADDED web v5 set :"},
         {SLICE(",'ports':null"), "ADDED web v5 set :"},
     };
-    text_check_rows(KUBE_SLICE, true, rows, array_len(rows));
+    text_check_rows(&kube_slices, true, rows, array_len(rows));
 }
 END_TEST
 
@@ -144,7 +144,7 @@ START_TEST(a_port_that_cannot_be_used)
         cleanup(mem_free_ptr) char *want =
             mem_printf("ADDED web v5 set /79 /81 :" PARTIAL_1("ports[1]: %s"), rows[i].why);
         struct text_row row = {json, want};
-        text_check_rows(KUBE_SLICE, true, &row, 1);
+        text_check_rows(&kube_slices, true, &row, 1);
     }
 }
 END_TEST
@@ -162,7 +162,7 @@ START_TEST(a_slice_that_cannot_be_used)
         {SLICE(",'ports':'http'"), SKIPPED("ports is a string, not an array")},
         {SLICE(",'ports':[{'port':0},{'port':1}],'endpoints':true"), SKIPPED("endpoints is a boolean, not an array")},
     };
-    text_check_rows(KUBE_SLICE, true, rows, array_len(rows));
+    text_check_rows(&kube_slices, true, rows, array_len(rows));
 }
 END_TEST
 
@@ -186,7 +186,7 @@ static void decode_parts(const char *start, const char *part, size_t count, cons
     size_t len = strlen(json);
     json = mem_resize(json, len + 1 + KUBE_DECODE_PADDING_BYTES, 1);
     memset(json + len, 0, KUBE_DECODE_PADDING_BYTES);
-    ck_assert_int_eq(kube_decode_item(KUBE_SLICE, json, len, ret, &err), 0);
+    ck_assert_int_eq(kube_decode_item(&kube_slices, json, len, ret, &err), 0);
 }
 
 START_TEST(more_parts_than_any_object_has)
@@ -194,11 +194,11 @@ START_TEST(more_parts_than_any_object_has)
     struct kube_event e;
     decode_parts("{" META ",'addressType':'IPv4','ports':[{'port':1}],'endpoints':[", GOOD, KUBE_MAX_PARTS - 1, "]}",
                  &e);
-    ck_assert_msg(e.set != NULL, "%s", e.skipped.message);
-    ck_assert_uint_eq(e.set->groups[0].endpoint_count, KUBE_MAX_PARTS - 1);
+    ck_assert_msg(e.object != NULL, "%s", e.skipped.message);
+    ck_assert_uint_eq(((const struct endpoint_set *)e.object)->groups[0].endpoint_count, KUBE_MAX_PARTS - 1);
     kube_event_fini(&e);
     decode_parts("{" META ",'addressType':'IPv4','ports':[{'port':1}],'endpoints':[", GOOD, KUBE_MAX_PARTS, "]}", &e);
-    ck_assert_ptr_null(e.set);
+    ck_assert_ptr_null(e.object);
     ck_assert_str_eq(e.skipped.message, "endpointslice web is skipped: endpoints: more than 65536 ports, endpoints and "
                                         "subsets in one object");
     kube_event_fini(&e);
@@ -229,14 +229,14 @@ START_TEST(what_real_servers_sent)
         "ADDED ing-1 v220 set https/8443 : 2001:db8::5@plain\nDELETED ing-1 v221\n";
     cleanup(mem_free_ptr) char *list = mem_printf("%slist v212 \"\"\n", theirs);
     const struct text_file files[] = {
-        {"tests/data/kubernetes/slices-list.json", KUBE_SLICE, true, ours},
-        {"tests/data/kubernetes/slices-watch.jsonl", KUBE_SLICE, false, changes},
-        {TEXT_RECORDINGS "1.34-etcd-3.6/slices-list.json", KUBE_SLICE, true, list},
-        {TEXT_RECORDINGS "1.34-etcd-3.6/slices-streaming-list.jsonl", KUBE_SLICE, false, streamed},
-        {TEXT_RECORDINGS "1.34-etcd-3.4/slices-list.json", KUBE_SLICE, true,
+        {"tests/data/kubernetes/slices-list.json", &kube_slices, true, ours},
+        {"tests/data/kubernetes/slices-watch.jsonl", &kube_slices, false, changes},
+        {TEXT_RECORDINGS "1.34-etcd-3.6/slices-list.json", &kube_slices, true, list},
+        {TEXT_RECORDINGS "1.34-etcd-3.6/slices-streaming-list.jsonl", &kube_slices, false, streamed},
+        {TEXT_RECORDINGS "1.34-etcd-3.4/slices-list.json", &kube_slices, true,
          "ADDED ing-0 v211 set https/8443 : 10.244.0.1@node-00000 10.244.0.2@node-00001=leaving 10.244.0.3@plain=gone\n"
          "list v212 \"\"\n"},
-        {TEXT_RECORDINGS "1.34-etcd-3.6/watch-short.jsonl", KUBE_SLICE, false, ""},
+        {TEXT_RECORDINGS "1.34-etcd-3.6/watch-short.jsonl", &kube_slices, false, ""},
     };
     text_check_files(files, array_len(files));
 }

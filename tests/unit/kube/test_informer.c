@@ -21,6 +21,8 @@
 #include "settings/kubeconfig/kubeconfig.h"
 #include "kube/client.h"
 #include "kube/watch.h"
+#include "model/cache.h"
+#include "model/objects.h"
 #include "net/http.h"
 
 /* ---- a scripted API server ---- */
@@ -210,7 +212,7 @@ static void setup(void)
     ck_assert_int_ge(log_to_file.fd, 0);
     http = http_new(base, "test/1", &err);
     ck_assert_ptr_nonnull(http);
-    cache = cache_new();
+    cache = NULL;
     struct kube_access access = {.server = url, .token = (char[]){"t"}, .source = (char[]){"test"}};
     client = kube_client_new(http, &access, &log_to_file, &err);
     ck_assert_msg(client != NULL, "%s", err.message);
@@ -234,17 +236,22 @@ static void teardown(void)
     unlink(log_path);
 }
 
-static void start(const struct step *steps, size_t count, const struct watch_deadlines *deadlines)
+/* The cache is one of its resource's records. */
+static void start_row(const struct step *steps, size_t count, const struct informer_options *options,
+                      const struct informer_callbacks *told_by)
 {
-    const struct informer_options options = {.resource = "nodes",
-                                             .path = "/api/v1/nodes",
-                                             .kind = KUBE_NODE,
-                                             .cache_kind = CACHE_NODES,
-                                             .deadlines = deadlines};
+    cache = cache_new(options->resource->record);
+    const struct informer_sink sink = informer_sink_cache(cache);
     peer.steps = steps;
     peer.count = count;
-    informer = informer_new(base, client, cache, &log_to_file, &options, &callbacks, NULL);
+    informer = informer_new(base, client, &sink, &log_to_file, options, told_by, NULL);
     informer_start(informer);
+}
+
+static void start(const struct step *steps, size_t count, const struct watch_deadlines *deadlines)
+{
+    const struct informer_options options = {.resource = &kube_nodes, .deadlines = deadlines};
+    start_row(steps, count, &options, &callbacks);
 }
 
 #define START(...)                                    \
@@ -296,7 +303,7 @@ static unsigned times_logged(const char *text)
 
 static const char *ip_of(const char *name)
 {
-    const struct node *n = cache_node(cache, name);
+    const struct node *n = cache_find(cache, name);
     return n != NULL && n->address_count > 0 ? n->addresses[0].text : NULL;
 }
 
@@ -353,7 +360,7 @@ START_TEST(a_streaming_list_and_what_follows)
     ck_assert_uint_ge(received_us, before);
     push(ADDED("n3", "8", "10.0.0.3") DELETED("n2", "9"));
     UNTIL(was_told("changed: ADDED node n3\nchanged: DELETED node n2\n"));
-    ck_assert_ptr_null(cache_node(cache, "n2"));
+    ck_assert_ptr_null(cache_find(cache, "n2"));
     ck_assert_str_eq(ip_of("n1"), "10.0.0.7");
 }
 END_TEST
@@ -384,7 +391,7 @@ START_TEST(pages_where_streaming_lists_are_refused)
           {.expect = "&resourceVersion=5&", .body = MODIFIED("n1", "11", "10.0.0.7"), .after = HOLD});
     UNTIL(was_told("MODIFIED node n1"));
     ck_assert_uint_eq(times_told("changed: list of nodes"), 1);
-    ck_assert_uint_eq(cache_count(cache, CACHE_NODES), 2);
+    ck_assert_uint_eq(cache_count(cache), 2);
     ck_assert_uint_eq(times_logged("how=\"paged list\""), 1);
     /* never packed: see start_request */
     ck_assert_ptr_null(strstr(buf_str(&peer.requests), "Accept-Encoding"));
@@ -412,7 +419,7 @@ START_TEST(pages_at_once_where_the_stream_says_no)
           {.expect = "&resourceVersion=5&", .after = HOLD});
     UNTIL(peer.next == 3);
     ck_assert(!status().stale);
-    ck_assert_uint_eq(cache_count(cache, CACHE_NODES), 1);
+    ck_assert_uint_eq(cache_count(cache), 1);
     ck_assert_uint_eq(times_told("listed:"), 2);
     ck_assert_uint_eq(times_logged("level=warn"), 0);
 }
@@ -469,12 +476,12 @@ START_TEST(a_relist_is_atomic_and_drops_what_is_gone)
     push(ADDED("n3", "6", "10.0.0.33"));
     for (int i = 0; i < 5; i++) /* the new ones are on their way, the old ones are what everybody sees */
         event_base_loop(base, EVLOOP_NONBLOCK);
-    ck_assert_uint_eq(cache_count(cache, CACHE_NODES), 3);
+    ck_assert_uint_eq(cache_count(cache), 3);
     ck_assert_str_eq(ip_of("n3"), "10.0.0.3");
     push(END_OF_LIST("20"));
     UNTIL(times_told("changed: list of nodes") == 2);
-    ck_assert_uint_eq(cache_count(cache, CACHE_NODES), 2);
-    ck_assert_ptr_null(cache_node(cache, "n1"));
+    ck_assert_uint_eq(cache_count(cache), 2);
+    ck_assert_ptr_null(cache_find(cache, "n1"));
     ck_assert_str_eq(ip_of("n3"), "10.0.0.33");
     ck_assert(was_told("restarted: nodes expired\n"));
     ck_assert(was_told("listed: nodes expired\n"));
@@ -492,10 +499,10 @@ START_TEST(a_list_that_is_cut_changes_nothing)
     ck_assert_ptr_nonnull(strstr(status().problem, "/api/v1/nodes: "));
     ck_assert_ptr_null(strchr(status().problem, '?'));
     ck_assert(status().stale);
-    ck_assert_uint_eq(cache_count(cache, CACHE_NODES), 3);
-    ck_assert_ptr_null(cache_node(cache, "n9"));
+    ck_assert_uint_eq(cache_count(cache), 3);
+    ck_assert_ptr_null(cache_find(cache, "n9"));
     UNTIL(!status().stale);
-    ck_assert_uint_eq(cache_count(cache, CACHE_NODES), 2);
+    ck_assert_uint_eq(cache_count(cache), 2);
     ck_assert_uint_eq(times_logged("no contact with the Kubernetes API"), 2); /* one for each reason */
     ck_assert_uint_eq(times_logged("in contact with the Kubernetes API again"), 1);
 }
@@ -591,7 +598,7 @@ START_TEST(an_object_that_cannot_be_used_stops_nobody)
     push(EVENT("MODIFIED", BAD_NODE("8")) EVENT("DELETED", BAD_NODE("9")));
     UNTIL(was_told("DELETED node n1"));
     ck_assert_uint_eq(times_logged("not as expected"), 1);
-    ck_assert_ptr_null(cache_node(cache, "n1"));
+    ck_assert_ptr_null(cache_find(cache, "n1"));
 }
 END_TEST
 
@@ -608,12 +615,12 @@ START_TEST(an_object_that_cannot_be_used_in_a_relist_stays_as_it_was)
     expire();
     UNTIL(times_told("changed: list of nodes") == 2);
     ck_assert_str_eq(ip_of("n1"), "10.0.0.1");
-    ck_assert_ptr_null(cache_node(cache, "n3"));
-    ck_assert_ptr_null(cache_node(cache, "n9"));
+    ck_assert_ptr_null(cache_find(cache, "n3"));
+    ck_assert_ptr_null(cache_find(cache, "n9"));
     ck_assert_uint_eq(times_logged("node n1 is skipped"), 1);
     expire();
     UNTIL(times_told("changed: list of nodes") == 3);
-    ck_assert_ptr_null(cache_node(cache, "n1"));
+    ck_assert_ptr_null(cache_find(cache, "n1"));
 }
 END_TEST
 
@@ -662,17 +669,12 @@ END_TEST
 
 static void start_service(const struct step *steps, size_t count)
 {
-    const struct informer_options options = {.resource = "services",
-                                             .path = "/api/v1/namespaces/ns/services",
+    const struct informer_options options = {.resource = &kube_services,
+                                             .namespace = "ns",
                                              .field_selector = "metadata.name=web",
                                              .scope = "ns/web",
-                                             .may_be_denied = true,
-                                             .kind = KUBE_SERVICE,
-                                             .cache_kind = CACHE_SERVICES};
-    peer.steps = steps;
-    peer.count = count;
-    informer = informer_new(base, client, cache, &log_to_file, &options, &callbacks, NULL);
-    informer_start(informer);
+                                             .may_be_denied = true};
+    start_row(steps, count, &options, &callbacks);
 }
 
 START_TEST(a_scope_is_in_causes_and_in_the_log)
@@ -682,14 +684,14 @@ START_TEST(a_scope_is_in_causes_and_in_the_log)
                                          .after = HOLD}};
     start_service(steps, array_len(steps));
     UNTIL(was_told("changed: list of services of ns/web\n"));
-    ck_assert_uint_eq(cache_service(cache, "web")->ports[0].node_port, 30443);
+    ck_assert_uint_eq(((const struct service *)cache_find(cache, "web"))->ports[0].node_port, 30443);
     ck_assert_uint_eq(times_logged("resource=services service=ns/web objects=1"), 1);
     push(EVENT("MODIFIED", SERVICE("web", "6", "31000")) EVENT("ADDED", SERVICE("odd", "7", "31001")));
     UNTIL(was_told("changed: MODIFIED service ns/web\nchanged: ADDED service odd of ns/web\n"));
-    ck_assert_uint_eq(cache_service(cache, "web")->ports[0].node_port, 31000);
+    ck_assert_uint_eq(((const struct service *)cache_find(cache, "web"))->ports[0].node_port, 31000);
     push(EVENT("DELETED", SERVICE("web", "8", "31000")));
     UNTIL(was_told("changed: DELETED service ns/web\n"));
-    ck_assert_ptr_null(cache_service(cache, "web"));
+    ck_assert_ptr_null(cache_find(cache, "web"));
     ck_assert(status().synced);
 }
 END_TEST
@@ -812,7 +814,7 @@ START_TEST(an_empty_or_truncated_list_is_none)
     UNTIL(peer.next == 2);
     for (size_t n = 3; n <= 5; n++) {
         UNTIL((informer_poke(informer), peer.next == n));
-        ck_assert_uint_eq(cache_count(cache, CACHE_NODES), 0);
+        ck_assert_uint_eq(cache_count(cache), 0);
     }
     UNTIL(status().synced); /* and a list of nothing is one */
     ck_assert_uint_eq(times_told("changed: list of nodes"), 1);
@@ -881,7 +883,7 @@ START_TEST(a_forgotten_cache_is_listed_again)
     ck_assert_uint_eq(status_calls, calls + 1); /* it is not synced any more */
     informer_poke(informer);
     UNTIL(status().synced);
-    ck_assert_uint_eq(cache_count(cache, CACHE_NODES), 2);
+    ck_assert_uint_eq(cache_count(cache), 2);
     ck_assert(was_told("listed: nodes forgotten"));
 }
 END_TEST
@@ -893,7 +895,7 @@ START_TEST(a_cache_that_is_forgotten_while_it_lists_is_listed_again)
     UNTIL(status().last_byte_ms != 0);
     informer_forget(informer);
     UNTIL(status().synced);
-    ck_assert_uint_eq(cache_count(cache, CACHE_NODES), 2);
+    ck_assert_uint_eq(cache_count(cache), 2);
     ck_assert(was_told("listed: nodes forgotten"));
     ck_assert_uint_eq(peer.next, 2);
 }
@@ -906,7 +908,7 @@ START_TEST(a_cache_that_is_forgotten_while_it_watches_is_listed_again)
     informer_forget(informer);
     ck_assert(!status().synced);
     UNTIL(status().synced);
-    ck_assert_uint_eq(cache_count(cache, CACHE_NODES), 2);
+    ck_assert_uint_eq(cache_count(cache), 2);
     ck_assert_uint_eq(peer.next, 2);
     push(DELETED("n1", "7"));
     UNTIL(was_told("changed: DELETED node n1"));
@@ -919,12 +921,12 @@ START_TEST(stop_leaves_nothing_behind)
     UNTIL(was_told("requested: 200"));
     informer_stop(informer);
     UNTIL(peer.last == NULL); /* the connection is closed */
-    ck_assert(!cache_replace_end(cache, CACHE_NODES));
-    ck_assert_uint_eq(cache_count(cache, CACHE_NODES), 0);
+    ck_assert(!cache_replace_end(cache));
+    ck_assert_uint_eq(cache_count(cache), 0);
     ck_assert(!was_told("changed:"));
     informer_start(informer);
     UNTIL(status().synced);
-    ck_assert_uint_eq(cache_count(cache, CACHE_NODES), 2);
+    ck_assert_uint_eq(cache_count(cache), 2);
     informer_stop(informer);
     ck_assert(status().stale); /* nobody looks any more */
     UNTIL(peer.last == NULL);
@@ -951,12 +953,8 @@ START_TEST(stop_from_inside_a_callback)
 {
     static const struct step steps[] = {SYNCED};
     const struct informer_callbacks stopping = {.status = stop_it};
-    const struct informer_options options = {
-        .resource = "nodes", .path = "/api/v1/nodes", .kind = KUBE_NODE, .cache_kind = CACHE_NODES};
-    peer.steps = steps;
-    peer.count = array_len(steps);
-    informer = informer_new(base, client, cache, &log_to_file, &options, &stopping, NULL);
-    informer_start(informer);
+    const struct informer_options options = {.resource = &kube_nodes};
+    start_row(steps, array_len(steps), &options, &stopping);
     UNTIL(peer.next == 1);
     UNTIL(peer.last == NULL);
     ck_assert(status().stale);

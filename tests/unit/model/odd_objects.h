@@ -12,6 +12,21 @@
 #include "base/str.h"
 #include "model/objects.h"
 
+static inline void node_free_ptr(struct node **n)
+{
+    record_free(&node_record, *n);
+}
+
+static inline void service_free_ptr(struct service **s)
+{
+    record_free(&service_record, *s);
+}
+
+static inline void endpoint_set_free_ptr(struct endpoint_set **s)
+{
+    record_free(&endpoint_set_record, *s);
+}
+
 enum node_thing {
     NODE_AS_IT_IS,
     NODE_UID,
@@ -59,9 +74,10 @@ static inline struct node *odd_node(const char *name, enum node_thing thing)
     struct node *n = mem_alloc(sizeof(*n));
     *n = (struct node){.name = mem_strdup(name),
                        .uid_hash = thing == NODE_UID ? 8 : 7,
-                       .excluded = thing == NODE_EXCLUDED,
-                       .to_be_deleted = thing == NODE_TO_BE_DELETED,
-                       .deleting = thing == NODE_DELETING,
+                       .excluded_by = thing == NODE_EXCLUDED        ? 1
+                                      : thing == NODE_TO_BE_DELETED ? 2
+                                      : thing == NODE_DELETING      ? 4
+                                                                    : 0,
                        .cordoned = thing == NODE_CORDONED,
                        .not_ready = thing == NODE_NOT_READY};
     if (thing != NODE_NO_ADDRESS)

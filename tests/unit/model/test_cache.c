@@ -10,19 +10,32 @@ static const char *address_of(const struct node *n)
 
 static bool put(struct cache *c, const char *line)
 {
-    return text_put(c, line);
+    return text_put(&(struct object_caches){c, c, c, c}, line); /* the line's kind is the cache's */
+}
+
+static const struct node *node_of(const struct cache *c, const char *name)
+{
+    return cache_find(c, name);
+}
+
+static const struct service *service_of(const struct cache *c, const char *name)
+{
+    return cache_find(c, name);
 }
 
 START_TEST(a_put_says_whether_anything_changed)
 {
-    struct cache *c = cache_new();
+    struct cache *c = cache_new(&node_record);
     ck_assert(put(c, "node n1 10.0.0.1"));
     ck_assert_msg(!put(c, "node n1 10.0.0.1"), "a heartbeat is no change");
     ck_assert(put(c, "node n1 10.0.0.2"));
-    ck_assert_str_eq(address_of(cache_node(c, "n1")), "10.0.0.2");
+    ck_assert_str_eq(address_of(node_of(c, "n1")), "10.0.0.2");
     ck_assert(put(c, "node n1"));
-    ck_assert_uint_eq(cache_node(c, "n1")->address_count, 0);
-    ck_assert_msg(cache_put_node(c, text_node_new("n1", NULL, 2)), "another UID is another node");
+    ck_assert_uint_eq(node_of(c, "n1")->address_count, 0);
+    ck_assert_msg(cache_put(c, text_node_new("n1", NULL, 2)), "another UID is another node");
+    ck_assert_uint_eq(cache_count(c), 1);
+    cache_free(c);
+    c = cache_new(&endpoint_set_record);
     ck_assert(put(c, "slice a http/80 : 10.0.0.1@n1"));
     ck_assert(!put(c, "slice a http/80 : 10.0.0.1@n1"));
     ck_assert(put(c, "slice a http/80 : 10.0.0.1@n1=no"));
@@ -30,36 +43,33 @@ START_TEST(a_put_says_whether_anything_changed)
     ck_assert(put(c, "slice a http/81 :"));
     ck_assert(put(c, "slice a"));
     ck_assert(!put(c, "slice a"));
-    ck_assert_uint_eq(cache_count(c, CACHE_NODES), 1);
-    ck_assert_uint_eq(cache_count(c, CACHE_SLICES), 1);
-    ck_assert_uint_eq(cache_count(c, CACHE_ENDPOINTS), 0);
+    ck_assert_uint_eq(cache_count(c), 1);
     cache_free(c);
 }
 END_TEST
 
 START_TEST(deleting)
 {
-    struct cache *c = cache_new();
-    ck_assert(!cache_delete(c, CACHE_NODES, "n1"));
+    struct cache *c = cache_new(&node_record), *services = cache_new(&service_record);
+    ck_assert(!cache_delete(c, "n1"));
     put(c, "node n1 10.0.0.1");
-    put(c, "slice n1 http/80 : 10.0.0.1@n1");
-    cache_put_service(c, odd_service("n1", SERVICE_AS_IT_IS));
-    ck_assert(cache_delete(c, CACHE_NODES, "n1"));
-    ck_assert(!cache_delete(c, CACHE_NODES, "n1"));
-    ck_assert_ptr_null(cache_node(c, "n1"));
-    ck_assert_msg(cache_count(c, CACHE_SLICES) == 1 && cache_service(c, "n1") != NULL, "the kinds do not share names");
-    ck_assert(cache_delete(c, CACHE_SERVICES, "n1"));
-    ck_assert(!cache_delete(c, CACHE_SERVICES, "n1"));
-    ck_assert_ptr_null(cache_service(c, "n1"));
+    cache_put(services, odd_service("n1", SERVICE_AS_IT_IS));
+    ck_assert(cache_delete(c, "n1"));
+    ck_assert(!cache_delete(c, "n1"));
+    ck_assert_ptr_null(cache_find(c, "n1"));
+    ck_assert(cache_delete(services, "n1"));
+    ck_assert(!cache_delete(services, "n1"));
+    ck_assert_ptr_null(cache_find(services, "n1"));
     cache_free(c);
+    cache_free(services);
 }
 END_TEST
 
-static void compare_set(void *arg, const struct endpoint_set *s)
+static void compare_set(void *arg, const void *s)
 {
     const struct endpoint_set *want = *(struct endpoint_set **)arg;
-    ck_assert(endpoint_set_eq(s, want));
-    ck_assert_str_eq(s->name, want->name);
+    ck_assert(record_eq(&endpoint_set_record, s, want));
+    ck_assert_str_eq(record_name(s), want->name);
 }
 
 START_TEST(all_that_is_kept_comes_back)
@@ -68,15 +78,15 @@ START_TEST(all_that_is_kept_comes_back)
         "http/80 https/443 : 10.0.0.1@n1 10.0.0.2=no | /8080 : fd00::1@n2=leaving | | : 10.0.0.9=gone";
     char *copy = mem_strdup(words), *again = mem_strdup(words);
     struct endpoint_set *want = text_set_new("web", again);
-    struct cache *c = cache_new();
+    struct cache *c = cache_new(&endpoint_set_record);
     want->uid_hash = UINT64_C(0xfeedfacecafebeef);
     struct endpoint_set *in = text_set_new("web", copy);
     in->uid_hash = want->uid_hash;
-    ck_assert(cache_put_set(c, CACHE_ENDPOINTS, in));
+    ck_assert(cache_put(c, in));
     ck_assert_uint_eq(want->group_count, 4);
-    cache_each_set(c, CACHE_ENDPOINTS, compare_set, &want);
+    cache_each(c, compare_set, &want);
     cache_free(c);
-    endpoint_set_free(want);
+    record_free(&endpoint_set_record, want);
     free(copy);
     free(again);
 }
@@ -85,28 +95,28 @@ END_TEST
 /* Each difference in turn, over each other: in a copy of its own, of which nothing else is left. */
 START_TEST(nodes_are_kept_whole)
 {
-    struct cache *c = cache_new();
-    cache_put_node(c, odd_node("n1", NODE_AS_IT_IS));
+    struct cache *c = cache_new(&node_record);
+    cache_put(c, odd_node("n1", NODE_AS_IT_IS));
     for (unsigned i = 0; i < NODE_THINGS; i++)
         for (unsigned k = 0; k < NODE_THINGS; k++) {
             cleanup(node_free_ptr) struct node *want = odd_node("n1", k);
-            cache_put_node(c, odd_node("n1", i));
-            ck_assert_msg(cache_put_node(c, odd_node("n1", k)) == (i != k), "%u, then %u", i, k);
-            ck_assert_msg(node_eq(cache_node(c, "n1"), want), "%u, then %u", i, k);
+            cache_put(c, odd_node("n1", i));
+            ck_assert_msg(cache_put(c, odd_node("n1", k)) == (i != k), "%u, then %u", i, k);
+            ck_assert_msg(record_eq(&node_record, cache_find(c, "n1"), want), "%u, then %u", i, k);
         }
-    ck_assert_uint_eq(cache_count(c, CACHE_NODES), 1);
+    ck_assert_uint_eq(cache_count(c), 1);
     cache_free(c);
 }
 END_TEST
 
 START_TEST(a_hostname_that_is_the_name_is_kept_once)
 {
-    struct cache *c = cache_new();
-    cache_put_node(c, odd_node("n1", NODE_ALL_ADDRESSES));
-    const struct node *n = cache_node(c, "n1");
+    struct cache *c = cache_new(&node_record);
+    cache_put(c, odd_node("n1", NODE_ALL_ADDRESSES));
+    const struct node *n = cache_find(c, "n1");
     ck_assert_ptr_eq(n->addresses[2].text, n->name);
-    cache_put_node(c, odd_node("n1.example", NODE_LAST_TEXT));
-    n = cache_node(c, "n1.example");
+    cache_put(c, odd_node("n1.example", NODE_LAST_TEXT));
+    n = cache_find(c, "n1.example");
     ck_assert_ptr_eq(n->addresses[2].text, n->name);
     cache_free(c);
 }
@@ -114,54 +124,50 @@ END_TEST
 
 START_TEST(services_are_kept_whole)
 {
-    struct cache *c = cache_new();
-    ck_assert_ptr_null(cache_service(c, "web"));
-    ck_assert(cache_put_service(c, odd_service("web", SERVICE_AS_IT_IS)));
+    struct cache *c = cache_new(&service_record);
+    ck_assert_ptr_null(cache_find(c, "web"));
+    ck_assert(cache_put(c, odd_service("web", SERVICE_AS_IT_IS)));
     for (unsigned i = 0; i < SERVICE_THINGS; i++)
         for (unsigned k = 0; k < SERVICE_THINGS; k++) {
             cleanup(service_free_ptr) struct service *want = odd_service("web", k);
-            cache_put_service(c, odd_service("web", i));
-            ck_assert_msg(cache_put_service(c, odd_service("web", k)) == (i != k), "%u, then %u", i, k);
-            ck_assert_msg(service_eq(cache_service(c, "web"), want), "%u, then %u", i, k);
+            cache_put(c, odd_service("web", i));
+            ck_assert_msg(cache_put(c, odd_service("web", k)) == (i != k), "%u, then %u", i, k);
+            ck_assert_msg(record_eq(&service_record, cache_find(c, "web"), want), "%u, then %u", i, k);
         }
-    ck_assert_ptr_null(cache_service(c, "we"));
-    ck_assert_uint_eq(cache_count(c, CACHE_SERVICES), 1);
+    ck_assert_ptr_null(cache_find(c, "we"));
+    ck_assert_uint_eq(cache_count(c), 1);
     cache_free(c);
 }
 END_TEST
 
 START_TEST(a_replace_of_services)
 {
-    struct cache *c = cache_new();
-    cache_replace_begin(c, CACHE_SERVICES);
-    ck_assert_msg(cache_replace_end(c, CACHE_SERVICES) && cache_synced(c, CACHE_SERVICES), "there is none, now known");
-    ck_assert(cache_put_service(c, odd_service("web", SERVICE_AS_IT_IS)));
-    cache_replace_begin(c, CACHE_SERVICES);
-    ck_assert(!cache_put_service(c, odd_service("web", SERVICE_AS_IT_IS)));
-    ck_assert(!cache_replace_end(c, CACHE_SERVICES));
-    cache_replace_begin(c, CACHE_SERVICES);
-    ck_assert(!cache_put_service(c, odd_service("web", SERVICE_PAUSED)));
-    ck_assert(!cache_service(c, "web")->paused);
-    ck_assert(cache_replace_end(c, CACHE_SERVICES));
-    ck_assert(cache_service(c, "web")->paused);
-    cache_replace_begin(c, CACHE_SERVICES);
-    ck_assert(cache_replace_end(c, CACHE_SERVICES));
-    ck_assert_ptr_null(cache_service(c, "web"));
-    ck_assert(cache_synced(c, CACHE_SERVICES));
-    cache_put_service(c, odd_service("web", SERVICE_AS_IT_IS));
-    cache_forget(c, CACHE_SERVICES);
-    ck_assert(cache_service(c, "web") == NULL && !cache_synced(c, CACHE_SERVICES));
+    struct cache *c = cache_new(&service_record);
+    cache_replace_begin(c);
+    ck_assert_msg(cache_replace_end(c) && cache_synced(c), "there is none, now known");
+    ck_assert(cache_put(c, odd_service("web", SERVICE_AS_IT_IS)));
+    cache_replace_begin(c);
+    ck_assert(!cache_put(c, odd_service("web", SERVICE_AS_IT_IS)));
+    ck_assert(!cache_replace_end(c));
+    cache_replace_begin(c);
+    ck_assert(!cache_put(c, odd_service("web", SERVICE_PAUSED)));
+    ck_assert(!service_of(c, "web")->paused);
+    ck_assert(cache_replace_end(c));
+    ck_assert(service_of(c, "web")->paused);
+    cache_replace_begin(c);
+    ck_assert(cache_replace_end(c));
+    ck_assert_ptr_null(cache_find(c, "web"));
+    ck_assert(cache_synced(c));
+    cache_put(c, odd_service("web", SERVICE_AS_IT_IS));
+    cache_forget(c);
+    ck_assert(cache_find(c, "web") == NULL && !cache_synced(c));
     cache_free(c);
 }
 END_TEST
 
-static void append_set_name(void *arg, const struct endpoint_set *s)
+static void append_node(void *arg, const void *node)
 {
-    buf_printf(arg, "%s ", s->name);
-}
-
-static void append_node(void *arg, const struct node *n)
-{
+    const struct node *n = node;
     buf_printf(arg, "%s=%s ", n->name, address_of(n));
 }
 
@@ -169,26 +175,19 @@ static void expect_nodes(const struct cache *c, const char *want)
 {
     cleanup(buf_fini) struct buf have;
     buf_init(&have, 0);
-    cache_each_node(c, append_node, &have);
+    cache_each(c, append_node, &have);
     ck_assert_str_eq(buf_str(&have), want);
 }
 
 START_TEST(looking_goes_by_name)
 {
-    cleanup(buf_fini) struct buf have;
-    struct cache *c = cache_new();
-    buf_init(&have, 0);
-    cache_each_set(c, CACHE_SLICES, append_set_name, &have);
-    ck_assert_str_eq(buf_str(&have), "");
+    struct cache *c = cache_new(&node_record);
+    expect_nodes(c, "");
     static const char *const names[] = {"c", "a", "e", "b", "d", "aa"};
     for (size_t i = 0; i < array_len(names); i++) {
-        cleanup(mem_free_ptr) char *slice = mem_printf("slice %s", names[i]);
         cleanup(mem_free_ptr) char *node = mem_printf("node %s", names[i]);
-        put(c, slice);
         put(c, node);
     }
-    cache_each_set(c, CACHE_SLICES, append_set_name, &have);
-    ck_assert_str_eq(buf_str(&have), "a aa b c d e ");
     expect_nodes(c, "a=- aa=- b=- c=- d=- e=- ");
     cache_free(c);
 }
@@ -196,34 +195,33 @@ END_TEST
 
 START_TEST(a_replace_is_seen_only_at_its_end)
 {
-    struct cache *c = cache_new();
+    struct cache *c = cache_new(&node_record);
     put(c, "node n1 10.0.0.1");
     put(c, "node n2 10.0.0.2");
-    cache_replace_begin(c, CACHE_NODES);
+    cache_replace_begin(c);
     ck_assert(!put(c, "node n2 10.0.0.9"));
     ck_assert(!put(c, "node n3 10.0.0.3"));
     ck_assert(!put(c, "node n4 10.0.0.4"));
-    ck_assert(!cache_delete(c, CACHE_NODES, "n4"));
-    ck_assert(!cache_delete(c, CACHE_NODES, "n1"));
+    ck_assert(!cache_delete(c, "n4"));
+    ck_assert(!cache_delete(c, "n1"));
     expect_nodes(c, "n1=10.0.0.1 n2=10.0.0.2 ");
-    ck_assert_uint_eq(cache_count(c, CACHE_NODES), 2);
-    ck_assert(!cache_synced(c, CACHE_NODES));
-    ck_assert(cache_replace_end(c, CACHE_NODES));
+    ck_assert_uint_eq(cache_count(c), 2);
+    ck_assert(!cache_synced(c));
+    ck_assert(cache_replace_end(c));
     expect_nodes(c, "n2=10.0.0.9 n3=10.0.0.3 ");
-    ck_assert(cache_synced(c, CACHE_NODES));
-    ck_assert_msg(!cache_synced(c, CACHE_SLICES), "each kind for itself");
+    ck_assert(cache_synced(c));
     cache_free(c);
 }
 END_TEST
 
 START_TEST(a_replace_says_whether_anything_differs)
 {
-    struct cache *c = cache_new();
-    cache_replace_begin(c, CACHE_NODES);
-    ck_assert_msg(cache_replace_end(c, CACHE_NODES), "synced for the first time, though empty");
-    cache_replace_begin(c, CACHE_NODES);
-    ck_assert_msg(!cache_replace_end(c, CACHE_NODES), "empty still");
-    ck_assert_msg(!cache_replace_end(c, CACHE_NODES), "none is open");
+    struct cache *c = cache_new(&node_record);
+    cache_replace_begin(c);
+    ck_assert_msg(cache_replace_end(c), "synced for the first time, though empty");
+    cache_replace_begin(c);
+    ck_assert_msg(!cache_replace_end(c), "empty still");
+    ck_assert_msg(!cache_replace_end(c), "none is open");
     static const struct {
         const char *lines;
         bool differs;
@@ -239,9 +237,9 @@ START_TEST(a_replace_says_whether_anything_differs)
         {"", false},
     };
     for (size_t i = 0; i < array_len(lists); i++) {
-        cache_replace_begin(c, CACHE_NODES);
-        text_put_all(c, lists[i].lines);
-        ck_assert_msg(cache_replace_end(c, CACHE_NODES) == lists[i].differs, "list %zu", i);
+        cache_replace_begin(c);
+        text_put_all(&(struct object_caches){.nodes = c}, lists[i].lines);
+        ck_assert_msg(cache_replace_end(c) == lists[i].differs, "list %zu", i);
     }
     cache_free(c);
 }
@@ -249,22 +247,22 @@ END_TEST
 
 START_TEST(an_aborted_replace_leaves_nothing)
 {
-    struct cache *c = cache_new();
+    struct cache *c = cache_new(&node_record);
     put(c, "node n1 10.0.0.1");
-    cache_replace_begin(c, CACHE_NODES);
+    cache_replace_begin(c);
     put(c, "node n1 10.0.0.1");
     put(c, "node n2 10.0.0.2");
-    cache_replace_abort(c, CACHE_NODES);
+    cache_replace_abort(c);
     ck_assert_msg(put(c, "node n3 10.0.0.3"), "puts go to the live set again");
     expect_nodes(c, "n1=10.0.0.1 n3=10.0.0.3 ");
-    ck_assert(!cache_synced(c, CACHE_NODES));
-    ck_assert_msg(!cache_replace_end(c, CACHE_NODES), "none is open");
-    cache_replace_begin(c, CACHE_NODES);
+    ck_assert(!cache_synced(c));
+    ck_assert_msg(!cache_replace_end(c), "none is open");
+    cache_replace_begin(c);
     put(c, "node n1 10.0.0.1");
     put(c, "node n4 10.0.0.4");
-    cache_replace_begin(c, CACHE_NODES);
+    cache_replace_begin(c);
     put(c, "node n3 10.0.0.3");
-    ck_assert(cache_replace_end(c, CACHE_NODES));
+    ck_assert(cache_replace_end(c));
     expect_nodes(c, "n3=10.0.0.3 ");
     cache_free(c);
 }
@@ -273,53 +271,49 @@ END_TEST
 /* What was listed and cannot be read: its last good state is better than none. */
 START_TEST(keeping_through_a_replace)
 {
-    struct cache *c = cache_new();
-    text_sync(c, CACHE_NODES);
+    struct cache *c = cache_new(&node_record);
+    text_sync(c);
     put(c, "node n1 10.0.0.1");
     put(c, "node n2 10.0.0.2");
-    cache_keep(c, CACHE_NODES, "n1"); /* no replace: it stays anyway */
-    cache_replace_begin(c, CACHE_NODES);
-    cache_keep(c, CACHE_NODES, "n9");
-    cache_keep(c, CACHE_NODES, "n2");
+    cache_keep(c, "n1"); /* no replace: it stays anyway */
+    cache_replace_begin(c);
+    cache_keep(c, "n9");
+    cache_keep(c, "n2");
     put(c, "node n1 10.0.0.1");
-    ck_assert_msg(!cache_replace_end(c, CACHE_NODES), "all of it as before");
+    ck_assert_msg(!cache_replace_end(c), "all of it as before");
     expect_nodes(c, "n1=10.0.0.1 n2=10.0.0.2 ");
-    cache_replace_begin(c, CACHE_NODES);
-    cache_keep(c, CACHE_NODES, "n2");
+    cache_replace_begin(c);
+    cache_keep(c, "n2");
     put(c, "node n2 10.0.0.8");
     put(c, "node n3 10.0.0.3");
-    cache_keep(c, CACHE_NODES, "n3");
-    ck_assert(cache_replace_end(c, CACHE_NODES));
+    cache_keep(c, "n3");
+    ck_assert(cache_replace_end(c));
     expect_nodes(c, "n2=10.0.0.8 n3=10.0.0.3 ");
-    cache_replace_begin(c, CACHE_NODES);
+    cache_replace_begin(c);
     put(c, "node n2 10.0.0.9");
-    cache_keep(c, CACHE_NODES, "n2");
-    cache_keep(c, CACHE_NODES, "n3");
-    cache_delete(c, CACHE_NODES, "n3");
-    ck_assert(cache_replace_end(c, CACHE_NODES));
+    cache_keep(c, "n2");
+    cache_keep(c, "n3");
+    cache_delete(c, "n3");
+    ck_assert(cache_replace_end(c));
     expect_nodes(c, "n2=10.0.0.9 ");
-    cache_replace_begin(c, CACHE_NODES);
-    ck_assert_msg(cache_replace_end(c, CACHE_NODES), "for the one replace only");
+    cache_replace_begin(c);
+    ck_assert_msg(cache_replace_end(c), "for the one replace only");
     expect_nodes(c, "");
     cache_free(c);
 }
 END_TEST
 
-START_TEST(forgetting_a_kind)
+START_TEST(forgetting)
 {
-    struct cache *c = cache_new();
-    text_sync(c, CACHE_NODES);
-    text_sync(c, CACHE_SLICES);
+    struct cache *c = cache_new(&node_record);
+    text_sync(c);
     put(c, "node n1 10.0.0.1");
-    put(c, "slice a");
-    cache_replace_begin(c, CACHE_SLICES);
-    put(c, "slice b");
-    cache_forget(c, CACHE_SLICES);
-    ck_assert_uint_eq(cache_count(c, CACHE_SLICES), 0);
-    ck_assert(!cache_synced(c, CACHE_SLICES));
-    ck_assert(!cache_replace_end(c, CACHE_SLICES));
-    ck_assert_uint_eq(cache_count(c, CACHE_NODES), 1);
-    ck_assert(cache_synced(c, CACHE_NODES));
+    cache_replace_begin(c);
+    put(c, "node n2");
+    cache_forget(c);
+    ck_assert_uint_eq(cache_count(c), 0);
+    ck_assert(!cache_synced(c));
+    ck_assert(!cache_replace_end(c));
     cache_free(c);
     cache_free(NULL);
 }
@@ -342,7 +336,7 @@ static void compare(const struct cache *c, const struct simple *m, unsigned step
     buf_init(&want, 0);
     for (unsigned i = 0; i < NAMES; i++) {
         cleanup(mem_free_ptr) char *name = mem_printf("n%u", i);
-        const struct node *n = cache_node(c, name);
+        const struct node *n = cache_find(c, name);
         ck_assert_msg((n != NULL) == (m->live[i] != NONE), "step %u, %s", step, name);
         if (n == NULL)
             continue;
@@ -350,15 +344,15 @@ static void compare(const struct cache *c, const struct simple *m, unsigned step
         buf_printf(&want, "%s=10.0.0.%u ", name, m->live[i]);
         count++;
     }
-    ck_assert_uint_eq(cache_count(c, CACHE_NODES), count);
-    ck_assert(cache_synced(c, CACHE_NODES) == m->synced);
+    ck_assert_uint_eq(cache_count(c), count);
+    ck_assert(cache_synced(c) == m->synced);
     expect_nodes(c, buf_str(&want));
 }
 
 static void step_end(struct cache *c, struct simple *m)
 {
     bool changed = m->replacing && (!m->synced || memcmp(m->live, m->aside, sizeof(m->live)) != 0);
-    ck_assert(cache_replace_end(c, CACHE_NODES) == changed);
+    ck_assert(cache_replace_end(c) == changed);
     if (!m->replacing)
         return;
     memcpy(m->live, m->aside, sizeof(m->live));
@@ -369,7 +363,7 @@ static void step_end(struct cache *c, struct simple *m)
 static void step_keep(struct cache *c, struct simple *m, unsigned i)
 {
     cleanup(mem_free_ptr) char *name = mem_printf("n%u", i);
-    cache_keep(c, CACHE_NODES, name);
+    cache_keep(c, name);
     if (m->replacing && m->aside[i] == NONE)
         m->aside[i] = m->live[i];
 }
@@ -380,10 +374,10 @@ static void step_put(struct cache *c, struct simple *m, unsigned i, unsigned val
     bool changed = !m->replacing && *at != value;
     cleanup(mem_free_ptr) char *name = mem_printf("n%u", i);
     if (value == NONE) {
-        ck_assert(cache_delete(c, CACHE_NODES, name) == changed);
+        ck_assert(cache_delete(c, name) == changed);
     } else {
         cleanup(mem_free_ptr) char *ip = mem_printf("10.0.0.%u", value);
-        ck_assert(cache_put_node(c, text_node_new(name, ip, 1)) == changed);
+        ck_assert(cache_put(c, text_node_new(name, ip, 1)) == changed);
     }
     *at = value;
 }
@@ -392,20 +386,20 @@ START_TEST(random_histories)
 {
     struct dice dice = {6364136223846793005u};
     struct simple m = {.synced = false};
-    struct cache *c = cache_new();
+    struct cache *c = cache_new(&node_record);
     for (unsigned step = 0; step < 15000; step++) {
         unsigned what = dice_below(&dice, 60);
         if (what == 0) {
-            cache_replace_begin(c, CACHE_NODES);
+            cache_replace_begin(c);
             memset(m.aside, 0, sizeof(m.aside));
             m.replacing = true;
         } else if (what <= 2) {
             step_end(c, &m);
         } else if (what == 3) {
-            cache_replace_abort(c, CACHE_NODES);
+            cache_replace_abort(c);
             m.replacing = false;
         } else if (what == 4 && dice_one_in(&dice, 5)) {
-            cache_forget(c, CACHE_NODES);
+            cache_forget(c);
             m = (struct simple){.synced = false};
         } else if (what <= 10) {
             step_keep(c, &m, dice_below(&dice, NAMES));
@@ -435,7 +429,7 @@ int main(void)
     tcase_add_test(t, a_replace_says_whether_anything_differs);
     tcase_add_test(t, an_aborted_replace_leaves_nothing);
     tcase_add_test(t, keeping_through_a_replace);
-    tcase_add_test(t, forgetting_a_kind);
+    tcase_add_test(t, forgetting);
     tcase_add_test(t, random_histories);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);

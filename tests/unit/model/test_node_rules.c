@@ -12,6 +12,21 @@
 
 /* ---- eligible ---- */
 
+#define LABEL 1u
+#define TAINT 2u
+#define DELETION 4u
+
+START_TEST(a_key_has_its_row)
+{
+    ck_assert_uint_eq(node_excluded_by(EXCLUDED_BY_LABEL, "node.kubernetes.io/exclude-from-external-load-balancers"),
+                      LABEL);
+    ck_assert_uint_eq(node_excluded_by(EXCLUDED_BY_TAINT, "ToBeDeletedByClusterAutoscaler"), TAINT);
+    ck_assert_uint_eq(node_excluded_by(EXCLUDED_BY_DELETION, NULL), DELETION);
+    ck_assert_uint_eq(node_excluded_by(EXCLUDED_BY_LABEL, "ToBeDeletedByClusterAutoscaler"), 0);
+    ck_assert_uint_eq(node_excluded_by(EXCLUDED_BY_TAINT, NULL), 0);
+}
+END_TEST
+
 START_TEST(exclusions)
 {
     static const struct {
@@ -23,11 +38,11 @@ START_TEST(exclusions)
         {"cordoned", {.cordoned = true}, NULL},
         {"not ready", {.not_ready = true}, NULL},
         {"cordoned and not ready", {.cordoned = true, .not_ready = true}, NULL},
-        {"label", {.excluded = true}, "label node.kubernetes.io/exclude-from-external-load-balancers"},
-        {"taint", {.to_be_deleted = true}, "taint ToBeDeletedByClusterAutoscaler"},
-        {"deletion", {.deleting = true}, "being deleted"},
-        {"label, though not ready", {.excluded = true, .not_ready = true}, "label "},
-        {"taint and cordon, as the autoscaler does it", {.to_be_deleted = true, .cordoned = true}, "taint "},
+        {"label", {.excluded_by = LABEL}, "label node.kubernetes.io/exclude-from-external-load-balancers"},
+        {"taint", {.excluded_by = TAINT}, "taint ToBeDeletedByClusterAutoscaler"},
+        {"deletion", {.excluded_by = DELETION}, "being deleted"},
+        {"label, though not ready", {.excluded_by = LABEL, .not_ready = true}, "label "},
+        {"taint and cordon, as the autoscaler does it", {.excluded_by = TAINT, .cordoned = true}, "taint "},
     };
     for (size_t i = 0; i < array_len(rows); i++) {
         const char *why = node_exclusion(&rows[i].node);
@@ -295,6 +310,7 @@ int main(void)
     Suite *suite = suite_create("node_rules");
     TCase *t = tcase_create("node_rules");
     tcase_add_test(t, exclusions);
+    tcase_add_test(t, a_key_has_its_row);
     tcase_add_loop_test(t, addresses, 0, (int)array_len(rows));
     tcase_add_test(t, texts);
     tcase_add_test(t, any_node);

@@ -98,16 +98,16 @@ static inline char *world_line(struct dice *dice, unsigned i)
     return mem_strdup(services[dice_below(dice, array_len(services))]);
 }
 
-static inline void world_forget(struct cache *c, unsigned i)
+static inline void world_forget(const struct object_caches *c, unsigned i)
 {
     cleanup(mem_free_ptr) char *name = mem_printf(i < WORLD_NODES ? "n%u" : "s%u", i);
     if (i == WORLD_SERVICE)
-        cache_delete(c, CACHE_SERVICES, "web");
+        cache_delete(c->services, "web");
     else
-        cache_delete(c, i < WORLD_NODES ? CACHE_NODES : CACHE_SLICES, name);
+        cache_delete(i < WORLD_NODES ? c->nodes : c->slices, name);
 }
 
-static inline void world_put(struct cache *c, unsigned i, const char *line)
+static inline void world_put(const struct object_caches *c, unsigned i, const char *line)
 {
     if (line != NULL)
         text_put(c, line);
@@ -116,7 +116,7 @@ static inline void world_put(struct cache *c, unsigned i, const char *line)
 }
 
 /* One event about something. */
-static inline void world_happens(struct cache *c, struct dice *dice)
+static inline void world_happens(const struct object_caches *c, struct dice *dice)
 {
     unsigned i = dice_below(dice, WORLD_LINES);
     cleanup(mem_free_ptr) char *line = world_line(dice, i);

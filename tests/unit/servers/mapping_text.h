@@ -15,7 +15,7 @@
 #define DRAIN_MS 30000
 
 struct mapping_text {
-    struct cache *cache;
+    struct object_caches caches;
     struct mapping_rules rules;
     struct desired_input in;
     char *words; /* what the rules borrow */
@@ -77,7 +77,7 @@ static inline void text_setting(struct mapping_rules *r, char *word)
 static inline void text_mapping_open(struct mapping_text *m, const char *settings, bool service_denied)
 {
     *m = (struct mapping_text){
-        .cache = cache_new(),
+        .caches = text_caches_new(),
         .rules = {.namespace = "ns", .service = "web", .nodes = node_rules_default, .drain_timeout_ms = DRAIN_MS},
         .words = mem_strdup(settings)};
     bool endpoints = strstr(settings, "endpoints") == settings || strstr(settings, " endpoints") != NULL;
@@ -85,25 +85,25 @@ static inline void text_mapping_open(struct mapping_text *m, const char *setting
     for (char *word; (word = strsep(&rest, " ")) != NULL;)
         if (word[0] != '\0')
             text_setting(&m->rules, word);
-    text_sync(m->cache, CACHE_NODES);
-    text_sync(m->cache, endpoints ? CACHE_ENDPOINTS : CACHE_SLICES);
+    text_sync(m->caches.nodes);
+    text_sync(endpoints ? m->caches.endpoints : m->caches.slices);
     if (!service_denied)
-        text_sync(m->cache, CACHE_SERVICES);
+        text_sync(m->caches.services);
     m->in = (struct desired_input){
-        .nodes = m->cache, .service = m->cache, .service_denied = service_denied, .rules = &m->rules, .now_ms = 1000};
+        .caches = &m->caches, .service_denied = service_denied, .rules = &m->rules, .now_ms = 1000};
 }
 
 static inline void text_mapping(struct mapping_text *m, const char *objects, const char *settings)
 {
     text_mapping_open(m, settings, strstr(objects, "service ") == NULL && strstr(settings, "absent") == NULL);
-    text_put_all(m->cache, objects);
+    text_put_all(&m->caches, objects);
 }
 
 /* m->in points into m: it must not move. */
 static inline void text_mapping_close(struct mapping_text *m)
 {
     server_states_free(m->in.states);
-    cache_free(m->cache);
+    text_caches_free(&m->caches);
     free(m->words);
 }
 

@@ -137,21 +137,20 @@ START_TEST(not_synced_says_what_is_missing)
     };
     for (size_t i = 0; i < array_len(cases); i++) {
         struct mapping_text m = {.rules = {.namespace = "ns", .service = "web", .fixed_port = 80},
-                                 .cache = cache_new()};
+                                 .caches = text_caches_new()};
         struct desired d;
-        m.in = (struct desired_input){
-            .nodes = m.cache, .service = m.cache, .rules = &m.rules, .service_denied = cases[i].denied};
+        m.in = (struct desired_input){.caches = &m.caches, .rules = &m.rules, .service_denied = cases[i].denied};
         m.in.states = server_states_new();
         if (cases[i].nodes)
-            text_sync(m.cache, CACHE_NODES);
+            text_sync(m.caches.nodes);
         if (cases[i].slices)
-            text_sync(m.cache, CACHE_SLICES);
+            text_sync(m.caches.slices);
         if (cases[i].endpoints)
-            text_sync(m.cache, CACHE_ENDPOINTS);
+            text_sync(m.caches.endpoints);
         if (cases[i].service)
-            text_sync(m.cache, CACHE_SERVICES);
+            text_sync(m.caches.services);
         /* What came in so far is not all there is. */
-        text_put_all(m.cache, LOCAL "slice a http/80 : 10.0.0.1@n1");
+        text_put_all(&m.caches, LOCAL "slice a http/80 : 10.0.0.1@n1");
         desired_compute(&m.in, &d);
         ck_assert_int_eq(d.state, DESIRED_NOT_SYNCED);
         ck_assert_uint_eq(d.server_count, 0);
@@ -178,7 +177,7 @@ START_TEST(endpoints_are_used_while_slices_are_not_synced)
     struct mapping_text m;
     text_mapping(&m, NODES "endpoints web http/80 : 10.0.0.1@n1 10.0.0.2@n2=no", "endpoints");
     expect_servers(&m, DESIRED_OK, "n1 10.0.0.1 80");
-    text_put(m.cache, "slice a http/80 : 10.0.0.3@n3");
+    text_put(&m.caches, "slice a http/80 : 10.0.0.3@n3");
     expect_servers(&m, DESIRED_OK, "n1 10.0.0.1 80");
     text_mapping_close(&m);
 }
@@ -189,7 +188,7 @@ START_TEST(subsets_are_united)
     struct mapping_text m;
     text_mapping(&m, NODES "endpoints web http/80 : 10.0.0.1@n1 | http/8080 : 10.0.0.2@n2", "endpoints");
     expect_servers(&m, DESIRED_OK, "n1 10.0.0.1 80; n2 10.0.0.2 8080");
-    text_put(m.cache, "endpoints web http/80 : 10.0.0.1@n1 | https/443 : 10.0.0.2@n2");
+    text_put(&m.caches, "endpoints web http/80 : 10.0.0.1@n1 | https/443 : 10.0.0.2@n2");
     expect_servers(&m, DESIRED_UNDECIDED, "");
     text_mapping_close(&m);
 }
@@ -199,28 +198,30 @@ START_TEST(synced_slices_win_even_when_empty)
 {
     struct mapping_text m;
     text_mapping(&m, NODES "endpoints web http/80 : 10.0.0.1@n1", "endpoints");
-    text_sync(m.cache, CACHE_SLICES);
+    text_sync(m.caches.slices);
     expect_servers(&m, DESIRED_EMPTY, "");
-    text_put(m.cache, "slice a http/80 : 10.0.0.2@n2");
+    text_put(&m.caches, "slice a http/80 : 10.0.0.2@n2");
     expect_servers(&m, DESIRED_OK, "n2 10.0.0.2 80");
-    cache_forget(m.cache, CACHE_SLICES);
+    cache_forget(m.caches.slices);
     expect_servers(&m, DESIRED_OK, "n1 10.0.0.1 80");
     text_mapping_close(&m);
 }
 END_TEST
 
-/* One cache for all nodes, one for each Service. */
+/* One cache for all nodes, whatever the Service. */
 START_TEST(nodes_in_a_cache_of_their_own)
 {
     struct mapping_text m;
-    struct cache *nodes = cache_new();
+    struct object_caches all = text_caches_new(), of_service;
     text_mapping(&m, "service web NodePort Local http/80/30080\nnode n1 10.9.0.1\nslice a http/80 : 10.0.0.1@n1", "");
-    m.in.nodes = nodes;
+    of_service = m.caches;
+    of_service.nodes = all.nodes;
+    m.in.caches = &of_service;
     expect_servers(&m, DESIRED_NOT_SYNCED, "");
-    text_sync(nodes, CACHE_NODES);
-    text_put(nodes, "node n1 10.0.0.1");
+    text_sync(all.nodes);
+    text_put(&all, "node n1 10.0.0.1");
     expect_servers(&m, DESIRED_OK, "n1 10.0.0.1 30080");
-    cache_free(nodes);
+    text_caches_free(&all);
     text_mapping_close(&m);
 }
 END_TEST
@@ -230,11 +231,11 @@ START_TEST(only_the_service_of_that_name)
     struct mapping_text m;
     text_mapping(&m, "service other NodePort Local http/80/30081\n" NODES "slice a http/80 : 10.0.0.1@n1", "");
     expect_servers(&m, DESIRED_OK, "n1 10.0.0.1 80");
-    text_put(m.cache, "service web NodePort Local http/80/30080");
+    text_put(&m.caches, "service web NodePort Local http/80/30080");
     expect_servers(&m, DESIRED_OK, "n1 10.0.0.1 30080");
     m.in.service_denied = true; /* from now on: the last that was known stays, as long as the cache has it */
     expect_servers(&m, DESIRED_OK, "n1 10.0.0.1 30080");
-    cache_forget(m.cache, CACHE_SERVICES);
+    cache_forget(m.caches.services);
     expect_servers(&m, DESIRED_OK, "n1 10.0.0.1 80");
     text_mapping_close(&m);
 }
@@ -317,7 +318,7 @@ START_TEST(other_reasons_are_no_difference)
     struct desired a, b;
     text_mapping(&m, LOCAL "slice a http/80 : 10.0.0.1@n1 10.0.0.2@n2=no", "mode=all");
     desired_compute(&m.in, &a);
-    text_put(m.cache, "slice a http/80 : 10.0.0.1@n1 10.0.0.8@n1 10.0.0.2@n2=gone");
+    text_put(&m.caches, "slice a http/80 : 10.0.0.1@n1 10.0.0.8@n1 10.0.0.2@n2=gone");
     m.rules.node_mode = NODE_MODE_ENDPOINTS;
     desired_compute(&m.in, &b);
     ck_assert_str_ne(a.servers[0].reason, b.servers[0].reason);
@@ -399,7 +400,7 @@ static void put_ready(struct mapping_text *m, const char *first, unsigned count)
     buf_add(&line, first);
     for (unsigned e = 0; e < count; e++)
         buf_printf(&line, " 10.244.%u.%u@n1", e / 250, e % 250);
-    text_put(m->cache, buf_str(&line));
+    text_put(&m->caches, buf_str(&line));
 }
 
 START_TEST(weights_have_haproxys_limit)
@@ -428,14 +429,14 @@ START_TEST(many_endpoints)
     for (unsigned n = 0; n < 2000; n++) {
         buf_clear(&line);
         buf_printf(&line, "node worker-%04u.example.internal 10.1.%u.%u", n, n / 200, n % 200);
-        text_put(m.cache, buf_str(&line));
+        text_put(&m.caches, buf_str(&line));
     }
     for (unsigned s = 0; s < 200; s++) {
         buf_clear(&line);
         buf_printf(&line, "slice web-%03u http/80 : 10.9.%u.1", s, s);
         for (unsigned e = 0; e < 100; e++)
             buf_printf(&line, " 10.244.%u.%u@worker-%04u.example.internal", s, e, (s * 100 + e) % 2000);
-        text_put(m.cache, buf_str(&line));
+        text_put(&m.caches, buf_str(&line));
     }
     desired_compute(&m.in, &d);
     ck_assert_uint_eq(d.endpoint_count, 20200);
@@ -460,7 +461,7 @@ START_TEST(every_endpoint_a_place_of_its_own)
     buf_add(&line, "slice a http/80 :");
     for (unsigned e = 0; e < 3000; e++)
         buf_printf(&line, " 10.9.%u.%u", e / 250, e % 250);
-    text_put(m.cache, buf_str(&line));
+    text_put(&m.caches, buf_str(&line));
     desired_compute(&m.in, &d);
     ck_assert_uint_eq(d.server_count, 3000);
     desired_fini(&d);

@@ -21,21 +21,21 @@ static void shuffled(struct dice *dice, unsigned *order, unsigned count)
 
 /* Reaches the world through `noise` events about other versions of the same objects, in an order of its own, with and
  * without relists. */
-static void reach(struct cache *c, struct dice *dice, char *const *world, unsigned noise)
+static void reach(const struct object_caches *c, struct dice *dice, char *const *world, unsigned noise)
 {
-    static const enum cache_kind kinds[] = {CACHE_NODES, CACHE_SLICES, CACHE_SERVICES};
+    struct cache *const of[] = {c->nodes, c->slices, c->services};
     unsigned order[WORLD_LINES], relisted = dice_below(dice, 8);
     shuffled(dice, order, WORLD_LINES);
     for (unsigned k = 0; k < noise; k++)
         world_happens(c, dice);
-    for (unsigned k = 0; k < array_len(kinds); k++)
+    for (unsigned k = 0; k < array_len(of); k++)
         if ((relisted & 1u << k) != 0)
-            cache_replace_begin(c, kinds[k]);
+            cache_replace_begin(of[k]);
     for (unsigned k = 0; k < WORLD_LINES; k++)
         world_put(c, order[k], world[order[k]]);
-    for (unsigned k = 0; k < array_len(kinds); k++)
+    for (unsigned k = 0; k < array_len(of); k++)
         if ((relisted & 1u << k) != 0)
-            cache_replace_end(c, kinds[k]);
+            cache_replace_end(of[k]);
 }
 
 /* All that is told of a wish. */
@@ -56,7 +56,7 @@ static char *reached(struct dice *dice, char *const *world, unsigned noise, cons
     struct mapping_text m;
     struct desired d;
     text_mapping_open(&m, settings, false);
-    reach(m.cache, dice, world, noise);
+    reach(&m.caches, dice, world, noise);
     desired_compute(&m.in, &d);
     char *text = text_of_all(&d);
     desired_fini(&d);
@@ -98,17 +98,17 @@ struct oracle {
 
 static bool is_node_port(const struct mapping_text *m)
 {
-    const struct service *s = cache_service(m->cache, "web");
+    const struct service *s = cache_find(m->caches.services, "web");
     return s != NULL && s->ports[0].node_port == m->rules.fixed_port;
 }
 
 static bool can_have_a_server(const struct mapping_text *m, const struct endpoint *e)
 {
-    const struct node *n = e->node_name != NULL ? cache_node(m->cache, e->node_name) : NULL;
+    const struct node *n = e->node_name != NULL ? cache_find(m->caches.nodes, e->node_name) : NULL;
     if (e->node_name == NULL)
         return true;
-    return n != NULL && !n->excluded && !n->to_be_deleted && !n->deleting &&
-           node_address_choose(n, &m->rules.nodes, cache_service(m->cache, "web"), is_node_port(m)) != NULL;
+    return n != NULL && n->excluded_by == 0 &&
+           node_address_choose(n, &m->rules.nodes, cache_find(m->caches.services, "web"), is_node_port(m)) != NULL;
 }
 
 static bool serves(const struct mapping_text *m, const struct endpoint_group *g)
@@ -126,8 +126,9 @@ struct same {
     bool ready, has_port;
 };
 
-static void look_for_same(void *arg, const struct endpoint_set *s)
+static void look_for_same(void *arg, const void *object)
 {
+    const struct endpoint_set *s = object;
     struct same *same = arg;
     for (size_t i = 0; i < s->groups[0].endpoint_count; i++) {
         const struct endpoint *e = &s->groups[0].endpoints[i];
@@ -138,8 +139,9 @@ static void look_for_same(void *arg, const struct endpoint_set *s)
     }
 }
 
-static void look(void *arg, const struct endpoint_set *s)
+static void look(void *arg, const void *object)
 {
+    const struct endpoint_set *s = object;
     struct oracle *o = arg;
     for (size_t i = 0; i < s->groups[0].endpoint_count; i++) {
         const struct endpoint *e = &s->groups[0].endpoints[i];
@@ -149,7 +151,7 @@ static void look(void *arg, const struct endpoint_set *s)
         if (!serves(o->m, &s->groups[0]))
             continue;
         struct same same = {.m = o->m, .endpoint = e};
-        cache_each_set(o->m->cache, CACHE_SLICES, look_for_same, &same);
+        cache_each(o->m->caches.slices, look_for_same, &same);
         /* What is on no node is not behind a nodePort, and has to say its own. */
         if (e->node_name == NULL && is_node_port(o->m) && !same.has_port)
             continue;
@@ -163,7 +165,7 @@ static void look(void *arg, const struct endpoint_set *s)
 static struct oracle ask_oracle(const struct mapping_text *m, const char *place)
 {
     struct oracle o = {.m = m, .place = place};
-    cache_each_set(m->cache, CACHE_SLICES, look, &o);
+    cache_each(m->caches.slices, look, &o);
     return o;
 }
 
@@ -176,7 +178,7 @@ static const char *place_name(unsigned i, char *buf, size_t size)
 /* Only what the settings leave to the endpoints: a port of the Service that is there. */
 static bool is_asked_well(const struct mapping_text *m)
 {
-    const struct service *s = cache_service(m->cache, "web");
+    const struct service *s = cache_find(m->caches.services, "web");
     for (size_t i = 0; s != NULL && m->rules.port != NULL && i < s->port_count; i++)
         if (strcmp(s->ports[i].name, m->rules.port) == 0)
             return true;
@@ -222,7 +224,7 @@ START_TEST(a_node_serves_exactly_when_the_rules_say_so)
         struct desired d;
         world_make(&dice, world);
         text_mapping_open(&m, world_plain[dice_below(&dice, array_len(world_plain))], false);
-        reach(m.cache, &dice, world, 0);
+        reach(&m.caches, &dice, world, 0);
         desired_compute(&m.in, &d);
         if (is_asked_well(&m)) {
             check_against_oracle(&m, &d, round);
@@ -293,7 +295,7 @@ START_TEST(no_state_and_no_setting_makes_it_unsound)
         const char *settings = any_settings(&dice);
         world_make(&dice, world);
         text_mapping_open(&m, settings, dice_one_in(&dice, 4));
-        reach(m.cache, &dice, world, 0);
+        reach(&m.caches, &dice, world, 0);
         desired_compute(&m.in, &d);
         check_sound(&d, settings);
         states[d.state]++;
@@ -354,7 +356,7 @@ static void check_lives(const struct mapping_text *m, const struct desired *d, s
 }
 
 /* No Service, no excluded nodes: then a server's life is what its endpoints and the clock make of it. */
-static void something_happens(struct cache *c, struct dice *dice)
+static void something_happens(const struct object_caches *c, struct dice *dice)
 {
     unsigned i = dice_below(dice, WORLD_SLICES) + WORLD_NODES;
     cleanup(mem_free_ptr) char *line = world_slice(dice, i);
@@ -372,12 +374,12 @@ START_TEST(lives_of_servers)
         m.in.states = server_states_new();
         for (unsigned i = 0; i < WORLD_NODES; i++) {
             cleanup(mem_free_ptr) char *line = mem_printf("node n%u 10.0.0.%u", i, i);
-            text_put(m.cache, line);
+            text_put(&m.caches, line);
         }
         for (unsigned k = 0; k < 60; k++) { /* less than STATES_REMEMBER_MS in all */
             struct desired d;
             m.in.now_ms += dice_one_in(&dice, 8) ? 30000 : dice_below(&dice, 9000);
-            something_happens(m.cache, &dice);
+            something_happens(&m.caches, &dice);
             desired_compute(&m.in, &d);
             check_sound(&d, "");
             check_lives(&m, &d, lives, known);
@@ -404,7 +406,7 @@ START_TEST(any_history_is_sound)
             in.states = NULL;
             m.in.now_ms = in.now_ms += dice_below(&dice, 20000);
             for (unsigned n = dice_below(&dice, 4); n > 0; n--)
-                world_happens(m.cache, &dice);
+                world_happens(&m.caches, &dice);
             desired_compute(&m.in, &d);
             desired_compute(&in, &stateless);
             check_sound(&d, settings);
@@ -429,7 +431,7 @@ END_TEST
 #define MOVERS 8
 
 /* in: 0: not listed, 1: ready, 2 ... : an older version of it, as long as another slice says ready. */
-static void put_movers(struct cache *c, unsigned slice, const unsigned char *in)
+static void put_movers(const struct object_caches *c, unsigned slice, const unsigned char *in)
 {
     static const char *const stale[] = {"no", "leaving", "gone"};
     cleanup(buf_fini) struct buf b;
@@ -460,16 +462,16 @@ START_TEST(an_endpoint_that_moves_between_slices_never_vanishes)
     m.in.states = server_states_new();
     for (unsigned e = 0; e < MOVERS; e++) {
         cleanup(mem_free_ptr) char *node = mem_printf("node n%u 10.0.0.%u", e, e);
-        text_put(m.cache, node);
+        text_put(&m.caches, node);
         in[0][e] = 1;
     }
     for (unsigned s = 0; s < WORLD_SLICES; s++)
-        put_movers(m.cache, s, in[s]);
+        put_movers(&m.caches, s, in[s]);
     for (unsigned step = 0; step < 6000; step++) {
         unsigned s = dice_below(&dice, WORLD_SLICES), e = dice_below(&dice, MOVERS);
         struct desired d;
         in[s][e] = ready_elsewhere(in, s, e) ? (unsigned char)dice_below(&dice, 5) : 1;
-        put_movers(m.cache, s, in[s]);
+        put_movers(&m.caches, s, in[s]);
         m.in.now_ms += dice_below(&dice, 5000);
         desired_compute(&m.in, &d);
         ck_assert_uint_eq(d.server_count, MOVERS);

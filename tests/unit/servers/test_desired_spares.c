@@ -89,7 +89,7 @@ START_TEST(the_first_of_many)
     for (unsigned i = 0; i < 200; i++) {
         /* Of the nodes the odd ones come first, of their servers (_) the even ones. */
         cleanup(mem_free_ptr) char *line = mem_printf("node m%c%03u 10.1.0.%u", i % 2 == 0 ? '~' : 'a', i, i);
-        text_put(m.cache, line);
+        text_put(&m.caches, line);
     }
     desired_compute(&m.in, &d);
     ck_assert_uint_eq(d.spare_count, DESIRED_SPARES_MAX);

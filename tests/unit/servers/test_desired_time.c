@@ -214,13 +214,13 @@ static const struct {
        0}}},
 };
 
-static void take_objects(struct cache *c, const char *objects)
+static void take_objects(const struct object_caches *c, const char *objects)
 {
     cleanup(mem_free_ptr) char *copy = mem_strdup(objects);
     char *rest = copy;
     for (char *line; (line = strsep(&rest, "\n")) != NULL;)
         if (str_has_prefix(line, "-node "))
-            ck_assert(cache_delete(c, CACHE_NODES, line + strlen("-node ")));
+            ck_assert(cache_delete(c->nodes, line + strlen("-node ")));
         else if (line[0] != '\0')
             text_put(c, line);
 }
@@ -240,7 +240,7 @@ START_TEST(every_life)
         const struct event *e = &lives[_i].events[i];
         struct desired d;
         m.in.now_ms += e->after_ms;
-        take_objects(m.cache, e->objects);
+        take_objects(&m.caches, e->objects);
         desired_compute(&m.in, &d);
         cleanup(mem_free_ptr) char *servers = text_of_servers(&d), *skips = text_of_skips(&d);
         expect(lives[_i].what, i, servers, e->servers);

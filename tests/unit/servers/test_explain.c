@@ -172,7 +172,7 @@ START_TEST(nothing_is_known)
         ck_assert_int_eq(explain_node(&m.in, names[i], &e), -1);
         ck_assert(e.rules == NULL && e.verdict == NULL && e.server == NULL && e.rule_count == 0);
     }
-    cache_forget(m.cache, CACHE_SLICES); /* not synced any more: nothing is told of what is half known */
+    cache_forget(m.caches.slices); /* not synced any more: nothing is told of what is half known */
     ck_assert_int_eq(explain_node(&m.in, "n1", &e), -1);
     explanation_fini(&e);
     text_mapping_close(&m);
@@ -228,7 +228,7 @@ static void check_rules(const struct explanation *e)
 /* Of a node without endpoints desired tells nothing; who asks is told which rule comes first. */
 static bool is_untold(const struct mapping_text *m, const char *name, const char *verdict)
 {
-    const struct node *n = cache_node(m->cache, name);
+    const struct node *n = cache_find(m->caches.nodes, name);
     return strstr(verdict, "no endpoint of the Service is on it") != NULL || strstr(verdict, "no address") != NULL ||
            (n != NULL && node_exclusion(n) != NULL);
 }
@@ -238,7 +238,7 @@ static void check_agreement(const struct mapping_text *m, const struct desired *
     struct explanation e;
     if (explain_node(&m->in, name, &e) != 0) {
         ck_assert_ptr_null(desired_find(d, name));
-        ck_assert(cache_node(m->cache, name) == NULL);
+        ck_assert(cache_find(m->caches.nodes, name) == NULL);
         return;
     }
     const struct desired_server *s = desired_find(d, e.server);
@@ -255,9 +255,9 @@ static void check_agreement(const struct mapping_text *m, const struct desired *
     explanation_fini(&e);
 }
 
-static void remember_name(void *arg, const struct node *n)
+static void remember_name(void *arg, const void *node)
 {
-    buf_printf(arg, "%s\n", n->name);
+    buf_printf(arg, "%s\n", record_name(node));
 }
 
 START_TEST(it_agrees_with_every_row)
@@ -268,7 +268,7 @@ START_TEST(it_agrees_with_every_row)
     buf_init(&names, 0);
     text_mapping(&m, rows[_i].objects, rows[_i].settings);
     desired_compute(&m.in, &d);
-    cache_each_node(m.cache, remember_name, &names);
+    cache_each(m.caches.nodes, remember_name, &names);
     for (size_t i = 0; i < d.server_count; i++)
         if (strchr(d.servers[i].name, '_') == NULL) /* the name of a node or an address, not one made of it */
             buf_printf(&names, "%s\n", d.servers[i].name);
@@ -294,7 +294,7 @@ START_TEST(it_agrees_in_any_state)
         world_make(&dice, world);
         text_mapping_open(&m, settings, false);
         for (unsigned i = 0; i < WORLD_LINES; i++)
-            world_put(m.cache, i, world[i]);
+            world_put(&m.caches, i, world[i]);
         desired_compute(&m.in, &d);
         for (unsigned i = 0; i < WORLD_PLACES; i++) {
             cleanup(mem_free_ptr) char *name = mem_printf(i < WORLD_NODES ? "n%u" : "10.9.0.%u", i);

@@ -1,6 +1,6 @@
-/* Shared by decode*.c only: one object at a time, its fields, and what had to be left out of it. */
-#ifndef KUBE_DECODE_DECODE_INTERNAL_H
-#define KUBE_DECODE_DECODE_INTERNAL_H
+/* For those who decode a resource: one object at a time, its fields, and what had to be left out of it. */
+#ifndef KUBE_DECODE_DECODE_FIELD_H
+#define KUBE_DECODE_DECODE_FIELD_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,10 +8,10 @@
 #include <yyjson.h>
 
 #include "kube/decode/decode.h"
+#include "model/objects.h"
 
 /* The object in hand. */
 struct decode {
-    const char *kind; /* "node", ...: for messages */
     const char *name;
     uint64_t uid_hash;
     const char *uid;       /* borrowed from the document; NULL: it has none */
@@ -45,17 +45,8 @@ int check_ip(const char *text, const char *what, int family, struct error *err) 
 /* "a number", "an object", ... */
 const char *value_type(yyjson_val *value);
 
-/* NULL with *err: not usable. */
-struct node *decode_node(struct decode *d, yyjson_val *object, struct error *err) must_check;
-struct endpoint_set *decode_slice(struct decode *d, yyjson_val *object, struct error *err) must_check;
-struct endpoint_set *decode_endpoints(struct decode *d, yyjson_val *object, struct error *err) must_check;
-struct service *decode_service(struct decode *d, yyjson_val *object, struct error *err) must_check;
-
 /* `ports` of a slice or of a subset (path: "" or "subsets[1]."): the usable ones into g. */
 int decode_ports(struct decode *d, yyjson_val *of, const char *path, struct endpoint_group *g,
                  struct error *err) must_check;
-
-/* The Status in object into the status_* members. */
-void decode_status(yyjson_val *object, struct kube_event *ret);
 
 #endif
