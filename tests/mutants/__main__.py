@@ -15,11 +15,11 @@ import subprocess
 import sys
 import tempfile
 
-from . import connections, events, guard, inherit, lane, leader, log, names, operator, plan, sequences, target, txn, watch
+from . import connections, events, guard, inherit, lane, leader, log, names, objects, operator, plan, sequences, target, txn, watch
 from .mutant import ROOT, Mutant, Room, Unfit
 
 ROOMS = (*guard.ROOMS, *plan.ROOMS, *watch.ROOMS, *txn.ROOMS, *lane.ROOMS, *leader.ROOMS, *log.ROOMS, *events.ROOMS, *inherit.ROOMS,
-         *operator.ROOMS, *names.ROOMS, *sequences.ROOMS, *connections.ROOMS, *target.ROOMS)
+         *operator.ROOMS, *names.ROOMS, *sequences.ROOMS, *connections.ROOMS, *target.ROOMS, *objects.ROOMS)
 # A mutant that loops forever is noticed by this; the slowest of the tests takes some seconds.
 TEST_TIMEOUT_S = 60
 # A test program in one process: a crash or a failure ends it, which is all that is asked here. Nobody reads a shrunk stream.

@@ -1,0 +1,228 @@
+/* What an API server answers instead of a list: refusals, other people's pages, warnings; and an informer of one Service of several. */
+#include "informer_peer.h"
+
+START_TEST(forbidden_is_told_and_kept_asking)
+{
+#define FORBIDDEN_NODES STATUS("403", "nodes is forbidden: User \\\"low\\\" cannot list")
+    START(
+        {.expect = "sendInitialEvents=true", .status = REFUSED("403 Forbidden"), .body = FORBIDDEN_NODES, .after = END},
+        {.expect = "sendInitialEvents=true",
+         .status = REFUSED("403 Forbidden"),
+         .body = STATUS("403", "still forbidden"),
+         .after = END},
+        SYNCED);
+    UNTIL(status().denied == INFORMER_FORBIDDEN);
+    ck_assert(!status().synced);
+    ck_assert_ptr_nonnull(strstr(status().problem, "HTTP 403: nodes is forbidden: User \"low\" cannot list"));
+    ck_assert_uint_eq(status_calls, 1);
+    UNTIL((informer_poke(informer), peer.next == 2));
+    UNTIL(strstr(status().problem, "HTTP 403: still forbidden") !=
+          NULL); /* this answer's text and not the last one's */
+    UNTIL((informer_poke(informer), status().synced));
+    ck_assert_int_eq(status().denied, INFORMER_ALLOWED);
+    ck_assert_str_eq(status().problem, "");
+    ck_assert_uint_eq(times_logged("level=warn"), 1); /* said once */
+    ck_assert_uint_eq(times_logged("in contact with the Kubernetes API again"), 1);
+    ck_assert_uint_eq(times_told("requested: 403"), 2);
+}
+END_TEST
+
+/* ---- one Service of several ---- */
+
+#define SERVICE_PATH "GET /api/v1/namespaces/ns/services?fieldSelector=metadata.name%3Dweb&"
+#define SERVICE(name, version, port) \
+    "{" META(name, version) ",\"spec\":{\"type\":\"NodePort\",\"ports\":[{\"port\":443,\"nodePort\":" port "}]}}"
+
+static void start_service(const struct step *steps, size_t count)
+{
+    const struct informer_options options = {.resource = &kube_services,
+                                             .namespace = "ns",
+                                             .field_selector = "metadata.name=web",
+                                             .scope = "ns/web",
+                                             .may_be_denied = true};
+    start_row(steps, count, &options, &callbacks);
+}
+
+START_TEST(a_scope_is_in_causes_and_in_the_log)
+{
+    static const struct step steps[] = {{.expect = SERVICE_PATH "watch=1&sendInitialEvents=true",
+                                         .body = EVENT("ADDED", SERVICE("web", "1", "30443")) END_OF_LIST("5"),
+                                         .after = HOLD}};
+    start_service(steps, array_len(steps));
+    UNTIL(was_told("changed: list of services of ns/web\n"));
+    ck_assert_uint_eq(((const struct service *)cache_find(cache, "web"))->ports[0].node_port, 30443);
+    ck_assert_uint_eq(times_logged("resource=services service=ns/web objects=1"), 1);
+    push(EVENT("MODIFIED", SERVICE("web", "6", "31000")) EVENT("ADDED", SERVICE("odd", "7", "31001")));
+    UNTIL(was_told("changed: MODIFIED service ns/web\nchanged: ADDED service odd of ns/web\n"));
+    ck_assert_uint_eq(((const struct service *)cache_find(cache, "web"))->ports[0].node_port, 31000);
+    push(EVENT("DELETED", SERVICE("web", "8", "31000")));
+    UNTIL(was_told("changed: DELETED service ns/web\n"));
+    ck_assert_ptr_null(cache_find(cache, "web"));
+    ck_assert(status().synced);
+}
+END_TEST
+
+START_TEST(a_denial_that_may_be_is_not_complained_about)
+{
+    static const struct step steps[] = {{.expect = SERVICE_PATH,
+                                         .status = REFUSED("403 Forbidden"),
+                                         .body = STATUS("403", "services is forbidden"),
+                                         .after = END},
+                                        {.expect = SERVICE_PATH,
+                                         .status = REFUSED("404 Not Found"),
+                                         .body = STATUS("404", "no services here"),
+                                         .after = END},
+                                        {.expect = SERVICE_PATH,
+                                         .status = REFUSED("500 Internal Server Error"),
+                                         .body = STATUS("500", "etcd is slow"),
+                                         .after = END}};
+    start_service(steps, array_len(steps));
+    UNTIL(status().denied == INFORMER_FORBIDDEN);
+    ck_assert_ptr_nonnull(strstr(status().problem, "services is forbidden"));
+    UNTIL((informer_poke(informer), status().denied == INFORMER_NOT_SERVED));
+    ck_assert_uint_eq(times_logged("level=warn"), 0);
+    ck_assert_uint_eq(times_logged("level=debug msg=\"still no list\" resource=services service=ns/web"), 2);
+    UNTIL((informer_poke(informer), strstr(status().problem, "etcd is slow") != NULL));
+    ck_assert_uint_eq(times_logged("level=warn"), 1); /* any other trouble is */
+}
+END_TEST
+
+START_TEST(an_endless_refusal_is_a_refusal)
+{
+    cleanup(mem_free_ptr) char *page = mem_alloc(100001);
+    memset(page, 'x', 100000);
+    const struct step steps[] = {{.expect = "sendInitialEvents=true",
+                                  .status = "403 Forbidden\r\nContent-Type: text/plain",
+                                  .body = page,
+                                  .after = END}};
+    start(steps, array_len(steps), NULL);
+    UNTIL(status().denied == INFORMER_FORBIDDEN);
+    ck_assert_ptr_nonnull(strstr(status().problem, "HTTP 403: xxx"));
+}
+END_TEST
+
+static void write_token(const char *path, const char *token)
+{
+    const struct timespec old[2] = {{.tv_sec = 1000000}, {.tv_sec = 1000000}};
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    ck_assert_int_eq(write(fd, token, strlen(token)), (ssize_t)strlen(token));
+    close(fd);
+    utimensat(AT_FDCWD, path, old, 0);
+}
+
+/* The file looks the same: only a 401 makes us read it again. */
+START_TEST(a_refused_token_is_read_again)
+{
+    struct error err = {0};
+    cleanup(mem_free_ptr) char *path = mem_printf("%s.token", log_path);
+    struct kube_access access = {.server = url, .token_path = path, .source = (char[]){"test"}};
+    write_token(path, "first");
+    kube_client_free(client);
+    client = kube_client_new(http, &access, &log_to_file, &err);
+    ck_assert_msg(client != NULL, "%s", err.message);
+    write_token(path, "other");
+    START({.expect = "sendInitialEvents=true",
+           .status = REFUSED("401 Unauthorized"),
+           .body = STATUS("401", "no"),
+           .after = END},
+          SYNCED);
+    UNTIL(status().synced);
+    unlink(path);
+    ck_assert_uint_eq(times_told("requested: 401"), 1);
+    const char *first = strstr(buf_str(&peer.requests), "Authorization: Bearer first");
+    ck_assert_ptr_nonnull(first);
+    ck_assert_ptr_nonnull(strstr(first, "Authorization: Bearer other"));
+    ck_assert_uint_eq(times_logged("level=warn"), 0); /* tokens rotate: nothing is wrong */
+}
+END_TEST
+
+START_TEST(a_resource_that_is_not_served)
+{
+    START({.expect = "sendInitialEvents=true",
+           .status = "404 Not Found\r\nContent-Type: text/plain",
+           .body = "404 page not found\n",
+           .after = END});
+    UNTIL(status().denied == INFORMER_NOT_SERVED);
+    ck_assert_ptr_nonnull(strstr(status().problem, "not served: HTTP 404: 404 page not found"));
+}
+END_TEST
+
+START_TEST(html_is_no_answer_and_a_redirect_is_not_followed)
+{
+    START({.expect = "sendInitialEvents=true",
+           .status = "200 OK\r\nContent-Type: text/html",
+           .body = "<html>log in</html>",
+           .after = END},
+          {.expect = "sendInitialEvents=true",
+           .status = "302 Found\r\nLocation: http://127.0.0.1:1/steal",
+           .body = "",
+           .after = END});
+    UNTIL(strstr(status().problem, "not JSON") != NULL);
+    ck_assert_ptr_nonnull(strstr(status().problem, "text/html"));
+    informer_poke(informer);
+    UNTIL(strstr(status().problem, "HTTP 302") != NULL);
+    ck_assert(!status().synced);
+}
+END_TEST
+
+START_TEST(an_empty_or_truncated_list_is_none)
+{
+    START({.expect = "sendInitialEvents=true",
+           .status = REFUSED("400 Bad Request"),
+           .body = STATUS("400", "no"),
+           .after = END},
+          {.expect = "limit=500", .body = "", .after = END},
+          {.expect = "limit=500",
+           .body = "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[" NODE("n1", "1", "10.0.0.1"),
+           .after = END},
+          {.expect = "limit=500", .body = "{\"metadata\":{},\"items\":[]}", .after = END},
+          {.expect = "limit=500", .body = LIST("5", "", ""), .after = END}, {.expect = "resourceVersion=5&"});
+    UNTIL(peer.next == 2);
+    for (size_t n = 3; n <= 5; n++) {
+        UNTIL((informer_poke(informer), peer.next == n));
+        ck_assert_uint_eq(cache_count(cache), 0);
+    }
+    UNTIL(status().synced); /* and a list of nothing is one */
+    ck_assert_uint_eq(times_told("changed: list of nodes"), 1);
+}
+END_TEST
+
+START_TEST(a_warning_is_passed_on_once)
+{
+    START({.expect = "sendInitialEvents=true",
+           .status = "200 OK\r\nContent-Type: application/json\r\nWarning: 299 - \"Endpoints is deprecated\"",
+           .body = TWO_NODES BOOKMARK("6"),
+           .after = END},
+          {.expect = "resourceVersion=6",
+           .status =
+               "200 OK\r\nContent-Type: application/json; charset=utf-8\r\nWarning: 299 - \"Endpoints is deprecated\"",
+           .body = BOOKMARK("7"),
+           .after = HOLD});
+    UNTIL(times_told("requested: 200") == 2);
+    ck_assert_uint_eq(times_logged("Endpoints is deprecated"), 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("informer answers");
+    TCase *t = tcase_create("wire");
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, forbidden_is_told_and_kept_asking);
+    tcase_add_test(t, a_scope_is_in_causes_and_in_the_log);
+    tcase_add_test(t, a_denial_that_may_be_is_not_complained_about);
+    tcase_add_test(t, an_endless_refusal_is_a_refusal);
+    tcase_add_test(t, a_refused_token_is_read_again);
+    tcase_add_test(t, a_resource_that_is_not_served);
+    tcase_add_test(t, html_is_no_answer_and_a_redirect_is_not_followed);
+    tcase_add_test(t, an_empty_or_truncated_list_is_none);
+    tcase_add_test(t, a_warning_is_passed_on_once);
+    suite_add_tcase(s, t);
+
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
