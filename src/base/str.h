@@ -12,6 +12,7 @@ bool str_eq(const char *a, const char *b); /* NULL equals only NULL */
 bool str_empty(const char *s);             /* NULL or "" */
 bool str_has_prefix(const char *s, const char *prefix);
 bool str_has_suffix(const char *s, const char *suffix);
+bool str_has_control(const char *s); /* a byte below ' ', or DEL */
 
 /* For qsort and bsearch over an array of strings: a and b point to its elements. */
 int str_order(const void *a, const void *b);

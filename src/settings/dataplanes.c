@@ -11,6 +11,7 @@
 #include "settings/url.h"
 #include "settings/table.h"
 #include "settings/types.h"
+#include "settings/values.h"
 
 #define SOCKET_MAX 107 /* bytes of sockaddr_un.sun_path, without its NUL */
 #define WHITE " \t\r\n"
@@ -20,15 +21,12 @@ static int check_socket(const char *path, char **ret_url, char **ret_socket, str
     const char *why = path[0] != '/' ? "the path of a unix socket begins with '/'" : NULL;
     while (path[0] == '/' && path[1] == '/')
         path++;
-    for (const char *p = path; why == NULL && *p != '\0'; p++)
-        if ((unsigned char)*p < 0x20 || *p == 0x7f)
-            why = "it holds a control character";
+    if (why == NULL && str_has_control(path))
+        why = "it holds a control character";
     if (why == NULL && path[strlen(path) - 1] == '/')
         why = "that is a directory, not a socket";
-    if (why != NULL) {
-        buf_add(note, why);
-        return -1;
-    }
+    if (why != NULL)
+        return value_refuse(note, why);
     if (strlen(path) > SOCKET_MAX) {
         buf_printf(note, "the path of a unix socket has at most %d bytes", SOCKET_MAX);
         return -1;
@@ -45,14 +43,11 @@ static int check_prefix(const char *url, struct buf *note)
     const char *path = strchr(strstr(url, "://") + 3, '/');
     if (path == NULL)
         return 0;
-    if (strstr(path, "/v2") != NULL) {
-        buf_add(note, "version 2 of the API is not supported; leave out the path, and have Data Plane API 3 there");
-        return -1;
-    }
-    if (str_has_suffix(path, "/v3") || strstr(path, "/v3/") != NULL) {
-        buf_add(note, "leave out /v3 and what follows: it is added");
-        return -1;
-    }
+    if (strstr(path, "/v2") != NULL)
+        return value_refuse(
+            note, "version 2 of the API is not supported; leave out the path, and have Data Plane API 3 there");
+    if (str_has_suffix(path, "/v3") || strstr(path, "/v3/") != NULL)
+        return value_refuse(note, "leave out /v3 and what follows: it is added");
     return 0;
 }
 
@@ -69,17 +64,13 @@ static const char *socket_path(const char *text)
 int dataplane_url_check(const char *text, char **ret_url, char **ret_socket, struct buf *note)
 {
     const char *why, *path = socket_path(text);
-    if (str_has_prefix(text, "unix://") && !str_has_prefix(text, "unix:///")) {
-        buf_add(note, "a unix socket has no host: unix:/path or unix:///path");
-        return -1;
-    }
+    if (str_has_prefix(text, "unix://") && !str_has_prefix(text, "unix:///"))
+        return value_refuse(note, "a unix socket has no host: unix:/path or unix:///path");
     if (path != NULL)
         return check_socket(path, ret_url, ret_socket, note);
     cleanup(mem_free_ptr) char *url = NULL;
-    if (url_check(text, URL_NEED_PORT, &url, &why) != 0) {
-        buf_add(note, why);
-        return -1;
-    }
+    if (url_check(text, URL_NEED_PORT, &url, &why) != 0)
+        return value_refuse(note, why);
     if (check_prefix(url, note) != 0)
         return -1;
     *ret_url = url;
@@ -140,10 +131,8 @@ static bool holds_two(const char *entry)
 
 static int check_entry(const char *entry, const struct settings *c, struct settings_dataplane *d, struct buf *why)
 {
-    if (holds_two(entry)) {
-        buf_add(why, "separate URLs by commas");
-        return -1;
-    }
+    if (holds_two(entry))
+        return value_refuse(why, "separate URLs by commas");
     if (dataplane_url_check(entry, &d->url, &d->socket, why) != 0)
         return -1;
     for (size_t i = 0; &c->dataplanes[i] < d; i++)

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "settings/names.h"
 
 const char *environment_get(char *const *env, const char *name)
 {
@@ -25,7 +26,7 @@ static bool is_link_value(const char *value)
         if (!str_has_prefix(value, protocols[i]) || !str_has_prefix(value + len, "://"))
             continue;
         const char *port = strrchr(value, ':') + 1;
-        return port > value + len + 4 && port[0] != '\0' && port[strspn(port, "0123456789")] == '\0';
+        return port > value + len + 4 && name_made_of(port, NAME_DIGITS);
     }
     return false;
 }
@@ -35,7 +36,7 @@ static bool is_port_tail(const char *tail)
 {
     static const char *const names[] = {"_TCP", "_UDP", "_SCTP"};
     static const char *const ends[] = {"", "_PROTO", "_PORT", "_ADDR"};
-    size_t digits = strspn(tail, "0123456789");
+    size_t digits = strspn(tail, NAME_DIGITS);
     if (digits == 0)
         return false;
     for (size_t i = 0; i < array_len(names); i++) {
@@ -50,17 +51,13 @@ static bool is_port_tail(const char *tail)
 
 static const char service_host[] = "_SERVICE_HOST", service_port[] = "_SERVICE_PORT", link_port[] = "_PORT";
 
-static bool is_number(const char *s)
-{
-    return s[0] != '\0' && s[strspn(s, "0123456789")] == '\0';
-}
-
 bool environment_is_service_link(const char *name, const char *value)
 {
     if (str_has_suffix(name, service_host))
         return true;
     const char *at = strstr(name, service_port);
-    if (at != NULL && (at[strlen(service_port)] == '\0' || at[strlen(service_port)] == '_') && is_number(value))
+    if (at != NULL && (at[strlen(service_port)] == '\0' || at[strlen(service_port)] == '_') &&
+        name_made_of(value, NAME_DIGITS))
         return true;
     if (str_has_suffix(name, link_port) && is_link_value(value))
         return true;

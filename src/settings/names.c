@@ -19,36 +19,34 @@ bool name_is_short_number(const char *s)
     return name_made_of(s, NAME_DIGITS) && strlen(s) <= 8;
 }
 
+/* Of lower-case letters, digits and `others`, which neither begin nor end it; any_case: the same with capitals. */
+static int check_dns_name(const char *s, size_t max, const char *any_case, const char *others, struct buf *note)
+{
+    size_t len = strlen(s);
+    if (len > max) {
+        buf_printf(note, "it has %zu characters", len);
+        return -1;
+    }
+    bool made_of = name_made_of(s, any_case);
+    if (made_of && strpbrk(s, NAME_UPPER) != NULL) {
+        buf_add(note, "names in Kubernetes have no upper-case letters");
+        return -1;
+    }
+    return made_of && strchr(others, s[0]) == NULL && strchr(others, s[len - 1]) == NULL ? 0 : -1;
+}
+
 /* A DNS label as RFC 1123 has it. Names of Services had to begin with a letter (RFC 1035) until Kubernetes 1.34 began to
  * relax that, so a digit is let through: the API knows best. */
 int name_check_label(const char *s, struct buf *note)
 {
-    size_t len = strlen(s);
-    if (len > LABEL_MAX) {
-        buf_printf(note, "it has %zu characters", len);
-        return -1;
-    }
-    if (strpbrk(s, NAME_UPPER) != NULL && name_made_of(s, NAME_ALNUM "-")) {
-        buf_add(note, "names in Kubernetes have no upper-case letters");
-        return -1;
-    }
-    return name_made_of(s, NAME_LOWER NAME_DIGITS "-") && s[0] != '-' && s[len - 1] != '-' ? 0 : -1;
+    return check_dns_name(s, LABEL_MAX, NAME_ALNUM "-", "-", note);
 }
 
 int name_check_subdomain(const char *s, struct buf *note)
 {
-    size_t len = strlen(s);
-    if (len > SUBDOMAIN_MAX) {
-        buf_printf(note, "it has %zu characters", len);
+    if (check_dns_name(s, SUBDOMAIN_MAX, NAME_ALNUM "-.", "-.", note) != 0)
         return -1;
-    }
-    if (strpbrk(s, NAME_UPPER) != NULL && name_made_of(s, NAME_ALNUM "-.")) {
-        buf_add(note, "names in Kubernetes have no upper-case letters");
-        return -1;
-    }
-    bool ends =
-        name_made_of(s, NAME_LOWER NAME_DIGITS "-.") && strchr("-.", s[0]) == NULL && strchr("-.", s[len - 1]) == NULL;
-    return ends && strstr(s, "..") == NULL && strstr(s, ".-") == NULL && strstr(s, "-.") == NULL ? 0 : -1;
+    return strstr(s, "..") == NULL && strstr(s, ".-") == NULL && strstr(s, "-.") == NULL ? 0 : -1;
 }
 
 int name_check_port(const char *s, struct buf *note)

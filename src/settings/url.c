@@ -8,7 +8,6 @@
 #include "base/str.h"
 
 #define WHY_FORM "that is not scheme://host:port"
-#define WHY_USERINFO "a user name or password does not belong into it"
 
 static void curlu_free(CURLU **u)
 {

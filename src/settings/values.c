@@ -19,7 +19,7 @@
 #define NAME_FORMAT_MAX 64
 #define HOST_NAME_MAX_BYTES 253
 
-static int refuse(struct buf *note, const char *why)
+int value_refuse(struct buf *note, const char *why)
 {
     buf_add(note, why);
     return -1;
@@ -36,27 +36,26 @@ char *value_next_entry(const char **rest)
 
 int check_service(const char *s, struct buf *note)
 {
-    return strchr(s, '/') != NULL ? refuse(note, "the namespace goes into INGRESS_NAMESPACE")
+    return strchr(s, '/') != NULL ? value_refuse(note, "the namespace goes into INGRESS_NAMESPACE")
                                   : name_check_label(s, note);
 }
 
 int check_lease_name(const char *s, struct buf *note)
 {
-    return strchr(s, '/') != NULL ? refuse(note, "the namespace goes into LEASE_NAMESPACE")
+    return strchr(s, '/') != NULL ? value_refuse(note, "the namespace goes into LEASE_NAMESPACE")
                                   : name_check_subdomain(s, note);
 }
 
 /* Whether it can be read is found out where it is read. */
 int check_path(const char *s, struct buf *note)
 {
-    return strstr(s, "-----BEGIN") != NULL ? refuse(note, "it takes the path of a file, not what is in it") : 0;
+    return strstr(s, "-----BEGIN") != NULL ? value_refuse(note, "it takes the path of a file, not what is in it") : 0;
 }
 
 int check_kubeconfig(const char *s, struct buf *note)
 {
-    for (const char *p = s; *p != '\0'; p++)
-        if ((unsigned char)*p < 0x20 || *p == 0x7f)
-            return refuse(note, "it holds a control character");
+    if (str_has_control(s))
+        return value_refuse(note, "it holds a control character");
     return name_made_of(s, ":") ? -1 : 0;
 }
 
@@ -64,7 +63,7 @@ int check_host_name(const char *s, struct buf *note)
 {
     if (name_made_of(s, NAME_ALNUM "-._") && strlen(s) <= HOST_NAME_MAX_BYTES && s[0] != '.')
         return 0;
-    return refuse(note, strpbrk(s, ":/") != NULL ? "the name alone, without a port or a path" : "");
+    return value_refuse(note, strpbrk(s, ":/") != NULL ? "the name alone, without a port or a path" : "");
 }
 
 int check_true_or_false(const char *s, struct buf *note)
@@ -142,14 +141,14 @@ int check_server_name_format(const char *s, struct buf *note)
         size_t len = 1;
         int which = at[0] == '{' ? placeholder_at(at, &len) : -1;
         if (which >= 0 && (seen & (1u << which)) != 0)
-            return refuse(note, "a placeholder stands there twice");
+            return value_refuse(note, "a placeholder stands there twice");
         if (which < 0 && strchr(NAME_ALNUM "_.:-", at[0]) == NULL)
             return -1;
         seen |= which >= 0 ? 1u << which : 0;
         at += len;
     }
     if ((seen & 3) == 0)
-        return refuse(note, "without {node} or {address} all servers had one name");
+        return value_refuse(note, "without {node} or {address} all servers had one name");
     return strlen(s) <= NAME_FORMAT_MAX ? 0 : -1;
 }
 
@@ -199,7 +198,7 @@ static int selector_parse(const struct setting *row, const char *value, struct s
     }
     /* All nodes, for the API server; here more likely a mistake. */
     if (value[strspn(value, WHITE)] == '\0')
-        return refuse(note, "it is nothing but white space");
+        return value_refuse(note, "it is nothing but white space");
     s->node_selector = trimmed(value);
     return 0;
 }
@@ -227,7 +226,7 @@ static int address_types_parse(const struct setting *row, const char *value, str
         seen[i] = true;
         s->nodes.types[s->nodes.type_count++] = (enum node_address_type)i;
     }
-    return s->nodes.type_count > 0 ? 0 : refuse(note, "there is none in it");
+    return s->nodes.type_count > 0 ? 0 : value_refuse(note, "there is none in it");
 }
 
 static void address_types_print(const struct setting *row, const struct settings *s, struct buf *out)
@@ -270,7 +269,7 @@ static int globs_parse(const struct setting *row, const char *value, struct sett
         const char *why = s->keep_server_count == KEEP_MAX ? "more than 256 of them" : refuse_glob(glob);
         if (why != NULL) {
             free(glob);
-            return refuse(note, why);
+            return value_refuse(note, why);
         }
         if (name_made_of(glob, "*"))
             buf_add(note, note->len > 0 ? "" : "keeps every server: none would ever be changed or removed");
@@ -330,7 +329,7 @@ static int listen_address_parse(const struct setting *row, const char *value, st
     if (why == NULL && (str_parse_uint(colon + 1, UINT16_MAX, &port) != 0 || port == 0))
         why = "its port is not a number from 1 to 65535";
     if (why != NULL)
-        return refuse(note, why);
+        return value_refuse(note, why);
     s->listen_host = mem_strdup(host);
     s->listen_port = (uint16_t)port;
     return 0;

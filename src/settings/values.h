@@ -18,6 +18,9 @@ int check_server_name_format(const char *s, struct buf *note) must_check;
 int check_lease_name(const char *s, struct buf *note) must_check;
 int check_kubeconfig(const char *s, struct buf *note) must_check;
 
+/* note says why; -1. */
+int value_refuse(struct buf *note, const char *why);
+
 /* The next entry of a list from *rest on, which is moved behind it; NULL: none. Allocates. */
 char *value_next_entry(const char **rest) must_check;
 

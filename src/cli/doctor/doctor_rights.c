@@ -201,20 +201,12 @@ static char *quoted(const char *text)
     return mem_printf("'%s'", buf_str(&out));
 }
 
-static bool is_one_line(const char *text)
-{
-    for (; *text != '\0'; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
-            return false;
-    return true;
-}
-
 /* Whom to bind it to, as kubectl takes it. */
 static char *subject_text(const char *user, const struct settings *c)
 {
     static const char account[] = "system:serviceaccount:";
     /* The name is the API server's to say: nothing of it may be more than a word of the command. */
-    if (user == NULL || !is_one_line(user))
+    if (user == NULL || str_has_control(user))
         return mem_printf("--serviceaccount=%s:haproxy-k8s-sync", c->mappings[0].namespace);
     bool is_account = str_has_prefix(user, account);
     cleanup(mem_free_ptr) char *name = quoted(is_account ? user + strlen(account) : user);

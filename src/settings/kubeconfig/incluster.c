@@ -26,8 +26,7 @@ static int check_readable(const char *path, struct error *err)
 
 static int check_host(const char *host, struct error *err)
 {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.";
-    if (str_ip_family(host) != 0 || host[strspn(host, letters)] == '\0')
+    if (str_ip_family(host) != 0 || name_made_of(host, NAME_ALNUM "-."))
         return 0;
     return error_set(err, ERROR_FATAL, "in-cluster: KUBERNETES_SERVICE_HOST: \"%s\" is no IP address and no host name",
                      host);

@@ -7,6 +7,7 @@
 #include "settings/kubeconfig/base64.h"
 #include "settings/kubeconfig/kubeconfig_exec.h"
 #include "settings/kubeconfig/kubeconfig_file.h"
+#include "settings/names.h"
 #include "settings/report.h"
 #include "settings/url.h"
 
@@ -42,8 +43,7 @@ static int server_name_field(const struct kubeconfig_object *o, struct kube_acce
         return -1;
     if (name == NULL)
         return 0;
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
-    if (name[strspn(name, letters)] != '\0' && str_ip_family(name) == 0)
+    if (!name_made_of(name, NAME_ALNUM "-._") && str_ip_family(name) == 0)
         return kubeconfig_fail(o, "tls-server-name", err, "expected a host name or an IP address");
     ret->server_name = mem_strdup(name);
     return 0;

@@ -243,20 +243,12 @@ int kubeconfig_text(const struct kubeconfig_object *o, const char *key, const ch
     return 0;
 }
 
-static bool has_control(const char *s)
-{
-    for (; *s != '\0'; s++)
-        if ((unsigned char)*s < 0x20 || *s == 0x7f)
-            return true;
-    return false;
-}
-
 int kubeconfig_line(const struct kubeconfig_object *o, const char *key, const char **ret, struct error *err)
 {
     const char *text = NULL;
     if (kubeconfig_text(o, key, &text, err) != 0)
         return -1;
-    if (text != NULL && has_control(text))
+    if (text != NULL && str_has_control(text))
         return kubeconfig_fail(o, key, err, "holds a line break or another control character");
     *ret = text != NULL ? text : *ret;
     return 0;

@@ -12,15 +12,13 @@
 
 const char *credentials_refuse(enum secret_part part, const char *text)
 {
-    for (const char *p = text; *p != '\0'; p++) {
-        unsigned char c = (unsigned char)*p;
-        if (c < 0x20 || c == 0x7f)
-            return "it holds a control character, such as a line break";
-        if (part == SECRET_USER && c == ':')
-            return "it holds a ':', which basic authentication cannot carry";
-        if (part == SECRET_TOKEN && (c == ' ' || c >= 0x80))
+    if (str_has_control(text))
+        return "it holds a control character, such as a line break";
+    if (part == SECRET_USER && strchr(text, ':') != NULL)
+        return "it holds a ':', which basic authentication cannot carry";
+    for (const char *p = text; part == SECRET_TOKEN && *p != '\0'; p++)
+        if (*p == ' ' || (unsigned char)*p >= 0x80)
             return str_has_prefix(text, "Bearer ") ? "leave out the word Bearer" : "it holds a space or is not ASCII";
-    }
     return NULL;
 }
 

@@ -66,10 +66,7 @@ static const char *check_text(char *text, size_t len)
     text[len] = '\0';
     if (len == 0)
         return "is empty";
-    for (size_t i = 0; i < len; i++)
-        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
-            return "holds a control character: expected one line";
-    return NULL;
+    return strlen(text) < len || str_has_control(text) ? "holds a control character: expected one line" : NULL;
 }
 
 /* Whether value, NULL included, is another one than before; it is the secret's from here on. */

@@ -165,6 +165,13 @@ START_TEST(bool_has_its_words)
 }
 END_TEST
 
+START_TEST(str_controls_are_found)
+{
+    ck_assert(str_has_control("a\n") && str_has_control("\x1f") && str_has_control("a\x7f"));
+    ck_assert(!str_has_control("") && !str_has_control("a b") && !str_has_control("\xc3\xa4"));
+}
+END_TEST
+
 START_TEST(duration_is_gos)
 {
     static const struct {
