@@ -288,6 +288,7 @@ int main(void)
 {
     Suite *suite = suite_create("base");
     TCase *t = tcase_create("base");
+    tcase_add_test(t, str_controls_are_found);
     tcase_add_test(t, error_is_filled_and_escaped);
     tcase_add_test(t, error_too_long_ends_in_dots);
     tcase_add_test(t, error_kind_by_http_status);
