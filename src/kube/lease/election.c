@@ -1,5 +1,5 @@
 /*
- * The shell around kube/lease/leader: bytes in, actions out. One request at a time. Our callbacks come last in each turn, when
+ * The shell around kube/lease/lease_machine: bytes in, actions out. One request at a time. Our callbacks come last in each turn, when
  * everything is in order again: whoever is called may call back, and may free us when it is told that the release is done.
  */
 #include "kube/lease/election.h"
@@ -15,7 +15,7 @@
 #include "base/str.h"
 #include "kube/client.h"
 #include "kube/decode/decode.h"
-#include "kube/lease/leader.h"
+#include "kube/lease/lease_machine.h"
 #include "kube/lease/lease.h"
 #include "kube/lease/lease_watch.h"
 #include "kube/refusal.h"
@@ -36,7 +36,7 @@ struct election {
     struct election_callbacks callbacks;
     void *arg;
 
-    struct leader leader;
+    struct lease_machine machine;
     struct timer timer, release_timer;
     struct lease_watch *watch;
     struct http_request *request;
@@ -85,14 +85,14 @@ static void no_trouble(struct election *e)
 
 /* ---- what the machine says ---- */
 
-static void feed(struct election *e, const struct leader_event *event);
+static void feed(struct election *e, const struct lease_machine_event *event);
 static void on_done(void *arg, const struct http_response *r, const struct error *err);
 
 static char *body_of(struct election *e, struct error *err)
 {
     struct lease next;
-    leader_next(&e->leader, clock_wall_ms() * 1000u, &next);
-    if (e->leader.state == LEADER_CREATING)
+    lease_machine_next(&e->machine, clock_wall_ms() * 1000u, &next);
+    if (e->machine.state == LEASE_CREATING)
         return lease_encode_new(e->namespace, e->name, &next);
     return lease_encode(buf_str(&e->json), e->json.len, &next, err);
 }
@@ -101,11 +101,11 @@ static int start_request(struct election *e, unsigned action, struct error *err)
 {
     static const struct http_callbacks callbacks = {.on_done = on_done};
     cleanup(mem_free_ptr) char *body = NULL;
-    e->method = action == LEADER_GET ? "GET" : action == LEADER_POST ? "POST" : "PUT";
-    if (action != LEADER_GET && (body = body_of(e, err)) == NULL)
+    e->method = action == LEASE_GET ? "GET" : action == LEASE_POST ? "POST" : "PUT";
+    if (action != LEASE_GET && (body = body_of(e, err)) == NULL)
         return -1;
     struct http_request_options options = {.method = e->method,
-                                           .path = action == LEADER_POST ? e->collection : e->path,
+                                           .path = action == LEASE_POST ? e->collection : e->path,
                                            .content_type = body != NULL ? "application/json" : NULL,
                                            .body = body,
                                            .body_len = body != NULL ? strlen(body) : 0,
@@ -118,9 +118,9 @@ static int start_request(struct election *e, unsigned action, struct error *err)
 
 static void carry_out(struct election *e, unsigned actions)
 {
-    unsigned request = actions & (LEADER_GET | LEADER_POST | LEADER_PUT);
+    unsigned request = actions & (LEASE_GET | LEASE_POST | LEASE_PUT);
     struct error err;
-    if (actions & LEADER_CANCEL) {
+    if (actions & LEASE_CANCEL) {
         http_cancel(e->request);
         e->request = NULL;
         e->not_started = false;
@@ -129,8 +129,8 @@ static void carry_out(struct election *e, unsigned actions)
         trouble(e, false, err.message);
         e->not_started = true;
     }
-    enum leader_state state = e->leader.state;
-    if (state != LEADER_IDLE && state != LEADER_OVER && !e->leader.leading && !e->leader.stopping)
+    enum lease_machine_state state = e->machine.state;
+    if (state != LEASE_IDLE && state != LEASE_OVER && !e->machine.leading && !e->machine.stopping)
         lease_watch_start(e->watch);
     else
         lease_watch_stop(e->watch);
@@ -138,7 +138,7 @@ static void carry_out(struct election *e, unsigned actions)
 
 static void set_timer(struct election *e)
 {
-    uint64_t due = leader_due_ms(&e->leader), now = clock_boot_ms();
+    uint64_t due = lease_machine_due_ms(&e->machine), now = clock_boot_ms();
     if (e->begun || e->poked || e->not_started)
         timer_set(&e->timer, 0);
     else if (due != 0)
@@ -166,27 +166,27 @@ static void tell_holder(struct election *e)
         return;
     free(e->told_holder);
     e->told_holder = mem_strdup(holder);
-    if (e->callbacks.holder != NULL && !leader_is_ours(&e->leader) && !e->leader.stopping)
+    if (e->callbacks.holder != NULL && !lease_machine_is_ours(&e->machine) && !e->machine.stopping)
         e->callbacks.holder(e->arg, e->told_holder);
 }
 
-static void feed(struct election *e, const struct leader_event *event)
+static void feed(struct election *e, const struct lease_machine_event *event)
 {
-    unsigned actions = leader_step(&e->leader, event, clock_boot_ms());
+    unsigned actions = lease_machine_step(&e->machine, event, clock_boot_ms());
     carry_out(e, actions);
     set_timer(e);
     tell_holder(e);
-    if (actions & LEADER_DONE)
+    if (actions & LEASE_DONE)
         done(e);
-    else if (actions & LEADER_DEPOSED)
+    else if (actions & LEASE_DEPOSED)
         e->callbacks.deposed(e->arg);
-    else if (actions & LEADER_ELECTED)
+    else if (actions & LEASE_ELECTED)
         e->callbacks.elected(e->arg);
 }
 
-static void feed_type(struct election *e, enum leader_event_type type)
+static void feed_type(struct election *e, enum lease_machine_event_type type)
 {
-    feed(e, &(struct leader_event){.type = type, .retry_after_ms = -1});
+    feed(e, &(struct lease_machine_event){.type = type, .retry_after_ms = -1});
 }
 
 /* ---- answers ---- */
@@ -198,13 +198,13 @@ static void on_lease(struct election *e, const struct buf *body)
     if (lease_decode(buf_str(body), body->len, &lease, &err) != 0) {
         error_prefix(&err, "%s %s%s: the answer cannot be used", e->method, kube_client_server(e->client), e->path);
         trouble(e, false, err.message);
-        feed_type(e, LEADER_EVENT_FAILED);
+        feed_type(e, LEASE_EVENT_FAILED);
         return;
     }
     buf_clear(&e->json);
     buf_addn(&e->json, buf_str(body), body->len);
     no_trouble(e);
-    feed(e, &(struct leader_event){.type = LEADER_EVENT_RECORD, .lease = &lease, .retry_after_ms = -1});
+    feed(e, &(struct lease_machine_event){.type = LEASE_EVENT_RECORD, .lease = &lease, .retry_after_ms = -1});
 }
 
 static void on_refusal(struct election *e, const struct http_response *r)
@@ -224,9 +224,9 @@ static void on_refusal(struct election *e, const struct http_response *r)
     bool write = !str_eq(e->method, "GET");
     trouble(e, write && (r->status == 403 || r->status == 404 || err.kind == ERROR_INVALID), err.message);
     if (r->status == 404)
-        feed_type(e, LEADER_EVENT_MISSING);
+        feed_type(e, LEASE_EVENT_MISSING);
     else
-        feed(e, &(struct leader_event){.type = LEADER_EVENT_FAILED, .retry_after_ms = retry_after_ms});
+        feed(e, &(struct lease_machine_event){.type = LEASE_EVENT_FAILED, .retry_after_ms = retry_after_ms});
 }
 
 static void on_done(void *arg, const struct http_response *r, const struct error *err)
@@ -236,13 +236,13 @@ static void on_done(void *arg, const struct http_response *r, const struct error
     e->fresh_connection = err != NULL;
     if (err != NULL) {
         trouble(e, false, err->message);
-        feed_type(e, LEADER_EVENT_FAILED);
+        feed_type(e, LEASE_EVENT_FAILED);
     } else if (r->status == 200 || r->status == 201) {
         on_lease(e, r->body);
     } else if (r->status == 409) {
-        feed_type(e, LEADER_EVENT_CONFLICT);
+        feed_type(e, LEASE_EVENT_CONFLICT);
     } else if (r->status == 404 && !str_eq(e->method, "POST")) {
-        feed_type(e, LEADER_EVENT_MISSING); /* no trouble: it is made */
+        feed_type(e, LEASE_EVENT_MISSING); /* no trouble: it is made */
     } else {
         on_refusal(e, r);
     }
@@ -255,22 +255,22 @@ static void on_timer(void *arg)
     struct election *e = arg;
     if (e->not_started) {
         e->not_started = false;
-        feed_type(e, LEADER_EVENT_FAILED);
+        feed_type(e, LEASE_EVENT_FAILED);
     } else if (e->begun) {
         e->begun = false;
-        feed_type(e, LEADER_EVENT_START);
+        feed_type(e, LEASE_EVENT_START);
     } else if (e->poked) {
         e->poked = false;
-        feed_type(e, LEADER_EVENT_HINT);
+        feed_type(e, LEASE_EVENT_HINT);
     } else {
-        feed_type(e, LEADER_EVENT_TIMER);
+        feed_type(e, LEASE_EVENT_TIMER);
     }
 }
 
 static void on_release_timer(void *arg)
 {
     struct election *e = arg;
-    e->leader.state = LEADER_OVER;
+    e->machine.state = LEASE_OVER;
     done(e);
 }
 
@@ -299,7 +299,7 @@ struct election *election_new(struct event_base *base, const struct election_opt
     e->arg = arg;
     e->method = "GET";
     e->limit.period_ms = LOG_PERIOD_MS;
-    leader_init(&e->leader, options->identity, backoff_random_seed());
+    lease_machine_init(&e->machine, options->identity, backoff_random_seed());
     timer_init(&e->timer, base, on_timer, e);
     timer_init(&e->release_timer, base, on_release_timer, e);
     buf_init(&e->json, 0);
@@ -337,12 +337,12 @@ void election_poke(struct election *e)
 
 bool election_may_act(const struct election *e)
 {
-    return leader_may_act(&e->leader, clock_boot_ms());
+    return lease_machine_may_act(&e->machine, clock_boot_ms());
 }
 
 bool election_may_clean_up(const struct election *e)
 {
-    return leader_may_clean_up(&e->leader, clock_boot_ms());
+    return lease_machine_may_clean_up(&e->machine, clock_boot_ms());
 }
 
 void election_release(struct election *e, void (*fn)(void *arg), void *arg)
@@ -351,14 +351,14 @@ void election_release(struct election *e, void (*fn)(void *arg), void *arg)
     e->released_arg = arg;
     e->begun = e->poked = false;
     timer_set(&e->release_timer, RELEASE_MS);
-    feed_type(e, LEADER_EVENT_RELEASE);
+    feed_type(e, LEASE_EVENT_RELEASE);
 }
 
 const char *election_holder(const struct election *e)
 {
-    if (!e->leader.known)
+    if (!e->machine.known)
         return NULL;
-    return e->leader.missing ? "" : e->leader.lease.holder;
+    return e->machine.missing ? "" : e->machine.lease.holder;
 }
 
 const char *election_problem(const struct election *e)

@@ -1,6 +1,6 @@
 /*
  * Leader election by a Lease (coordination.k8s.io/v1): among several replicas of this program one acts, the others wait. The
- * rules are kube/lease/leader's; this moves the bytes and keeps the timers. A standby also watches the Lease, so that a clean
+ * rules are kube/lease/lease_machine's; this moves the bytes and keeps the timers. A standby also watches the Lease, so that a clean
  * hand-over does not wait for the next try.
  *
  * Time is that of CLOCK_BOOTTIME: neither a step of the wall clock nor a suspended machine makes an old lease look fresh.

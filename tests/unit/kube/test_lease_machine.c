@@ -1,5 +1,5 @@
-/* The rules of kube/lease/leader, one story for each: what happens, when, and what follows. */
-#include "kube/lease/leader.h"
+/* The rules of kube/lease/lease_machine, one story for each: what happens, when, and what follows. */
+#include "kube/lease/lease_machine.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -339,7 +339,7 @@ static const struct story stories[] = {
 /* ---- telling a story ---- */
 
 struct teller {
-    struct leader leader;
+    struct lease_machine machine;
     struct lease server;
     unsigned version;
     bool leading;
@@ -359,7 +359,7 @@ static const char *names_of(unsigned actions)
 static void serve(struct teller *t, const struct row *r)
 {
     if (r->what == TAKEN)
-        leader_next(&t->leader, WALL_US, &t->server);
+        lease_machine_next(&t->machine, WALL_US, &t->server);
     if (r->what == SEEN) {
         t->server = (struct lease){.duration_s = r->number, .transitions = 7, .acquire_time = ACQUIRED};
         snprintf(t->server.holder, sizeof(t->server.holder), "%s", r->holder);
@@ -370,23 +370,23 @@ static void serve(struct teller *t, const struct row *r)
 
 static unsigned tell_row(struct teller *t, const struct row *r)
 {
-    static const enum leader_event_type types[] = {
-        [START] = LEADER_EVENT_START,     [TIMER] = LEADER_EVENT_TIMER,       [HINT] = LEADER_EVENT_HINT,
-        [RELEASE] = LEADER_EVENT_RELEASE, [TAKEN] = LEADER_EVENT_RECORD,      [SEEN] = LEADER_EVENT_RECORD,
-        [MISSING] = LEADER_EVENT_MISSING, [CONFLICT] = LEADER_EVENT_CONFLICT, [FAILED] = LEADER_EVENT_FAILED};
-    struct leader_event e = {.type = types[r->what], .lease = &t->server, .retry_after_ms = -1};
+    static const enum lease_machine_event_type types[] = {
+        [START] = LEASE_EVENT_START,     [TIMER] = LEASE_EVENT_TIMER,       [HINT] = LEASE_EVENT_HINT,
+        [RELEASE] = LEASE_EVENT_RELEASE, [TAKEN] = LEASE_EVENT_RECORD,      [SEEN] = LEASE_EVENT_RECORD,
+        [MISSING] = LEASE_EVENT_MISSING, [CONFLICT] = LEASE_EVENT_CONFLICT, [FAILED] = LEASE_EVENT_FAILED};
+    struct lease_machine_event e = {.type = types[r->what], .lease = &t->server, .retry_after_ms = -1};
     if (r->what == FAILED && r->number > 0)
         e.retry_after_ms = r->number;
     serve(t, r);
-    return leader_step(&t->leader, &e, r->at_ms + 50);
+    return lease_machine_step(&t->machine, &e, r->at_ms + 50);
 }
 
 static void check_timer(const struct teller *t, const struct row *r, const char *name)
 {
-    uint64_t due = leader_due_ms(&t->leader), deadline = t->leader.renewed_ms + LEADER_RENEW_DEADLINE_MS;
-    ck_assert_msg(due != 0 || t->leader.state != LEADER_WAITING, "%s, %llu: no timer", name,
+    uint64_t due = lease_machine_due_ms(&t->machine), deadline = t->machine.renewed_ms + LEASE_RENEW_DEADLINE_MS;
+    ck_assert_msg(due != 0 || t->machine.state != LEASE_WAITING, "%s, %llu: no timer", name,
                   (unsigned long long)r->at_ms);
-    ck_assert_msg(!t->leader.leading || (due != 0 && due <= deadline), "%s, %llu: no timer for the deadline", name,
+    ck_assert_msg(!t->machine.leading || (due != 0 && due <= deadline), "%s, %llu: no timer for the deadline", name,
                   (unsigned long long)r->at_ms);
 }
 
@@ -394,15 +394,16 @@ START_TEST(told)
 {
     const struct story *s = &stories[_i];
     struct teller t = {.leading = false};
-    leader_init(&t.leader, ME, 1);
+    lease_machine_init(&t.machine, ME, 1);
     for (const struct row *r = s->rows; r->what != END; r++) {
         unsigned actions = tell_row(&t, r);
         unsigned long long at = r->at_ms;
         ck_assert_msg(str_eq(names_of(actions), r->actions), "%s, %llu: %s, not %s", s->name, at, names_of(actions),
                       r->actions);
         uint64_t now = r->at_ms + 50; /* 0 would be a time like no other */
-        ck_assert_msg(leader_may_act(&t.leader, now) == (r->may == ACT), "%s, %llu: may act", s->name, at);
-        ck_assert_msg(leader_may_clean_up(&t.leader, now) == (r->may != NO), "%s, %llu: may clean up", s->name, at);
+        ck_assert_msg(lease_machine_may_act(&t.machine, now) == (r->may == ACT), "%s, %llu: may act", s->name, at);
+        ck_assert_msg(lease_machine_may_clean_up(&t.machine, now) == (r->may != NO), "%s, %llu: may clean up", s->name,
+                      at);
         check_timer(&t, r, s->name);
     }
 }
@@ -410,27 +411,28 @@ END_TEST
 
 /* ---- what is written ---- */
 
-static struct lease next_of(struct leader *l, uint64_t wall_us)
+static struct lease next_of(struct lease_machine *l, uint64_t wall_us)
 {
     struct lease next;
-    leader_next(l, wall_us, &next);
+    lease_machine_next(l, wall_us, &next);
     return next;
 }
 
-static unsigned see(struct leader *l, const struct lease *r, uint64_t now_ms)
+static unsigned see(struct lease_machine *l, const struct lease *r, uint64_t now_ms)
 {
-    return leader_step(l, &(struct leader_event){.type = LEADER_EVENT_RECORD, .lease = r}, now_ms);
+    return lease_machine_step(l, &(struct lease_machine_event){.type = LEASE_EVENT_RECORD, .lease = r}, now_ms);
 }
 
-static struct leader at_first_write(const struct lease *seen)
+static struct lease_machine at_first_write(const struct lease *seen)
 {
-    struct leader l;
-    leader_init(&l, ME, 1);
-    ck_assert_uint_eq(leader_step(&l, &(struct leader_event){.type = LEADER_EVENT_START}, 1), LEADER_GET);
+    struct lease_machine l;
+    lease_machine_init(&l, ME, 1);
+    ck_assert_uint_eq(lease_machine_step(&l, &(struct lease_machine_event){.type = LEASE_EVENT_START}, 1), LEASE_GET);
     if (seen != NULL)
-        ck_assert_uint_eq(see(&l, seen, 2), LEADER_PUT);
+        ck_assert_uint_eq(see(&l, seen, 2), LEASE_PUT);
     else
-        ck_assert_uint_eq(leader_step(&l, &(struct leader_event){.type = LEADER_EVENT_MISSING}, 2), LEADER_POST);
+        ck_assert_uint_eq(lease_machine_step(&l, &(struct lease_machine_event){.type = LEASE_EVENT_MISSING}, 2),
+                          LEASE_POST);
     return l;
 }
 
@@ -438,7 +440,7 @@ static struct leader at_first_write(const struct lease *seen)
 
 START_TEST(a_new_lease)
 {
-    struct leader l = at_first_write(NULL);
+    struct lease_machine l = at_first_write(NULL);
     struct lease next = next_of(&l, WALL_US);
     ck_assert_str_eq(next.holder, ME);
     ck_assert_str_eq(next.acquire_time, NOW);
@@ -453,7 +455,7 @@ START_TEST(a_take_over_is_a_transition)
 {
     struct lease seen = {
         .version = "9", .duration_s = 1, .transitions = 4, .acquire_time = ACQUIRED, .renew_time = "x"};
-    struct leader l = at_first_write(&seen);
+    struct lease_machine l = at_first_write(&seen);
     struct lease next = next_of(&l, WALL_US);
     ck_assert_str_eq(next.holder, ME);
     ck_assert_str_eq(next.acquire_time, NOW);
@@ -469,7 +471,7 @@ END_TEST
 START_TEST(a_renewal_and_a_restart_are_none)
 {
     struct lease seen = {.version = "9", .duration_s = 15, .transitions = 4, .acquire_time = ACQUIRED, .holder = ME};
-    struct leader l = at_first_write(&seen);
+    struct lease_machine l = at_first_write(&seen);
     struct lease next = next_of(&l, WALL_US);
     ck_assert_str_eq(next.acquire_time, ACQUIRED);
     ck_assert_str_eq(next.renew_time, NOW);
@@ -483,9 +485,9 @@ END_TEST
 START_TEST(a_release_keeps_what_is_of_the_past)
 {
     struct lease seen = {.version = "9", .duration_s = 15, .transitions = 4, .acquire_time = ACQUIRED, .holder = ME};
-    struct leader l = at_first_write(&seen);
-    ck_assert_uint_eq(see(&l, &seen, 3), LEADER_ELECTED);
-    ck_assert_uint_eq(leader_step(&l, &(struct leader_event){.type = LEADER_EVENT_RELEASE}, 4), LEADER_PUT);
+    struct lease_machine l = at_first_write(&seen);
+    ck_assert_uint_eq(see(&l, &seen, 3), LEASE_ELECTED);
+    ck_assert_uint_eq(lease_machine_step(&l, &(struct lease_machine_event){.type = LEASE_EVENT_RELEASE}, 4), LEASE_PUT);
     struct lease next = next_of(&l, WALL_US);
     ck_assert_str_eq(next.holder, "");
     ck_assert_str_eq(next.acquire_time, ACQUIRED);
@@ -500,7 +502,7 @@ END_TEST
 START_TEST(each_renewal_is_another_record)
 {
     struct lease seen = {.version = "9", .duration_s = 15, .holder = ME, .renew_time = "2023-11-14T22:13:20.000007Z"};
-    struct leader l = at_first_write(&seen);
+    struct lease_machine l = at_first_write(&seen);
     ck_assert_str_eq(next_of(&l, WALL_US).renew_time, "2023-11-14T22:13:20.000008Z");
     ck_assert_str_eq(next_of(&l, WALL_US).renew_time, "2023-11-14T22:13:20.000009Z");
     ck_assert_str_eq(next_of(&l, WALL_US - 500000).renew_time, "2023-11-14T22:13:20.000010Z");
@@ -514,13 +516,16 @@ START_TEST(the_pause_has_a_little_jitter)
 {
     unsigned different = 0;
     for (unsigned seed = 1; seed <= 50; seed++) {
-        struct leader l;
-        leader_init(&l, ME, seed);
-        ck_assert_uint_eq(leader_step(&l, &(struct leader_event){.type = LEADER_EVENT_START}, 1000), LEADER_GET);
+        struct lease_machine l;
+        lease_machine_init(&l, ME, seed);
+        ck_assert_uint_eq(lease_machine_step(&l, &(struct lease_machine_event){.type = LEASE_EVENT_START}, 1000),
+                          LEASE_GET);
         ck_assert_uint_eq(
-            leader_step(&l, &(struct leader_event){.type = LEADER_EVENT_FAILED, .retry_after_ms = -1}, 1000), 0);
-        ck_assert(leader_due_ms(&l) >= 3000 && leader_due_ms(&l) <= 3200);
-        different += leader_due_ms(&l) != 3000 && leader_due_ms(&l) != 3200;
+            lease_machine_step(&l, &(struct lease_machine_event){.type = LEASE_EVENT_FAILED, .retry_after_ms = -1},
+                               1000),
+            0);
+        ck_assert(lease_machine_due_ms(&l) >= 3000 && lease_machine_due_ms(&l) <= 3200);
+        different += lease_machine_due_ms(&l) != 3000 && lease_machine_due_ms(&l) != 3200;
     }
     ck_assert_uint_gt(different, 25);
 }
@@ -528,8 +533,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("leader");
-    TCase *t = tcase_create("leader");
+    Suite *s = suite_create("lease_machine");
+    TCase *t = tcase_create("lease_machine");
     tcase_add_loop_test(t, told, 0, array_len(stories));
     tcase_add_test(t, a_new_lease);
     tcase_add_test(t, a_take_over_is_a_transition);

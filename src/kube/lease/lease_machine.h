@@ -19,71 +19,71 @@
  *   - the pause between tries has 10 % of jitter. client-go's (up to 2.2 times as long) spreads thousands of clients in a cluster;
  *     here there are two or three, and it would only make a take-over late.
  *
- * What no Lease can prevent: a process that is stopped between asking leader_may_act() and its write.
+ * What no Lease can prevent: a process that is stopped between asking lease_machine_may_act() and its write.
  */
-#ifndef KUBE_LEASE_LEADER_H
-#define KUBE_LEASE_LEADER_H
+#ifndef KUBE_LEASE_LEASE_MACHINE_H
+#define KUBE_LEASE_LEASE_MACHINE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "kube/lease/lease.h"
 
-#define LEADER_LEASE_S 15
-#define LEADER_RENEW_DEADLINE_MS 10000u
-#define LEADER_CLEAN_UP_MS 14000u /* the lease, less a second for what is under way */
-#define LEADER_RETRY_MS 2000u
-#define LEADER_JITTER_MS 200u
-#define LEADER_SOON_MS 250u /* between tries that follow a hint */
-#define LEADER_MAX_RETRY_AFTER_MS 5000u
-#define LEADER_MAX_REQUESTS 4u /* in one try: PUT, GET, PUT or POST, GET */
+#define LEASE_DURATION_S 15
+#define LEASE_RENEW_DEADLINE_MS 10000u
+#define LEASE_CLEAN_UP_MS 14000u /* the lease, less a second for what is under way */
+#define LEASE_RETRY_MS 2000u
+#define LEASE_JITTER_MS 200u
+#define LEASE_SOON_MS 250u /* between tries that follow a hint */
+#define LEASE_MAX_RETRY_AFTER_MS 5000u
+#define LEASE_MAX_REQUESTS 4u /* in one try: PUT, GET, PUT or POST, GET */
 /* A duration that a record names; more would lock everybody out after a slip of the hand. */
-#define LEADER_MAX_LEASE_S 600
+#define LEASE_MAX_DURATION_S 600
 
-enum leader_state {
-    LEADER_IDLE,
-    LEADER_WAITING,
-    LEADER_READING,
-    LEADER_CREATING,
-    LEADER_UPDATING,
-    LEADER_RELEASING,
-    LEADER_OVER, /* released, or nothing to release */
+enum lease_machine_state {
+    LEASE_IDLE,
+    LEASE_WAITING,
+    LEASE_READING,
+    LEASE_CREATING,
+    LEASE_UPDATING,
+    LEASE_RELEASING,
+    LEASE_OVER, /* released, or nothing to release */
 };
 
-enum leader_event_type {
-    LEADER_EVENT_START,
-    LEADER_EVENT_TIMER,
-    LEADER_EVENT_HINT, /* the Lease may be free, or what was wrong may be mended */
-    LEADER_EVENT_RELEASE,
+enum lease_machine_event_type {
+    LEASE_EVENT_START,
+    LEASE_EVENT_TIMER,
+    LEASE_EVENT_HINT, /* the Lease may be free, or what was wrong may be mended */
+    LEASE_EVENT_RELEASE,
     /* and these end the request under way */
-    LEADER_EVENT_RECORD,   /* 2xx: lease */
-    LEADER_EVENT_MISSING,  /* 404 */
-    LEADER_EVENT_CONFLICT, /* 409 */
-    LEADER_EVENT_FAILED,   /* anything else, or no answer: retry_after_ms */
+    LEASE_EVENT_RECORD,   /* 2xx: lease */
+    LEASE_EVENT_MISSING,  /* 404 */
+    LEASE_EVENT_CONFLICT, /* 409 */
+    LEASE_EVENT_FAILED,   /* anything else, or no answer: retry_after_ms */
 };
 
-struct leader_event {
-    enum leader_event_type type;
+struct lease_machine_event {
+    enum lease_machine_event_type type;
     const struct lease *lease;
     int64_t retry_after_ms; /* negative: none */
 };
 
 /* Carried out in this order; at most one of the requests. */
-enum leader_action {
-    LEADER_DEPOSED = 1 << 0,
-    LEADER_ELECTED = 1 << 1,
-    LEADER_CANCEL = 1 << 2, /* the request under way: its answer is not waited for */
-    LEADER_GET = 1 << 3,
-    LEADER_POST = 1 << 4, /* leader_next() */
-    LEADER_PUT = 1 << 5,  /* likewise */
-    LEADER_DONE = 1 << 6, /* the answer to LEADER_EVENT_RELEASE: nothing follows */
+enum lease_machine_action {
+    LEASE_DEPOSED = 1 << 0,
+    LEASE_ELECTED = 1 << 1,
+    LEASE_CANCEL = 1 << 2, /* the request under way: its answer is not waited for */
+    LEASE_GET = 1 << 3,
+    LEASE_POST = 1 << 4, /* lease_machine_next() */
+    LEASE_PUT = 1 << 5,  /* likewise */
+    LEASE_DONE = 1 << 6, /* the answer to LEASE_EVENT_RELEASE: nothing follows */
 };
 
-struct leader {
+struct lease_machine {
     char identity[LEASE_MAX_HOLDER_BYTES + 1];
     uint64_t random;
 
-    enum leader_state state;
+    enum lease_machine_state state;
     uint64_t due_ms;   /* WAITING */
     uint64_t round_ms; /* when this try began */
     uint64_t sent_ms;  /* the request under way */
@@ -101,26 +101,26 @@ struct leader {
 
     /* ours */
     bool held;           /* a write of ours succeeded, and nobody else was seen as holder since */
-    bool leading;        /* LEADER_ELECTED was said, LEADER_DEPOSED was not */
+    bool leading;        /* LEASE_ELECTED was said, LEASE_DEPOSED was not */
     uint64_t renewed_ms; /* held: when the last successful write was sent */
 };
 
-void leader_init(struct leader *l, const char *identity, unsigned seed);
+void lease_machine_init(struct lease_machine *l, const char *identity, unsigned seed);
 
-/* Bits of enum leader_action. An event that means nothing in the present state is 0. */
-unsigned leader_step(struct leader *l, const struct leader_event *e, uint64_t now_ms) must_check;
+/* Bits of enum lease_machine_action. An event that means nothing in the present state is 0. */
+unsigned lease_machine_step(struct lease_machine *l, const struct lease_machine_event *e, uint64_t now_ms) must_check;
 
-/* When LEADER_EVENT_TIMER is wanted next; 0: not at all. */
-uint64_t leader_due_ms(const struct leader *l);
+/* When LEASE_EVENT_TIMER is wanted next; 0: not at all. */
+uint64_t lease_machine_due_ms(const struct lease_machine *l);
 
-/* What LEADER_POST or LEADER_PUT is to write; asked once for each. wall_us: since the epoch, for people only. */
-void leader_next(struct leader *l, uint64_t wall_us, struct lease *ret);
+/* What LEASE_POST or LEASE_PUT is to write; asked once for each. wall_us: since the epoch, for people only. */
+void lease_machine_next(struct lease_machine *l, uint64_t wall_us, struct lease *ret);
 
 /* Right before each write, since the process may have been stopped in between. */
-bool leader_may_act(const struct leader *l, uint64_t now_ms);
+bool lease_machine_may_act(const struct lease_machine *l, uint64_t now_ms);
 /* As long as nobody else can have it. */
-bool leader_may_clean_up(const struct leader *l, uint64_t now_ms);
+bool lease_machine_may_clean_up(const struct lease_machine *l, uint64_t now_ms);
 
-bool leader_is_ours(const struct leader *l); /* the record, as last seen */
+bool lease_machine_is_ours(const struct lease_machine *l); /* the record, as last seen */
 
 #endif

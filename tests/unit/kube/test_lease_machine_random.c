@@ -1,11 +1,11 @@
 /*
- * At no instant may two act. Thousands of rounds of tests/unit/kube/leader_world.h, each with a seed of its own; a failing one is named
- * and its story is told by:  LEADER_SEED=17 build/unit/test_leader_random
+ * At no instant may two act. Thousands of rounds of tests/unit/kube/lease_machine_world.h, each with a seed of its own; a failing one is named
+ * and its story is told by:  LEASE_SEED=17 build/unit/test_lease_machine_random
  */
 #include <check.h>
 #include <stdlib.h>
 
-#include "leader_world.h"
+#include "lease_machine_world.h"
 
 #define ROUNDS 3000u
 
@@ -15,10 +15,10 @@ static void play(uint64_t seed)
 {
     static struct world w;
     world_init(&w, seed);
-    w.trace = getenv("LEADER_SEED") != NULL;
+    w.trace = getenv("LEASE_SEED") != NULL;
     world_run(&w);
-    ck_assert_msg(w.wrong[0] == '\0', "LEADER_SEED=%llu: %s", (unsigned long long)seed, w.wrong);
-    ck_assert_msg(world_acting(&w) == 1, "LEADER_SEED=%llu: %u act after two minutes of calm", (unsigned long long)seed,
+    ck_assert_msg(w.wrong[0] == '\0', "LEASE_SEED=%llu: %s", (unsigned long long)seed, w.wrong);
+    ck_assert_msg(world_acting(&w) == 1, "LEASE_SEED=%llu: %u act after two minutes of calm", (unsigned long long)seed,
                   world_acting(&w));
     elections += w.elections;
     depositions += w.depositions;
@@ -29,7 +29,7 @@ static void play(uint64_t seed)
 
 START_TEST(never_two_at_once)
 {
-    const char *only = getenv("LEADER_SEED"), *rounds = getenv("LEADER_ROUNDS");
+    const char *only = getenv("LEASE_SEED"), *rounds = getenv("LEASE_ROUNDS");
     uint64_t seed = 1, count = ROUNDS;
     if (rounds != NULL)
         ck_assert_int_eq(str_parse_uint(rounds, UINT32_MAX, &count), 0);
@@ -51,8 +51,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("leader_random");
-    TCase *t = tcase_create("leader_random");
+    Suite *s = suite_create("lease_machine_random");
+    TCase *t = tcase_create("lease_machine_random");
     tcase_set_timeout(t, 600);
     tcase_add_test(t, never_two_at_once);
     suite_add_tcase(s, t);

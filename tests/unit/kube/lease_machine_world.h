@@ -1,10 +1,10 @@
 /*
- * Several leaders (kube/lease/leader) around one simulated API server, in simulated time. Requests and answers are delayed and lost,
+ * Several leaders (kube/lease/lease_machine) around one simulated API server, in simulated time. Requests and answers are delayed and lost,
  * also after they were applied; processes are stopped, killed, started again and given clocks of their own; somebody deletes and
  * edits the Lease by hand. Everything comes from one seed.
  */
-#ifndef TESTS_LEADER_WORLD_H
-#define TESTS_LEADER_WORLD_H
+#ifndef TESTS_LEASE_MACHINE_WORLD_H
+#define TESTS_LEASE_MACHINE_WORLD_H
 
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "base/compiler.h"
 #include "base/str.h"
 #include "../dice.h"
-#include "kube/lease/leader.h"
+#include "kube/lease/lease_machine.h"
 
 #define WORLD_CLIENTS 4
 #define WORLD_MESSAGES 256
@@ -28,12 +28,12 @@ struct world_message {
     unsigned client, request;
     enum world_method method;
     struct lease lease;
-    enum leader_event_type result;
+    enum lease_machine_event_type result;
     int64_t retry_after_ms;
 };
 
 struct world_client {
-    struct leader leader;
+    struct lease_machine machine;
     bool alive, leaving;
     bool elected; /* as it was told */
     uint64_t clock_offset_ms;
@@ -98,19 +98,19 @@ static inline void world_check(struct world *w)
     int acts = w->now_ms < w->foreign_until_ms ? WORLD_CLIENTS : -1;
     for (unsigned i = 0; i < w->count; i++) {
         const struct world_client *c = &w->clients[i];
-        if (!c->alive || !leader_may_act(&c->leader, world_local(w, c)))
+        if (!c->alive || !lease_machine_may_act(&c->machine, world_local(w, c)))
             continue;
         if (acts >= 0)
             world_wrong(w, "at %llu ms both %d and %u may act", (unsigned long long)w->now_ms, acts, i);
         if (!c->elected)
             world_wrong(w, "at %llu ms %u may act without having been elected", (unsigned long long)w->now_ms, i);
-        if (!leader_may_clean_up(&c->leader, world_local(w, c)))
+        if (!lease_machine_may_clean_up(&c->machine, world_local(w, c)))
             world_wrong(w, "at %llu ms %u may act but not clean up", (unsigned long long)w->now_ms, i);
         acts = (int)i;
     }
     for (unsigned i = 0; acts >= 0 && i < w->count; i++) {
         const struct world_client *c = &w->clients[i];
-        if ((int)i != acts && c->alive && leader_may_clean_up(&c->leader, world_local(w, c)))
+        if ((int)i != acts && c->alive && lease_machine_may_clean_up(&c->machine, world_local(w, c)))
             world_wrong(w, "at %llu ms %u may clean up while %d may act", (unsigned long long)w->now_ms, i, acts);
     }
 }
@@ -149,7 +149,7 @@ static inline void world_send(struct world *w, unsigned i, enum world_method met
     if (w->weather.wall_jumps)
         wall_us += (uint64_t)dice_below(&w->dice, 7200) * 1000000u;
     if (method != WORLD_GET)
-        leader_next(&c->leader, wall_us, &m.lease);
+        lease_machine_next(&c->machine, wall_us, &m.lease);
     c->request = m.request;
     c->gives_up_ms = w->now_ms + (dice_one_in(&w->dice, 8) ? 30000 : 4000);
     if (!world_happens(w, w->weather.lose))
@@ -166,7 +166,7 @@ static inline void world_check_write(struct world *w, const struct lease *old, c
                     new->transitions);
     if ((same || released) && old->acquire_time[0] != '\0' && !str_eq(old->acquire_time, new->acquire_time))
         world_wrong(w, "acquireTime of %.60s changed without an acquisition", new->holder);
-    if (new->duration_s != (released ? 1 : LEADER_LEASE_S))
+    if (new->duration_s != (released ? 1 : LEASE_DURATION_S))
         world_wrong(w, "a duration of %d s was written", new->duration_s);
 }
 
@@ -175,24 +175,24 @@ static inline void world_stamp(struct world *w)
     snprintf(w->lease.version, sizeof(w->lease.version), "%u", ++w->version);
 }
 
-static inline enum leader_event_type world_apply(struct world *w, const struct world_message *m)
+static inline enum lease_machine_event_type world_apply(struct world *w, const struct world_message *m)
 {
     if (m->method == WORLD_GET)
-        return w->exists ? LEADER_EVENT_RECORD : LEADER_EVENT_MISSING;
+        return w->exists ? LEASE_EVENT_RECORD : LEASE_EVENT_MISSING;
     if (m->method == WORLD_POST && w->exists)
-        return LEADER_EVENT_CONFLICT;
+        return LEASE_EVENT_CONFLICT;
     if (m->method == WORLD_PUT && !w->exists)
-        return LEADER_EVENT_MISSING;
+        return LEASE_EVENT_MISSING;
     if (m->method == WORLD_PUT && !str_eq(m->lease.version, w->lease.version))
-        return LEADER_EVENT_CONFLICT;
+        return LEASE_EVENT_CONFLICT;
     if (m->method == WORLD_PUT)
         world_check_write(w, &w->lease, &m->lease);
     if (m->method == WORLD_PUT && lease_same_record(&m->lease, &w->lease))
-        return LEADER_EVENT_RECORD; /* nothing changes, so nobody will see anything */
+        return LEASE_EVENT_RECORD; /* nothing changes, so nobody will see anything */
     w->exists = true;
     w->lease = m->lease;
     world_stamp(w);
-    return LEADER_EVENT_RECORD;
+    return LEASE_EVENT_RECORD;
 }
 
 /* The others see a release at once, by their watches, if those work. */
@@ -208,18 +208,18 @@ static inline void world_serve(struct world *w, struct world_message *m)
     struct world_message answer = {.is_answer = true, .client = m->client, .request = m->request, .retry_after_ms = -1};
     bool refused = world_happens(w, w->weather.refuse);
     if (refused && dice_one_in(&w->dice, 2)) {
-        answer.result = LEADER_EVENT_FAILED; /* and not applied */
+        answer.result = LEASE_EVENT_FAILED; /* and not applied */
         answer.retry_after_ms = dice_one_in(&w->dice, 3) ? (int64_t)dice_below(&w->dice, 60000) : -1;
     } else {
         answer.result = world_apply(w, m);
-        if (answer.result == LEADER_EVENT_RECORD && m->method == WORLD_PUT && m->lease.holder[0] == '\0')
+        if (answer.result == LEASE_EVENT_RECORD && m->method == WORLD_PUT && m->lease.holder[0] == '\0')
             world_hint(w);
         if (refused)
-            answer.result = LEADER_EVENT_FAILED; /* but applied */
+            answer.result = LEASE_EVENT_FAILED; /* but applied */
     }
     world_say(w, "server: %d of %u: %d%s, \"%s\" version %s\n", m->method, m->client, answer.result,
               refused ? " (refused)" : "", w->exists ? w->lease.holder : "(none)", w->lease.version);
-    w->conflicts += answer.result == LEADER_EVENT_CONFLICT;
+    w->conflicts += answer.result == LEASE_EVENT_CONFLICT;
     answer.lease = w->lease;
     if (!world_happens(w, w->weather.lose))
         world_post(w, &answer);
@@ -227,36 +227,36 @@ static inline void world_serve(struct world *w, struct world_message *m)
 
 /* ---- processes ---- */
 
-static inline void world_step(struct world *w, unsigned i, const struct leader_event *e)
+static inline void world_step(struct world *w, unsigned i, const struct lease_machine_event *e)
 {
     struct world_client *c = &w->clients[i];
-    unsigned actions = leader_step(&c->leader, e, world_local(w, c));
+    unsigned actions = lease_machine_step(&c->machine, e, world_local(w, c));
     static const char *const names[] = {"start", "timer", "hint", "release", "record", "missing", "conflict", "failed"};
     world_say(w, "%u: %s -> actions 0x%x, state %d, \"%s\" taken until %lld\n", i, names[e->type], actions,
-              c->leader.state, c->leader.lease.holder, (long long)(c->leader.taken_until_ms - c->clock_offset_ms));
-    if (actions & LEADER_DEPOSED) {
+              c->machine.state, c->machine.lease.holder, (long long)(c->machine.taken_until_ms - c->clock_offset_ms));
+    if (actions & LEASE_DEPOSED) {
         if (!c->elected)
             world_wrong(w, "%u was deposed without having been elected", i);
         c->elected = false;
         w->depositions++;
     }
-    if (actions & LEADER_ELECTED) {
+    if (actions & LEASE_ELECTED) {
         if (c->elected)
             world_wrong(w, "%u was elected twice", i);
         c->elected = true;
         w->elections++;
     }
-    if (actions & LEADER_CANCEL)
+    if (actions & LEASE_CANCEL)
         c->request = 0;
-    if ((actions & (LEADER_GET | LEADER_POST | LEADER_PUT)) && c->request != 0)
+    if ((actions & (LEASE_GET | LEASE_POST | LEASE_PUT)) && c->request != 0)
         world_wrong(w, "%u sends a second request", i);
-    if (actions & LEADER_GET)
+    if (actions & LEASE_GET)
         world_send(w, i, WORLD_GET);
-    if (actions & LEADER_POST)
+    if (actions & LEASE_POST)
         world_send(w, i, WORLD_POST);
-    if (actions & LEADER_PUT)
+    if (actions & LEASE_PUT)
         world_send(w, i, WORLD_PUT);
-    if (actions & LEADER_DONE)
+    if (actions & LEASE_DONE)
         c->alive = false;
 }
 
@@ -267,14 +267,14 @@ static inline void world_start(struct world *w, unsigned i)
     if (!w->weather.same_name)
         c->life++;
     snprintf(name, sizeof(name), "client-%u-%u", i, c->life);
-    leader_init(&c->leader, name, dice_below(&w->dice, 1u << 30));
+    lease_machine_init(&c->machine, name, dice_below(&w->dice, 1u << 30));
     c->alive = true;
     c->leaving = c->elected = false;
     c->request = 0;
     c->hint_ms = WORLD_NEVER;
     c->stopped_until_ms = 0;
     c->clock_offset_ms = 1 + dice_below(&w->dice, 1000000);
-    world_step(w, i, &(struct leader_event){.type = LEADER_EVENT_START});
+    world_step(w, i, &(struct lease_machine_event){.type = LEASE_EVENT_START});
 }
 
 static inline void world_end(struct world *w, unsigned i)
@@ -290,8 +290,9 @@ static inline void world_leave(struct world *w, unsigned i)
     c->leaving = true;
     c->elected = false;
     c->starts_ms = w->now_ms + 1000 + dice_below(&w->dice, 20000);
-    world_step(w, i, &(struct leader_event){.type = LEADER_EVENT_RELEASE});
-    if (leader_may_act(&c->leader, world_local(w, c)) || leader_may_clean_up(&c->leader, world_local(w, c)))
+    world_step(w, i, &(struct lease_machine_event){.type = LEASE_EVENT_RELEASE});
+    if (lease_machine_may_act(&c->machine, world_local(w, c)) ||
+        lease_machine_may_clean_up(&c->machine, world_local(w, c)))
         world_wrong(w, "%u may act or clean up after its release", i);
 }
 
@@ -303,20 +304,21 @@ static inline void world_answer(struct world *w, const struct world_message *m)
         return;
     }
     c->request = 0;
-    world_step(w, m->client,
-               &(struct leader_event){.type = m->result, .lease = &m->lease, .retry_after_ms = m->retry_after_ms});
+    world_step(
+        w, m->client,
+        &(struct lease_machine_event){.type = m->result, .lease = &m->lease, .retry_after_ms = m->retry_after_ms});
 }
 
 static inline void world_give_up(struct world *w, unsigned i)
 {
     w->clients[i].request = 0;
-    world_step(w, i, &(struct leader_event){.type = LEADER_EVENT_FAILED, .retry_after_ms = -1});
+    world_step(w, i, &(struct lease_machine_event){.type = LEASE_EVENT_FAILED, .retry_after_ms = -1});
 }
 
 static inline void world_tell_hint(struct world *w, unsigned i)
 {
     w->clients[i].hint_ms = WORLD_NEVER;
-    world_step(w, i, &(struct leader_event){.type = LEADER_EVENT_HINT});
+    world_step(w, i, &(struct lease_machine_event){.type = LEASE_EVENT_HINT});
 }
 
 /* ---- what somebody does by hand ---- */
@@ -324,7 +326,7 @@ static inline void world_tell_hint(struct world *w, unsigned i)
 static inline bool world_all_saw_it(const struct world *w)
 {
     for (unsigned i = 0; i < w->count; i++)
-        if (w->clients[i].alive && (!w->clients[i].leader.known || w->clients[i].leader.missing))
+        if (w->clients[i].alive && (!w->clients[i].machine.known || w->clients[i].machine.missing))
             return false;
     return w->exists;
 }
@@ -372,7 +374,7 @@ static inline void world_edit(struct world *w)
 static inline void world_foreign(struct world *w)
 {
     for (unsigned i = 0; i < w->count; i++)
-        if (w->clients[i].alive && leader_may_clean_up(&w->clients[i].leader, world_local(w, &w->clients[i])))
+        if (w->clients[i].alive && lease_machine_may_clean_up(&w->clients[i].machine, world_local(w, &w->clients[i])))
             return;
     if (!w->exists || w->lease.holder[0] != '\0' || w->lease.duration_s != 1)
         return;
@@ -440,7 +442,7 @@ static inline void world_offer_client(struct world *w, struct world_next *n, uns
         world_offer(w, n, c->starts_ms < quiet ? quiet : c->starts_ms, NEXT_START, i);
         return;
     }
-    uint64_t due = leader_due_ms(&c->leader);
+    uint64_t due = lease_machine_due_ms(&c->machine);
     if (due != 0)
         world_offer(w, n, world_awake(c, due - c->clock_offset_ms), NEXT_TIMER, i);
     if (c->request != 0)
@@ -481,7 +483,7 @@ static inline void world_happen(struct world *w, const struct world_next *n)
         world_start(w, n->which);
         break;
     case NEXT_TIMER:
-        world_step(w, n->which, &(struct leader_event){.type = LEADER_EVENT_TIMER});
+        world_step(w, n->which, &(struct lease_machine_event){.type = LEASE_EVENT_TIMER});
         break;
     case NEXT_HINT:
         world_tell_hint(w, n->which);
@@ -541,7 +543,7 @@ static inline unsigned world_acting(const struct world *w)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < w->count; i++)
-        n += w->clients[i].alive && leader_may_act(&w->clients[i].leader, world_local(w, &w->clients[i]));
+        n += w->clients[i].alive && lease_machine_may_act(&w->clients[i].machine, world_local(w, &w->clients[i]));
     return n;
 }
 
