@@ -6,40 +6,18 @@ deployment.yaml names those files.
 {{- $env := .Values.env }}
 {{- $haproxy := $env.haproxy }}
 {{- $services := include "haproxy-k8s-sync.ingressServices" . | fromYamlArray }}
+{{- /* A value is called after its variable: parkTTL is PARK_TTL, haproxy.sendProxyV2 is HAPROXY_SEND_PROXY_V2. The others: */}}
 {{- $settings := dict
   "INGRESS_SERVICES" $services
-  "NODE_MODE" $env.nodeMode
-  "NODE_SELECTOR" $env.nodeSelector
-  "NODE_ADDRESS_TYPES" $env.nodeAddressTypes
-  "IP_FAMILY" $env.ipFamily
-  "SERVER_WEIGHTS" $env.serverWeights
   "ADOPT_SERVERS" (ternary "no" $env.adoptServers (eq (toString $env.adoptServers) "false"))
-  "SERVER_NAME_FORMAT" $env.serverNameFormat
-  "DRAIN_TIMEOUT" $env.drainTimeout
-  "PARK_TTL" $env.parkTTL
-  "PARK_NODES" $env.parkNodes
-  "ALLOW_EMPTY" $env.allowEmpty
-  "MAX_LOSS_PERCENT" $env.maxLossPercent
-  "DRY_RUN" $env.dryRun
-  "RESYNC_PERIOD" $env.resyncPeriod
   "HAPROXY_DATAPLANE_URL" (include "haproxy-k8s-sync.dataplaneURLs" . | fromYamlArray)
-  "HAPROXY_DATAPLANE_SERVER_NAME" $haproxy.dataplaneServerName
-  "HAPROXY_DATAPLANE_INSECURE" $haproxy.dataplaneInsecure
-  "HAPROXY_BACKEND_NAME" $haproxy.backendName
-  "HAPROXY_SEND_PROXY_V2" $haproxy.sendProxyV2
-  "HAPROXY_BALANCE" $haproxy.balance
-  "HAPROXY_ADV_CHECK" $haproxy.advCheck
-  "HAPROXY_HEALTH_CHECK" $haproxy.healthCheck
-  "HAPROXY_KEEP_SERVERS" $haproxy.keepServers
-  "HAPROXY_CREATE_BACKEND" $haproxy.createBackend
-  "EMIT_EVENTS" $env.emitEvents
-  "STATUS_PAGE" $env.statusPage
-  "LOG_FORMAT" $env.logFormat
-  "LOG_LEVEL" $env.logLevel
-  "LISTEN_ADDRESS" $env.listenAddress
-  "PROXY_FROM_ENVIRONMENT" $env.proxyFromEnvironment
-  "SECCOMP" $env.seccomp
 }}
+{{- range $name, $value := omit $env "ingressNamespace" "ingressServiceName" "ingressServicePort" "ingressServices" "adoptServers" "haproxy" }}
+{{- $_ := set $settings (snakecase $name | upper) $value }}
+{{- end }}
+{{- range $name, $value := omit $haproxy "dataplaneURL" "username" "password" "token" "backendPort" }}
+{{- $_ := set $settings (snakecase $name | upper | printf "HAPROXY_%s") $value }}
+{{- end }}
 {{- if not $services }}
 {{- $_ := set $settings "INGRESS_NAMESPACE" (include "haproxy-k8s-sync.ingressNamespace" .) }}
 {{- $_ := set $settings "INGRESS_SERVICE_NAME" (default "ingress-nginx" $env.ingressServiceName) }}
