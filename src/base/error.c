@@ -1,37 +1,26 @@
 #include "base/error.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Control characters could forge log lines or drive a terminal; a cut UTF-8 sequence is left to the log to escape. */
-static void copy_printable(char *to, size_t size, const char *from)
+#include "base/buf.h"
+#include "base/text.h"
+
+/* A peer's control characters could forge log lines or drive a terminal. */
+static void fill(struct error *err, const char *text)
 {
-    static const char dots[] = "...";
-    size_t n = 0;
-    for (; *from != '\0'; from++) {
-        unsigned char c = (unsigned char)*from;
-        bool plain = c >= 0x20 && c != 0x7f;
-        if (n + (plain ? 1 : 4) + sizeof(dots) > size) {
-            memcpy(to + n, dots, sizeof(dots));
-            return;
-        }
-        if (plain)
-            to[n++] = (char)c;
-        else if (c == '\n' || c == '\t' || c == '\r')
-            to[n++] = ' ';
-        else
-            n += (size_t)snprintf(to + n, size - n, "\\x%02x", c);
-    }
-    to[n] = '\0';
+    cleanup(buf_fini) struct buf shown;
+    buf_init(&shown, 0);
+    text_add(&shown, text, TEXT_MESSAGE, sizeof(err->message) - 1);
+    memcpy(err->message, buf_str(&shown), shown.len + 1);
 }
 
-printf_like(2, 0) static void fill(struct error *err, const char *fmt, va_list ap)
+printf_like(2, 0) static void fill_v(struct error *err, const char *fmt, va_list ap)
 {
     char raw[2 * ERROR_MESSAGE_BYTES];
     vsnprintf(raw, sizeof(raw), fmt, ap);
-    copy_printable(err->message, sizeof(err->message), raw);
+    fill(err, raw);
 }
 
 int(error_set)(struct error *err, enum error_kind kind, const char *fmt, ...)
@@ -40,7 +29,7 @@ int(error_set)(struct error *err, enum error_kind kind, const char *fmt, ...)
         return -1;
     va_list ap;
     va_start(ap, fmt);
-    fill(err, fmt, ap);
+    fill_v(err, fmt, ap);
     va_end(ap);
     err->kind = kind;
     err->http_status = 0;
@@ -53,7 +42,7 @@ int(error_set_http)(struct error *err, int status, const char *fmt, ...)
         return -1;
     va_list ap;
     va_start(ap, fmt);
-    fill(err, fmt, ap);
+    fill_v(err, fmt, ap);
     va_end(ap);
     err->kind = error_kind_of_http(status);
     err->http_status = status;
@@ -70,7 +59,7 @@ int(error_prefix)(struct error *err, const char *fmt, ...)
     vsnprintf(context, sizeof(context), fmt, ap);
     va_end(ap);
     snprintf(both, sizeof(both), "%s: %s", context, err->message);
-    copy_printable(err->message, sizeof(err->message), both);
+    fill(err, both);
     return -1;
 }
 

@@ -8,42 +8,15 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/hash.h"
-#include "base/utf8.h"
+#include "base/rfc3339.h"
+#include "base/text.h"
 
 static const char *const level_names[] = {"debug", "info", "warn", "error"};
-
-/* As JSON has it: beyond the first plane a pair of surrogates. */
-static void add_code_point(struct buf *out, uint32_t c)
-{
-    if (c >= 0x10000)
-        buf_printf(out, "\\u%04x\\u%04x", (unsigned)(0xd7c0 + (c >> 10)), (unsigned)(0xdc00 + (c & 0x3ff)));
-    else
-        buf_printf(out, "\\u%04x", (unsigned)c);
-}
-
-static void add_escaped(struct buf *out, const char *s)
-{
-    buf_add(out, "\"");
-    while (*s != '\0') {
-        uint32_t c = 0xfffd;
-        size_t len = utf8_decode(s, &c);
-        if (c == '"' || c == '\\')
-            buf_printf(out, "\\%c", (char)c);
-        else if (c == '\n')
-            buf_add(out, "\\n");
-        else if (len == 0 || !utf8_is_shown(c))
-            add_code_point(out, c);
-        else
-            buf_addn(out, s, len);
-        s += len > 0 ? len : 1;
-    }
-    buf_add(out, "\"");
-}
 
 /* logfmt: quotes only where a reader needs them. */
 static bool is_bare(const char *s)
@@ -62,10 +35,13 @@ static void add_value(struct buf *out, const struct log_field *f, bool json)
 {
     switch (f->type) {
     case LOG_FIELD_STR:
-        if (!json && is_bare(f->str))
+        if (!json && is_bare(f->str)) {
             buf_add(out, f->str);
-        else
-            add_escaped(out, f->str);
+            break;
+        }
+        buf_add(out, "\"");
+        text_add(out, f->str, TEXT_QUOTED, TEXT_WHOLE);
+        buf_add(out, "\"");
         break;
     case LOG_FIELD_INT:
         buf_printf(out, "%lld", (long long)f->num);
@@ -90,16 +66,6 @@ static void add_field(struct buf *out, const struct log_field *f, bool json)
     else
         buf_printf(out, "%s%s=", out->len > 0 ? " " : "", f->key);
     add_value(out, f, json);
-}
-
-static void format_time(char *ret, size_t size)
-{
-    struct timespec now;
-    struct tm tm;
-    clock_gettime(CLOCK_REALTIME, &now);
-    gmtime_r(&now.tv_sec, &tm);
-    size_t n = strftime(ret, size, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(ret + n, size - n, ".%03ldZ", now.tv_nsec / 1000000);
 }
 
 /* ---- to the descriptor ---- */
@@ -138,8 +104,8 @@ bool log_put(int fd, const char *text, size_t len)
 static bool write_line(const struct log *log, enum log_level level, const char *msg, const struct log_field *fields)
 {
     bool json = log->format == LOG_FORMAT_JSON;
-    char time[40];
-    format_time(time, sizeof(time));
+    char time[RFC3339_BYTES];
+    rfc3339_format((int64_t)clock_wall_ms() * 1000, 3, time);
     cleanup(buf_fini) struct buf out;
     buf_init(&out, 0);
     if (json)

@@ -1,14 +1,13 @@
 #include "base/page.h"
 
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 #define WIDTH_MIN 60 /* narrower terminals wrap by themselves */
 #define WIDTH_MAX 140
@@ -24,52 +23,19 @@ void page_init(struct page *p, struct buf *out, bool colour, size_t width)
     *p = (struct page){.out = out, .colour = colour, .width = w};
 }
 
-/* ---- what may be shown ---- */
-
-/* Adds text as it may be shown (out NULL: only counts) and returns its columns. */
-static size_t add_safe(struct buf *out, const char *text)
+/* Of text that is shown as it is: there is nothing in it that has no column, or two bytes for one. */
+static size_t columns_of(const char *shown)
 {
     size_t columns = 0;
-    for (const char *s = text; *s != '\0';) {
-        char escaped[16];
-        uint32_t c = 0;
-        size_t len = utf8_decode(s, &c);
-        bool shown = len > 0 && utf8_is_shown(c);
-        if (len == 0 || c < 0x80)
-            snprintf(escaped, sizeof(escaped), "\\x%02x", (unsigned char)*s);
-        else
-            snprintf(escaped, sizeof(escaped), "\\u{%x}", (unsigned)c);
-        if (out != NULL)
-            buf_addn(out, shown ? s : escaped, shown ? len : strlen(escaped));
-        columns += shown ? 1 : strlen(escaped);
-        s += len > 0 ? len : 1;
-    }
+    for (; *shown != '\0'; shown++)
+        columns += ((unsigned char)*shown & 0xc0) != 0x80;
     return columns;
 }
 
 size_t page_columns(const char *text)
 {
-    return add_safe(NULL, text);
-}
-
-char *page_safe(const char *text)
-{
-    cleanup(buf_fini) struct buf out;
-    buf_init(&out, 0);
-    add_safe(&out, text);
-    return buf_take(&out);
-}
-
-bool page_is_utf8(const char *text)
-{
-    uint32_t c;
-    for (const char *s = text; *s != '\0';) {
-        size_t len = utf8_decode(s, &c);
-        if (len == 0)
-            return false;
-        s += len;
-    }
-    return true;
+    cleanup(mem_free_ptr) char *shown = text_shown(text, TEXT_TERMINAL, TEXT_WHOLE);
+    return columns_of(shown);
 }
 
 /* ---- writing ---- */
@@ -79,7 +45,9 @@ void page_put(struct page *p, enum page_ink ink, const char *text)
     bool coloured = p->colour && ink != INK_PLAIN && *text != '\0';
     if (coloured)
         buf_add(p->out, inks[ink]);
-    p->column += add_safe(p->out, text);
+    size_t from = p->out->len;
+    text_add(p->out, text, TEXT_TERMINAL, TEXT_WHOLE);
+    p->column += columns_of(buf_str(p->out) + from);
     if (coloured)
         buf_add(p->out, "\x1b[0m");
 }

@@ -38,11 +38,6 @@ void page_flow(struct page *p, enum page_ink ink, const char *text);
 /* How many columns a text takes (as page_put shows it). */
 size_t page_columns(const char *text);
 
-/* The same text with what is not fit to show as \x1b, \u{202e}, or \xff for a byte that is no UTF-8. Allocates. */
-char *page_safe(const char *text) must_check;
-
-bool page_is_utf8(const char *text);
-
 enum page_colour { PAGE_COLOUR_AUTO, PAGE_COLOUR_ALWAYS, PAGE_COLOUR_NEVER };
 
 /* auto: on a terminal, unless NO_COLOR (no-color.org) or TERM=dumb says otherwise. */

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 
 bool str_eq(const char *a, const char *b)
 {
@@ -29,10 +30,7 @@ bool str_has_suffix(const char *s, const char *suffix)
 
 bool str_has_control(const char *s)
 {
-    for (; *s != '\0'; s++)
-        if ((unsigned char)*s < 0x20 || *s == 0x7f)
-            return true;
-    return false;
+    return text_control(s, strlen(s)) != NULL;
 }
 
 int str_order(const void *a, const void *b)

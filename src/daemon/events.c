@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "kube/event_writer.h"
 #include "host/timer.h"
 #include "report/metrics.h"
@@ -110,7 +111,7 @@ static void put_in(struct events *e, size_t service, enum event_reason reason, c
         count(e, "merged");
     }
     free(item->message);
-    item->message = event_message(whole);
+    item->message = text_shown(whole, TEXT_LINE, EVENT_MESSAGE_MAX_BYTES);
     item->count = c->count;
     item->first_wall_ms = c->first_wall_ms;
     item->last_wall_ms = clock_wall_ms();

@@ -4,6 +4,7 @@
 #include <yyjson.h>
 
 #include "base/clock.h"
+#include "base/rfc3339.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "settings/settings.h"
@@ -275,10 +276,10 @@ static void print_news(const struct status *s, const struct status_now *now, str
 void status_print(const struct status *s, const struct status_now *now, struct buf *json, size_t *ret_news_at)
 {
     cleanup(buf_fini) struct buf news;
-    char generated_at[JSON_TIME_BYTES];
+    char generated_at[RFC3339_BYTES];
     buf_init(&news, 0);
     print_news(s, now, &news);
-    json_time((int64_t)clock_wall_ms(), generated_at);
+    rfc3339_format((int64_t)clock_wall_ms() * 1000, 3, generated_at);
     buf_printf(json, "{\"schema_version\":%d,\"generated_at\":\"%s\",\"uptime_seconds\":%llu,", STATUS_SCHEMA_VERSION,
                generated_at, (unsigned long long)((clock_mono_ms() - s->started_mono_ms) / 1000));
     *ret_news_at = json->len;

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "host/timer.h"
 
 #define SAID_BYTES 1024u
@@ -103,29 +103,13 @@ static void on_err(evutil_socket_t fd, short what, void *arg)
     output_read(c, &c->err);
 }
 
-/* One line, nothing that drives a terminal. */
+/* One line, without the rest of a character that was cut off before it. */
 static char *said(const struct buf *text)
 {
-    struct buf line;
-    buf_init(&line, 0);
     const char *s = buf_str(text);
-    bool space = false;
-    for (size_t step; *s != '\0'; s += step) {
-        uint32_t code_point = 0;
-        size_t n = utf8_decode(s, &code_point);
-        step = n > 0 ? n : 1;
-        if (n == 1 && (*s == ' ' || *s == '\n' || *s == '\r' || *s == '\t')) {
-            space = line.len > 0;
-            continue;
-        }
-        bool whole = n > 0 && utf8_is_shown(code_point);
-        if (!whole && line.len == 0) /* the rest of what was cut off */
-            continue;
-        buf_add(&line, space ? " " : "");
-        space = false;
-        buf_addn(&line, whole ? s : "?", whole ? n : 1);
-    }
-    return buf_take(&line);
+    while (((unsigned char)*s & 0xc0) == 0x80)
+        s++;
+    return text_shown(s, TEXT_LINE, TEXT_WHOLE);
 }
 
 /* ---- its end ---- */

@@ -1,14 +1,13 @@
 #include "json/write.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <yyjson.h>
 
 #include "base/buf.h"
+#include "base/rfc3339.h"
 #include "base/mem.h"
-#include "base/page.h"
+#include "base/text.h"
 
 yyjson_mut_doc *json_new(yyjson_mut_val **ret_root)
 {
@@ -30,9 +29,9 @@ yyjson_mut_val *json_text(yyjson_mut_doc *doc, const char *s)
 {
     if (s == NULL)
         return yyjson_mut_null(doc);
-    if (page_is_utf8(s))
+    if (text_is_utf8(s))
         return yyjson_mut_strcpy(doc, s);
-    cleanup(mem_free_ptr) char *safe = page_safe(s);
+    cleanup(mem_free_ptr) char *safe = text_shown(s, TEXT_TERMINAL, TEXT_WHOLE);
     return yyjson_mut_strcpy(doc, safe);
 }
 
@@ -62,20 +61,10 @@ void json_put_int_or_null(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *
     json_put(doc, obj, key, n >= 0 ? yyjson_mut_sint(doc, n) : yyjson_mut_null(doc));
 }
 
-void json_time(int64_t wall_ms, char ret[JSON_TIME_BYTES])
-{
-    time_t seconds = (time_t)(wall_ms / 1000);
-    struct tm tm;
-    char date[24] = "";
-    if (wall_ms < 0 || gmtime_r(&seconds, &tm) == NULL || strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm) == 0)
-        snprintf(date, sizeof(date), "1970-01-01T00:00:00");
-    snprintf(ret, JSON_TIME_BYTES, "%s.%03uZ", date, (unsigned)(wall_ms >= 0 ? wall_ms % 1000 : 0));
-}
-
 void json_put_time(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, int64_t wall_ms)
 {
-    char text[JSON_TIME_BYTES];
-    json_time(wall_ms, text);
+    char text[RFC3339_BYTES];
+    rfc3339_format(wall_ms * 1000, 3, text);
     json_put_text(doc, obj, key, wall_ms > 0 ? text : NULL);
 }
 

@@ -18,7 +18,7 @@ struct yyjson_mut_val;
 struct yyjson_mut_doc *json_new(struct yyjson_mut_val **ret_root) must_check; /* the root is an object */
 void json_free(struct yyjson_mut_doc *doc);
 
-/* A byte that is no UTF-8 is shown as \xff (base/page). s is copied. NULL: null. */
+/* A byte that is no UTF-8 is shown as \xff (base/text). s is copied. NULL: null. */
 struct yyjson_mut_val *json_text(struct yyjson_mut_doc *doc, const char *s) must_check;
 
 /* Keys are constants. */
@@ -37,9 +37,5 @@ struct yyjson_mut_val *json_add_object(struct yyjson_mut_doc *doc, struct yyjson
 
 /* Adds the whole, without a line break at its end. pretty: two spaces; otherwise there is no line break at all. */
 void json_write(struct yyjson_mut_doc *doc, bool pretty, struct buf *out);
-
-/* "2026-11-21T23:59:59.123Z" */
-#define JSON_TIME_BYTES 32
-void json_time(int64_t wall_ms, char ret[JSON_TIME_BYTES]);
 
 #endif

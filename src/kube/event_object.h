@@ -21,7 +21,7 @@ struct event_object {
     const char *service_uid; /* `kubectl describe` finds it by that; NULL: not known */
     const char *reason;      /* "Synced" */
     bool warning;
-    const char *message; /* from event_message */
+    const char *message; /* one line of UTF-8, of EVENT_MESSAGE_MAX_BYTES */
     const char *host;    /* the pod's name */
     uint64_t first_ms;   /* since the Unix epoch */
     uint64_t last_ms;
@@ -32,8 +32,5 @@ struct event_object {
 char *event_encode_new(const struct event_object *e) must_check;
 /* The merge patch (RFC 7396) that makes what is there say that it was seen again. Allocates. */
 char *event_encode_again(const struct event_object *e) must_check;
-
-/* text as a message: one line of well-formed UTF-8, cut where a character ends, then with "..." behind it. Allocates. */
-char *event_message(const char *text) must_check;
 
 #endif

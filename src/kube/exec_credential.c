@@ -2,9 +2,9 @@
 
 #include <stdbool.h>
 #include <string.h>
-#include <time.h>
 #include <yyjson.h>
 
+#include "base/rfc3339.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "settings/kubeconfig/base64.h"
@@ -58,69 +58,6 @@ char *exec_credential_request(const struct kube_access *access, const char *ca_p
 
 /* ---- what it answers ---- */
 
-static bool read_digits(const char **s, size_t count, int *ret)
-{
-    int n = 0;
-    for (size_t i = 0; i < count; i++, (*s)++) {
-        if (**s < '0' || **s > '9')
-            return false;
-        n = n * 10 + (**s - '0');
-    }
-    *ret = n;
-    return true;
-}
-
-static bool read_char(const char **s, char c)
-{
-    if (**s != c)
-        return false;
-    (*s)++;
-    return true;
-}
-
-static bool read_zone(const char **s, int *ret_minutes)
-{
-    int hours, minutes;
-    *ret_minutes = 0;
-    if (read_char(s, 'Z'))
-        return true;
-    bool west = **s == '-';
-    if (!read_char(s, '+') && !read_char(s, '-'))
-        return false;
-    if (!read_digits(s, 2, &hours) || !read_char(s, ':') || !read_digits(s, 2, &minutes) || hours > 24 || minutes > 60)
-        return false;
-    *ret_minutes = (west ? -1 : 1) * (hours * 60 + minutes);
-    return true;
-}
-
-/* RFC 3339 as Go's time.RFC3339 reads it: no leap seconds, no lower-case letters; a fraction is allowed and cut. */
-static int parse_time(const char *s, int64_t *ret_ms)
-{
-    struct tm t = {0};
-    int zone;
-    if (!read_digits(&s, 4, &t.tm_year) || !read_char(&s, '-') || !read_digits(&s, 2, &t.tm_mon) ||
-        !read_char(&s, '-') || !read_digits(&s, 2, &t.tm_mday) || !read_char(&s, 'T') ||
-        !read_digits(&s, 2, &t.tm_hour) || !read_char(&s, ':') || !read_digits(&s, 2, &t.tm_min) ||
-        !read_char(&s, ':') || !read_digits(&s, 2, &t.tm_sec))
-        return -1;
-    if (*s == '.' || *s == ',') {
-        size_t n = strspn(s + 1, "0123456789");
-        if (n == 0)
-            return -1;
-        s += n + 1;
-    }
-    if (!read_zone(&s, &zone) || *s != '\0' || t.tm_hour > 23 || t.tm_min > 59 || t.tm_sec > 59)
-        return -1;
-    t.tm_year -= 1900;
-    t.tm_mon--;
-    struct tm normal = t;
-    int64_t seconds = timegm(&normal); /* it makes March 2 of February 30 */
-    if (normal.tm_mon != t.tm_mon || normal.tm_mday != t.tm_mday)
-        return -1;
-    *ret_ms = (seconds - (int64_t)zone * 60) * 1000;
-    return 0;
-}
-
 /* *ret NULL: absent, null or "". */
 static int get_text(yyjson_val *of, const char *key, char **ret, struct error *err)
 {
@@ -153,11 +90,12 @@ static int get_expiry(yyjson_val *status, int64_t *ret_ms, struct error *err)
     *ret_ms = EXEC_CREDENTIAL_NEVER;
     if (v == NULL || yyjson_is_null(v))
         return 0;
-    if (!yyjson_is_str(v) || parse_time(yyjson_get_str(v), ret_ms) != 0)
+    int64_t us;
+    if (!yyjson_is_str(v) || rfc3339_parse(yyjson_get_str(v), &us) != 0)
         return error_set(err, ERROR_INVALID,
                          "status.expirationTimestamp is no time as RFC 3339 has it, such as 2030-01-02T15:04:05Z");
-    if (*ret_ms == GO_ZERO_TIME_MS)
-        *ret_ms = EXEC_CREDENTIAL_NEVER;
+    if (us / 1000 != GO_ZERO_TIME_MS)
+        *ret_ms = us / 1000000 * 1000; /* without a fraction */
     return 0;
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 /* All that an entry points to is here. */
 struct kept {
@@ -65,10 +65,7 @@ static const char *keep(char **at, const char *text)
 {
     if (text == NULL)
         return NULL;
-    *at = strnlen(text, HISTORY_TEXT_MAX_BYTES + 1) <= HISTORY_TEXT_MAX_BYTES
-              ? mem_strdup(text)
-              : mem_printf("%.*s...", (int)utf8_cut(text, HISTORY_TEXT_MAX_BYTES - 3), text);
-    return *at;
+    return *at = text_shown(text, TEXT_AS_IS, HISTORY_TEXT_MAX_BYTES);
 }
 
 void history_add(struct history *j, const struct history_entry *e)

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "host/process.h"
 
 #define PREFIX "haproxy_k8s_sync_"
@@ -143,49 +144,6 @@ struct metric *metrics_register(struct metrics *m, enum metric_type type, const 
 
 /* ---- finding the series of a set of values ---- */
 
-/* Length of the UTF-8 sequence at s; 0: none. */
-static size_t utf8_len(const unsigned char *s)
-{
-    size_t len = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : 4;
-    if (len == 1)
-        return 1;
-    if (s[0] < 0xc2 || s[0] > 0xf4)
-        return 0;
-    for (size_t i = 1; i < len; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    /* overlong forms, surrogates, past U+10FFFF */
-    bool bad = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
-               (s[0] == 0xf4 && s[1] > 0x8f);
-    return bad ? 0 : len;
-}
-
-static void print_escaped(struct buf *out, const char *s, size_t len, bool quotes)
-{
-    for (size_t i = 0; i < len; i++)
-        if (s[i] == '\n')
-            buf_add(out, "\\n");
-        else if (s[i] == '\\')
-            buf_add(out, "\\\\");
-        else if (s[i] == '"' && quotes)
-            buf_add(out, "\\\"");
-        else
-            buf_addn(out, s + i, 1);
-}
-
-/* Without what is no UTF-8. */
-static void print_value(struct buf *out, const char *value, size_t max_bytes)
-{
-    for (size_t n = 0; *value != '\0';) {
-        size_t len = utf8_len((const unsigned char *)value), bytes = len > 0 ? len : 1;
-        if (n + bytes > max_bytes)
-            break;
-        print_escaped(out, len > 0 ? value : "?", bytes, true);
-        n += bytes;
-        value += bytes;
-    }
-}
-
 /* `count` labels as they are printed. */
 static void print_labels(const struct metric *x, size_t count, va_list ap, struct buf *out)
 {
@@ -194,8 +152,10 @@ static void print_labels(const struct metric *x, size_t count, va_list ap, struc
         if (value != NULL)
             value = va_arg(ap, const char *);
         buf_printf(out, "%s%s=\"", l > 0 ? "," : "", x->label_names[l]);
-        print_value(out, value != NULL ? value : "",
-                    x->from_peers && l + 1 == x->label_count ? PEER_VALUE_BYTES : SIZE_MAX);
+        if (value != NULL)
+            text_addn(out, value,
+                      text_cut(value, x->from_peers && l + 1 == x->label_count ? PEER_VALUE_BYTES : TEXT_WHOLE),
+                      TEXT_LABEL, TEXT_WHOLE);
         buf_add(out, "\"");
     }
 }
@@ -366,7 +326,7 @@ static void print_metric(struct buf *out, const struct metric *x)
 {
     static const char *const types[] = {"counter", "gauge", "histogram"};
     buf_printf(out, "# HELP %s ", x->name);
-    print_escaped(out, x->help, strlen(x->help), false);
+    text_add(out, x->help, TEXT_HELP, TEXT_WHOLE);
     buf_printf(out, "\n# TYPE %s %s\n", x->name, types[x->type]);
     for (const struct series *s = x->series; s != NULL; s = s->hh.next) {
         if (s->histogram != NULL) {

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/page.h"
+#include "base/text.h"
 
 static const char bad_mark[] = "[-]";
 
@@ -23,18 +23,6 @@ static const char *find_bad(const char *line)
     return *line != '\0' ? line + strlen(bad_mark) : NULL;
 }
 
-/* Never in the middle of a character. */
-static void cut(char *text, size_t max_bytes)
-{
-    size_t len = strlen(text);
-    if (len <= max_bytes)
-        return;
-    len = max_bytes - strlen("...");
-    while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80)
-        len--;
-    memcpy(text + len, "...", sizeof("..."));
-}
-
 char *status_line(bool ready, const char *page)
 {
     const char *first = find_bad(page);
@@ -44,8 +32,8 @@ char *status_line(bool ready, const char *page)
     for (const char *at = first; (at = find_bad(next_line(at))) != NULL;)
         more++;
     cleanup(mem_free_ptr) char *raw = mem_strndup(first, strcspn(first, "\n"));
-    cleanup(mem_free_ptr) char *text = page_safe(raw);
-    cut(text, STATUS_LINE_MAX_BYTES - 64); /* room for what stands around it */
+    /* room for what stands around it */
+    cleanup(mem_free_ptr) char *text = text_shown(raw, TEXT_TERMINAL, STATUS_LINE_MAX_BYTES - 64);
     return more == 0 ? mem_printf("not ready: %s", text)
                      : mem_printf("not ready: %s (and %zu more, see /readyz)", text, more);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "settings/settings.h"
 #include "settings/url.h"
 
@@ -41,21 +42,12 @@ void report_warning(struct settings_report *r, const char *fmt, ...)
 
 void report_quote(struct buf *out, const char *s)
 {
+    size_t shown = text_cut(s, SHOWN_BYTES);
     buf_add(out, "\"");
-    for (size_t i = 0; s[i] != '\0'; i++) {
-        unsigned char c = (unsigned char)s[i];
-        if (i == SHOWN_BYTES) {
-            buf_printf(out, "\"... (%zu bytes)", strlen(s));
-            return;
-        }
-        if (c == '\n')
-            buf_add(out, "\\n");
-        else if (c < 0x20 || c >= 0x7f)
-            buf_printf(out, "\\x%02x", c);
-        else
-            buf_printf(out, c == '"' || c == '\\' ? "\\%c" : "%c", c);
-    }
+    text_addn(out, s, shown, TEXT_ASCII, TEXT_WHOLE);
     buf_add(out, "\"");
+    if (s[shown] != '\0')
+        buf_printf(out, "... (%zu bytes)", strlen(s));
 }
 
 char *report_quoted(const char *s)

@@ -5,7 +5,6 @@ from .mutant import Mutant, Room
 CORRELATOR = "daemon/event_correlator.c"
 EVENTS = "daemon/events.c"
 WRITER = "kube/event_writer.c"
-OBJECT = "kube/event_object.c"
 JOURNAL = "servers/target_history.c"
 
 NEVER_FLOODING = (
@@ -41,8 +40,6 @@ TRUE = (
     Mutant("a lost answer makes it gone", WRITER, "return again ? EVENT_LATER : EVENT_EXISTS;", "return EVENT_LATER;"),
     Mutant("one that is gone is refused", WRITER, "return again ? EVENT_GONE : EVENT_REFUSED;", "return EVENT_REFUSED;"),
     Mutant("a refused token stays", WRITER, "kube_client_credentials_refused(w->client);", ";"),
-    Mutant("a message ends in half a character", OBJECT, "            b.len = whole;\n            b.data[whole] = '\\0';", "            b.len = EVENT_MESSAGE_MAX_BYTES - 3;\n            b.data[b.len] = '\\0';"),
-    Mutant("a message of several lines", OBJECT, 'is_space ? " " : "?"', 'is_space ? s : "?"'),
 )
 
 TOLD_ONCE = (

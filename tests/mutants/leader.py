@@ -27,7 +27,7 @@ TWO_AT_ONCE = (
     Mutant("cleaned up for longer than the lease", MACHINE, "now_ms < l->renewed_ms + LEASE_CLEAN_UP_MS", "now_ms < l->renewed_ms + 16000"),
     Mutant("writes go on top of any version", MACHINE, "memcpy(next.version, l->lease.version, sizeof(next.version));", ""),
     Mutant("a clock that stands still renews nothing", MACHINE, "if (wall_us <= before[i] && before[i] - wall_us < 1000000u)", "if (false)"),
-    Mutant("what an earlier process wrote is written again", MACHINE, "lease_machine_is_ours(l) ? lease_parse_time(l->lease.renew_time) : 0", "0"),
+    Mutant("what an earlier process wrote is written again", MACHINE, "read ? (uint64_t)read_us : 0", "0"),
 )
 
 HAND_OVER = (

@@ -1,10 +1,12 @@
-"""The log: nobody waits for who reads it, no line is cut, none is lost without being counted."""
+"""The log: nobody waits for who reads it, no line is cut, none is lost without being counted; and what is shown of others' text."""
 
 from __future__ import annotations
 
 from .mutant import Mutant, Room
 
 LOG = "base/log.c"
+TEXT = "base/text.c"
+TIME = "base/rfc3339.c"
 
 LOSSES = (
     Mutant("a full pipe is waited for", LOG, "n = has_room(fd, len) ? write(fd, text, len) : 0;", "n = write(fd, text, len);"),
@@ -19,4 +21,23 @@ LOSSES = (
     Mutant("what was dropped before is counted again", LOG, "l->dropped - l->told)", "l->dropped)"),
 )
 
-ROOMS = (Room("log", ("test_log",), LOSSES),)
+SHOWN = (
+    Mutant("a text ends in half a character", TEXT, "            out->len = whole;\n", "            out->len = start + max_bytes - 3;\n"),
+    Mutant("a text is longer than its room", TEXT, "if (out->len - start <= max_bytes - strlen(\"...\"))", "if (true)"),
+    Mutant("a line has several lines", TEXT, "(is_control(c) || c == ' ')", "c == ' '"),
+    Mutant("a line begins with a blank", TEXT, "blank = out->len > start;", "blank = true;"),
+    Mutant("a value ends its label", TEXT, "quote = c == '\"' || c == '\\\\';", "quote = c == '\\\\';"),
+    Mutant("text is turned around", TEXT, "{0x2028, 0x202e}", "{0x2028, 0x2029}"),
+    Mutant("a byte behind the text is read", TEXT, "    if (len > left)\n        return 0;\n", ""),
+    Mutant("an overlong form is a character", TEXT, "c < least[len] || ", ""),
+)
+
+MOMENTS = (
+    Mutant("a day that is not there is another day", TIME, " || normal.tm_mon != t.tm_mon ||\n        normal.tm_mday != t.tm_mday", ""),
+    Mutant("a zone is passed over", TIME, "(seconds - zone_s)", "(seconds)"),
+    Mutant("west is east", TIME, "(*s == '-' ? -60 : 60)", "60"),
+    Mutant("a fraction is a number", TIME, "scale /= 10", "scale /= 1"),
+    Mutant("the year 10000 has five digits", TIME, "wall_us > LAST_US ? LAST_US : wall_us", "wall_us"),
+)
+
+ROOMS = (Room("log", ("test_log",), LOSSES), Room("text", ("test_text",), SHOWN), Room("rfc3339", ("test_rfc3339",), MOMENTS))

@@ -21,7 +21,6 @@ SERIES = (
     Mutant("series of the configuration are merged", METRICS, "if (s == NULL && x->from_peers)", "if (s == NULL && x->label_count > 0)"),
     Mutant("configured values are cut", METRICS, "x->from_peers && l + 1 == x->label_count ? PEER_VALUE_BYTES", "true ? PEER_VALUE_BYTES"),
     Mutant("what a peer says is as long as it likes", METRICS, "x->from_peers && l + 1 == x->label_count ? PEER_VALUE_BYTES", "false ? PEER_VALUE_BYTES"),
-    Mutant("a value ends its label", METRICS, "else if (s[i] == '\"' && quotes)", "else if (false && quotes)"),
     Mutant("what is not known any more stays on the page", METRICS, "    if (s != NULL)\n        series_free(x, s);\n", "    (void)s;\n"),
 )
 

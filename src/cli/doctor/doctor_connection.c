@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/buf.h"
+#include "base/rfc3339.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/doctor/doctor_report.h"
@@ -148,13 +148,12 @@ static void fail_tls(const struct doctor_peer *p, const struct http_connection *
 
 static void add_end(struct buf *text, const char *whose, int64_t end_s, int64_t now_s)
 {
-    char day[32];
-    time_t at = (time_t)end_s;
-    struct tm tm;
-    if (end_s == INT64_MAX || gmtime_r(&at, &tm) == NULL || strftime(day, sizeof(day), "%Y-%m-%d", &tm) == 0)
+    char end[RFC3339_BYTES];
+    if (end_s > INT64_MAX / 1000000) /* there is none */
         return;
+    rfc3339_format(end_s * 1000000, 0, end);
     int64_t days = (end_s - now_s) / DAY_S;
-    buf_printf(text, "%s%s %s %s", text->len > 0 ? ", " : "", whose, end_s > now_s ? "until" : "has ended on", day);
+    buf_printf(text, "%s%s %s %.10s", text->len > 0 ? ", " : "", whose, end_s > now_s ? "until" : "has ended on", end);
     if (end_s > now_s && days <= 90)
         buf_printf(text, " (%" PRId64 " day%s)", days, days == 1 ? "" : "s");
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "settings/settings.h"
 
 /* ---- life ---- */
@@ -47,12 +47,10 @@ void doctor_report_fini(struct doctor_report *r)
 static char *text_of(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
 static char *text_of(const char *fmt, va_list ap)
 {
-    char *text = NULL;
+    cleanup(mem_free_ptr) char *text = NULL;
     if (vasprintf(&text, fmt, ap) < 0)
         abort(); /* out of memory */
-    if (strnlen(text, DOCTOR_TEXT_MAX_BYTES + 1) > DOCTOR_TEXT_MAX_BYTES)
-        memcpy(text + utf8_cut(text, DOCTOR_TEXT_MAX_BYTES - strlen("...")), "...", sizeof("..."));
-    return text;
+    return text_shown(text, TEXT_AS_IS, DOCTOR_TEXT_MAX_BYTES);
 }
 
 struct doctor_section *doctor_section(struct doctor_report *r, const char *kind, const char *subject,

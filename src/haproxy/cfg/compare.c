@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "haproxy/cfg/file.h"
 #include "haproxy/cfg/words.h"
 
@@ -274,13 +275,11 @@ static bool is_header(const struct entry *e)
 /* "http-request deny": as it may be shown. */
 static char *shown(const struct entry *e)
 {
-    char *text = mem_strndup(e->text, strnlen(e->text, NAME_SHOWN));
+    cleanup(mem_free_ptr) char *text = mem_strndup(e->text, text_cut(e->text, NAME_SHOWN));
     char *second = strchr(text, '\x1f');
     if (second != NULL)
         second[1 + strcspn(second + 1, "\x1f")] = '\0';
-    for (unsigned char *p = (unsigned char *)text; *p != '\0'; p++)
-        *p = *p < ' ' || *p == 0x7f ? ' ' : *p;
-    return text;
+    return text_shown(text, TEXT_FLAT, TEXT_WHOLE);
 }
 
 /* "line 7 ("http-request deny" of frontend web) ", without the line where it is none of the file's. */

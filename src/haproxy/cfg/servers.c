@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "haproxy/cfg/file.h"
 #include "haproxy/dataplane/codec_json.h"
 #include "haproxy/cfg/inherit.h"
@@ -13,7 +15,7 @@
 #include "haproxy/cfg/words.h"
 
 #define MAX_UNSUPPORTED 64
-#define MAX_UNSUPPORTED_TEXT 200
+#define MAX_UNSUPPORTED_TEXT 203
 
 /* A server of the API, to be found by name and ticked off. */
 struct shown {
@@ -39,17 +41,10 @@ struct walk {
 
 static char *printable(const char *line, size_t len)
 {
-    while (len > 0 && isspace((unsigned char)line[0])) {
-        line++;
-        len--;
-    }
-    while (len > 0 && isspace((unsigned char)line[len - 1]))
-        len--;
-    bool cut = len > MAX_UNSUPPORTED_TEXT;
-    char *text = mem_printf("%.*s%s", (int)(cut ? MAX_UNSUPPORTED_TEXT : len), line, cut ? "..." : "");
-    for (unsigned char *p = (unsigned char *)text; *p != '\0'; p++)
-        *p = *p < ' ' || *p == 0x7f ? ' ' : *p;
-    return text;
+    struct buf text;
+    buf_init(&text, 0);
+    text_addn(&text, line, len, TEXT_FLAT, MAX_UNSUPPORTED_TEXT);
+    return buf_take(&text);
 }
 
 /* Takes ownership of reason. */

@@ -4,8 +4,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "haproxy/dataplane/codec_json.h"
 
 void codec_transaction_fini(struct codec_transaction *t)
@@ -100,37 +102,6 @@ void codec_reload_fini(struct codec_reload_status *r)
     *r = (struct codec_reload_status){0};
 }
 
-struct excerpt {
-    char *to;
-    size_t len, max; /* max: bytes for text, without the dots and the NUL */
-    bool full;
-};
-
-/* White space and control characters become one blank; nothing is cut inside a UTF-8 sequence. */
-static void excerpt_add(struct excerpt *e, unsigned char c)
-{
-    if (c <= ' ' || c == 0x7f) {
-        if (e->len == 0 || e->to[e->len - 1] == ' ')
-            return;
-        c = ' ';
-    }
-    if (e->len < e->max)
-        e->to[e->len++] = (char)c;
-    else
-        e->full = true;
-}
-
-static void excerpt_end(struct excerpt *e)
-{
-    while (e->full && e->len > 0 && ((unsigned char)e->to[e->len - 1] & 0xc0) == 0x80)
-        e->len--;
-    if (e->full && e->len > 0 && (unsigned char)e->to[e->len - 1] >= 0xc0)
-        e->len--;
-    while (e->len > 0 && e->to[e->len - 1] == ' ')
-        e->len--;
-    memcpy(e->to + e->len, e->full ? "..." : "", e->full ? 4 : 1);
-}
-
 /* Whether a script or a style sheet begins at `tag`: nobody's message. */
 static bool is_silent(const char *tag, size_t left)
 {
@@ -156,22 +127,24 @@ static size_t skip_tag(const char *body, size_t len, size_t i)
     return end != NULL ? (size_t)(end - body) : len - 1;
 }
 
+/* Without the tags of a page. ret: max bytes, with the NUL. */
 static void excerpt_of(const char *body, size_t len, char *ret, size_t max)
 {
-    struct excerpt e = {.to = ret, .max = max - 4};
+    cleanup(buf_fini) struct buf words, line;
+    buf_init(&words, 0);
+    buf_init(&line, 0);
     size_t i = 0;
     while (i < len && isspace((unsigned char)body[i]))
         i++;
     bool markup = i < len && body[i] == '<';
-    for (; i < len && !e.full; i++) {
-        if (markup && body[i] == '<') {
+    for (; i < len; i++) {
+        bool tag = markup && body[i] == '<';
+        if (tag)
             i = skip_tag(body, len, i);
-            excerpt_add(&e, ' ');
-        } else {
-            excerpt_add(&e, (unsigned char)body[i]);
-        }
+        buf_addn(&words, tag ? " " : body + i, 1);
     }
-    excerpt_end(&e);
+    text_addn(&line, buf_str(&words), words.len, TEXT_FLAT, max - 1);
+    memcpy(ret, buf_str(&line), line.len + 1);
 }
 
 char *codec_refusal(const char *body, size_t len)
@@ -179,7 +152,7 @@ char *codec_refusal(const char *body, size_t len)
     cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(body, len, "the answer", NULL);
     const char *message = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(doc), "message"));
     bool any = message != NULL && message[0] != '\0';
-    return any ? mem_strndup(message, strnlen(message, CODEC_MAX_REFUSAL_BYTES)) : NULL;
+    return any ? mem_strndup(message, text_cut(message, CODEC_MAX_REFUSAL_BYTES)) : NULL;
 }
 
 bool codec_has_agent(const char *server_json)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "base/text.h"
 #include "kube/decode/decode_field.h"
 
 #define PATH_BYTES 128
@@ -102,10 +103,10 @@ int value_text(yyjson_val *value, const char *what, size_t max_bytes, const char
     if (len > max_bytes)
         return error_set(err, ERROR_INVALID, "%s has %zu bytes (\"%.40s...\"), at most %zu are taken", what, len, text,
                          max_bytes);
-    for (size_t i = 0; i < len; i++)
-        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
-            return error_set(err, ERROR_INVALID, "%s (\"%.80s\") has a control character, 0x%02x", what, text,
-                             (unsigned char)text[i]);
+    const char *bad = text_control(text, len);
+    if (bad != NULL)
+        return error_set(err, ERROR_INVALID, "%s (\"%.80s\") has a control character, 0x%02x", what, text,
+                         (unsigned char)*bad);
     *ret = text;
     return 0;
 }

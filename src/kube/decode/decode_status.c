@@ -1,35 +1,24 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "base/str.h"
 #include "kube/decode/decode_field.h"
 
-#define REASON_MAX_BYTES 128u
-#define MESSAGE_MAX_BYTES 512u
+#define REASON_MAX_BYTES 131u
+#define MESSAGE_MAX_BYTES 515u
 /* A Status is a few hundred bytes; what is longer is a page that is only quoted from. */
 #define STATUS_BODY_MAX_BYTES (256u << 10)
 
-/* The beginning of a text, on one line: runs of blanks and control characters become one blank. Allocates. */
+/* The beginning of a text, on one line. Allocates. */
 static char *shorten(const char *text, size_t len, size_t max_bytes)
 {
-    char *to = mem_alloc(max_bytes + sizeof("..."));
-    size_t n = 0, i = 0;
-    for (; i < len && n < max_bytes; i++) {
-        bool blank = (unsigned char)text[i] <= ' ' || text[i] == 0x7f;
-        if (!blank)
-            to[n++] = text[i];
-        else if (n > 0 && to[n - 1] != ' ')
-            to[n++] = ' ';
-    }
-    if (i < len) {
-        for (unsigned back = 0; back < 3 && n > 0 && ((unsigned char)text[i] & 0xc0) == 0x80; back++, i--)
-            n--; /* not in the middle of a character */
-        memcpy(to + n, "...", sizeof("..."));
-    } else if (n > 0 && to[n - 1] == ' ') {
-        to[n - 1] = '\0';
-    }
-    return to;
+    struct buf out;
+    buf_init(&out, 0);
+    text_addn(&out, text, len, TEXT_FLAT, max_bytes);
+    return buf_take(&out);
 }
 
 static char *text_of(yyjson_val *of, const char *key, size_t max_bytes)

@@ -1,16 +1,13 @@
 #include "kube/lease/lease.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/str.h"
 #include "kube/decode/decode_field.h"
 
 #define API_VERSION "coordination.k8s.io/v1"
-#define LAST_SECOND 253402300799u /* of the year 9999, the last one that RFC 3339 can say */
 
 /* ---- reading ---- */
 
@@ -197,39 +194,4 @@ char *lease_encode(const char *read_json, size_t len, const struct lease *l, str
     if (text == NULL)
         error_set(err, ERROR_INVALID, "it cannot be written as JSON");
     return text;
-}
-
-void lease_format_time(uint64_t wall_us, char ret[LEASE_TIME_BYTES + 1])
-{
-    uint64_t second = wall_us / 1000000u;
-    time_t t = (time_t)(second > LAST_SECOND ? LAST_SECOND : second);
-    struct tm tm;
-    gmtime_r(&t, &tm);
-    size_t n = strftime(ret, LEASE_TIME_BYTES, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(ret + n, LEASE_TIME_BYTES + 1 - n, ".%06uZ", (unsigned)(wall_us % 1000000u));
-}
-
-/* Digits up to the next character, which has to be `until`. */
-static bool take_number(const char **at, char until, int *ret)
-{
-    int n = 0;
-    for (; **at >= '0' && **at <= '9' && n < 100000; (*at)++)
-        n = n * 10 + (**at - '0');
-    *ret = n;
-    return *(*at)++ == until;
-}
-
-uint64_t lease_parse_time(const char *text)
-{
-    struct tm tm = {0};
-    int us;
-    if (strlen(text) != strlen("2006-01-02T15:04:05.000000Z") || !take_number(&text, '-', &tm.tm_year) ||
-        !take_number(&text, '-', &tm.tm_mon) || !take_number(&text, 'T', &tm.tm_mday) ||
-        !take_number(&text, ':', &tm.tm_hour) || !take_number(&text, ':', &tm.tm_min) ||
-        !take_number(&text, '.', &tm.tm_sec) || !take_number(&text, 'Z', &us))
-        return 0;
-    tm.tm_year -= 1900;
-    tm.tm_mon -= 1;
-    time_t t = timegm(&tm);
-    return t > 0 ? (uint64_t)t * 1000000u + (uint64_t)us : 0;
 }

@@ -41,9 +41,4 @@ char *lease_encode_new(const char *namespace, const char *name, const struct lea
 /* The body of a PUT: the object as it was read (a text that lease_decode took), with the members of l. NULL: ERROR_INVALID. */
 char *lease_encode(const char *read_json, size_t len, const struct lease *l, struct error *err) must_check;
 
-/* Kubernetes' MicroTime of so many microseconds since the Unix epoch. */
-void lease_format_time(uint64_t wall_us, char ret[LEASE_TIME_BYTES + 1]);
-/* What lease_format_time wrote; 0 for any other text. */
-uint64_t lease_parse_time(const char *text);
-
 #endif

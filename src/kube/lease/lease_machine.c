@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/rfc3339.h"
 #include "base/compiler.h"
 #include "base/str.h"
 
@@ -306,12 +307,14 @@ unsigned lease_machine_step(struct lease_machine *l, const struct lease_machine_
  * back a little, is counted on, also from what an earlier process of this name wrote. */
 static void renewal_time(struct lease_machine *l, uint64_t wall_us, char *ret)
 {
-    uint64_t before[] = {lease_machine_is_ours(l) ? lease_parse_time(l->lease.renew_time) : 0, l->written_us};
+    int64_t read_us = 0;
+    bool read = lease_machine_is_ours(l) && rfc3339_parse(l->lease.renew_time, &read_us) == 0 && read_us > 0;
+    uint64_t before[] = {read ? (uint64_t)read_us : 0, l->written_us};
     for (unsigned i = 0; i < array_len(before); i++)
         if (wall_us <= before[i] && before[i] - wall_us < 1000000u)
             wall_us = before[i] + 1;
     l->written_us = wall_us;
-    lease_format_time(wall_us, ret);
+    rfc3339_format((int64_t)wall_us, 6, ret); /* Kubernetes' MicroTime */
 }
 
 void lease_machine_next(struct lease_machine *l, uint64_t wall_us, struct lease *ret)

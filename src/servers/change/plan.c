@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/rfc3339.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "json/write.h"
 
 #define NAMES_SHOWN 5
 
@@ -116,13 +116,13 @@ static void take_held(struct plan *p, const struct loss_limit *loss_limit, uint6
 /* "n1, n2 and 3 more", or with the time that each stays until. */
 static char *names_of_held(const struct plan *p, bool with_times, int64_t wall_minus_mono_ms)
 {
-    char until[JSON_TIME_BYTES];
+    char until[RFC3339_BYTES];
     struct buf b;
     buf_init(&b, 0);
     for (size_t i = 0; i < p->held_back && i < NAMES_SHOWN; i++) {
         const struct plan_held *h = &p->held[i];
         buf_printf(&b, "%s%s", i > 0 ? ", " : "", h->server);
-        json_time((int64_t)h->until_ms + wall_minus_mono_ms, until);
+        rfc3339_format(((int64_t)h->until_ms + wall_minus_mono_ms) * 1000, 3, until);
         if (with_times)
             buf_printf(&b, " until %s", until);
     }

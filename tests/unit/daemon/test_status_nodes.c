@@ -158,23 +158,6 @@ START_TEST(nothing_that_a_peer_wrote_gets_through)
 }
 END_TEST
 
-START_TEST(times)
-{
-    static const struct {
-        int64_t wall_ms;
-        const char *text;
-    } rows[] = {{0, "1970-01-01T00:00:00.000Z"},
-                {1795305599123, "2026-11-21T23:59:59.123Z"},
-                {253402300799999, "9999-12-31T23:59:59.999Z"},
-                {-5, "1970-01-01T00:00:00.000Z"}};
-    for (size_t i = 0; i < array_len(rows); i++) {
-        char text[JSON_TIME_BYTES];
-        json_time(rows[i].wall_ms, text);
-        ck_assert_str_eq(text, rows[i].text);
-    }
-}
-END_TEST
-
 int main(void)
 {
     TCase *tc = tcase_create("status_nodes");
@@ -185,7 +168,6 @@ int main(void)
     tcase_add_test(tc, the_most_telling_come_first_where_there_is_no_room);
     tcase_add_test(tc, thousands);
     tcase_add_loop_test(tc, nothing_that_a_peer_wrote_gets_through, 0, 4);
-    tcase_add_test(tc, times);
     Suite *s = suite_create("status_nodes");
     suite_add_tcase(s, tc);
     SRunner *sr = srunner_create(s);

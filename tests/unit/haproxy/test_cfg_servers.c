@@ -275,7 +275,7 @@ START_TEST(many_unsupported_and_long_lines_are_capped)
     ck_assert_int_eq(find_unsupported(file.data, file.len, &b, &err), 0);
     ck_assert_uint_eq(b.unsupported_count, 64);
     ck_assert_uint_eq(strlen(b.unsupported[0].text), 203);
-    ck_assert(str_has_prefix(b.unsupported[0].text, "server n0 1  [31m cookie") &&
+    ck_assert(str_has_prefix(b.unsupported[0].text, "server n0 1 [31m cookie") &&
               str_has_suffix(b.unsupported[0].text, "..."));
     backend_fini(&b);
     buf_fini(&file);

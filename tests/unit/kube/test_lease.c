@@ -234,40 +234,6 @@ START_TEST(each_member_makes_another_record_and_the_version_does_not)
 }
 END_TEST
 
-START_TEST(times_are_micro_times)
-{
-    static const struct {
-        uint64_t us;
-        const char *text;
-    } rows[] = {{0, "1970-01-01T00:00:00.000000Z"},
-                {951782400000001u, "2000-02-29T00:00:00.000001Z"},
-                {1700000000123456u, "2023-11-14T22:13:20.123456Z"},
-                {UINT64_MAX, "9999-12-31T23:59:59.551615Z"}};
-    char text[LEASE_TIME_BYTES + 1];
-    for (size_t i = 0; i < array_len(rows); i++) {
-        lease_format_time(rows[i].us, text);
-        ck_assert_str_eq(text, rows[i].text);
-        if (rows[i].us != UINT64_MAX)
-            ck_assert_uint_eq(lease_parse_time(text), rows[i].us);
-    }
-}
-END_TEST
-
-START_TEST(times_of_others_are_not_read)
-{
-    static const char *const texts[] = {"",
-                                        "2023-11-14T22:13:20Z",
-                                        "2023-11-14T22:13:20.12345Z",
-                                        "2023-11-14T22:13:20.1234567Z",
-                                        "2023-11-14T22:13:20.12345+Z",
-                                        "2023-11-14 22:13:20.123456Z",
-                                        "99999999999999.99999999999Z",
-                                        "1023-11-14T22:13:20.123456Z",
-                                        "---------------------------"};
-    ck_assert_uint_eq(lease_parse_time(texts[_i]), 0);
-}
-END_TEST
-
 int main(void)
 {
     Suite *s = suite_create("lease");
@@ -283,8 +249,6 @@ int main(void)
     tcase_add_test(t, a_lease_that_is_given_up_has_an_empty_holder);
     tcase_add_loop_test(t, what_cannot_be_edited_is_an_error, 0, 5);
     tcase_add_test(t, each_member_makes_another_record_and_the_version_does_not);
-    tcase_add_test(t, times_are_micro_times);
-    tcase_add_loop_test(t, times_of_others_are_not_read, 0, 9);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "base/page.h"
 
 static const struct row {
@@ -52,7 +53,7 @@ START_TEST(long_ones_are_cut)
         cleanup(mem_free_ptr) char *line = status_line(false, buf_str(&page));
         ck_assert_uint_le(strlen(line), STATUS_LINE_MAX_BYTES);
         ck_assert_uint_ge(strlen(line), STATUS_LINE_MAX_BYTES / 2);
-        ck_assert(page_is_utf8(line));
+        ck_assert(text_is_utf8(line));
         ck_assert_ptr_nonnull(strstr(line, "\xe2\x82\xac... (and 1 more"));
     }
 }
