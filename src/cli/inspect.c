@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "report/checks.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "settings/settings.h"
@@ -42,7 +43,8 @@ struct inspect {
     struct timer synced, refused, deadline;
     unsigned refused_looks; /* in a row at which all that was missing was refused */
     bool reading;           /* HAProxy; with Kubernetes it is over */
-    char *missing;          /* not all was synced */
+    bool incomplete;        /* not all was synced */
+    struct checks missing;  /* where that is so: how it stands */
 };
 
 /* ---- Kubernetes, then HAProxy ---- */
@@ -83,26 +85,12 @@ static void on_changed(void *arg, size_t service, const char *cause, uint64_t re
     timer_set_sooner(&i->synced, 0);
 }
 
-/* The lines of /readyz that are not well. */
-static char *missing_lines(const struct inspect *i)
-{
-    cleanup(buf_fini) struct buf all, missing;
-    buf_init(&all, 0);
-    buf_init(&missing, 0);
-    sources_ready(i->sources, &all);
-    for (const char *line = buf_str(&all); *line != '\0';) {
-        size_t len = strcspn(line, "\n") + 1; /* each ends with one */
-        if (str_has_prefix(line, "[-]"))
-            buf_addn(&missing, line, len);
-        line += len;
-    }
-    return buf_take(&missing);
-}
-
 static void on_deadline(void *arg)
 {
     struct inspect *i = arg;
-    i->missing = i->sources != NULL ? missing_lines(i) : NULL;
+    i->incomplete = i->sources != NULL;
+    if (i->incomplete)
+        sources_ready(i->sources, &i->missing);
     read_haproxies(i);
 }
 
@@ -232,7 +220,9 @@ static void fill(struct inspect *i, struct inspect_report *r)
     r->rules = &i->rules.diff;
     r->sources = i->sources;
     r->node = i->options->node;
-    r->missing = mem_strdup(i->missing);
+    r->incomplete = i->incomplete;
+    r->missing = i->missing;
+    i->missing = (struct checks){0};
     for (size_t k = 0; k < r->mapping_count; k++)
         fill_mapping(i, &i->mappings.list[k], &r->mappings[k]);
     for (size_t k = 0; k < r->target_count; k++)
@@ -281,7 +271,6 @@ static void end(struct inspect *i)
     timer_fini(&i->synced);
     timer_fini(&i->refused);
     timer_fini(&i->deadline);
-    free(i->missing);
 }
 
 void inspect_look(struct event_base *base, struct settings *settings, struct clients *clients, const struct log *log,

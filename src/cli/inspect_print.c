@@ -258,19 +258,18 @@ char *inspect_call_reason(const struct inspect_backend *b, const struct route_co
 
 /* ---- standard error ---- */
 
-static void print_missing(const char *missing, struct page *p)
+static void print_missing(const struct checks *missing, struct page *p)
 {
     page_put(p, INK_RED, "Kubernetes did not tell all in time:");
     page_end_line(p);
-    for (const char *line = missing; *line != '\0';) {
-        size_t len = strcspn(line, "\n");
-        cleanup(mem_free_ptr) char *text = mem_strndup(line, len);
-        size_t mark = str_has_prefix(text, "[-]") ? strlen("[-]") : 0;
-        page_printf(p, INK_RED, "  %.*s", (int)mark, text);
+    for (size_t i = 0; i < missing->count; i++) {
+        if (missing->list[i].state != CHECK_FAIL)
+            continue;
+        cleanup(mem_free_ptr) char *line = checks_line(&missing->list[i]);
+        page_put(p, INK_RED, "  [-]");
         page_to(p, p->column + 1);
-        page_flow(p, INK_PLAIN, text + mark);
+        page_flow(p, INK_PLAIN, line);
         page_end_line(p);
-        line += len + (line[len] == '\n');
     }
 }
 
@@ -316,8 +315,8 @@ static void print_note(const struct inspect_report *r, const struct inspect_targ
 
 void inspect_print_problems(const struct inspect_report *r, struct page *p)
 {
-    if (r->missing != NULL)
-        print_missing(r->missing, p);
+    if (r->incomplete)
+        print_missing(&r->missing, p);
     else if (r->node != NULL && inspect_explain_status(r) != EXIT_SUCCESS)
         print_unknown_node(r, p);
     for (size_t t = 0; t < r->target_count; t++) {

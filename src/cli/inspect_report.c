@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "report/checks.h"
 #include "servers/change/parking.h"
 
 void inspect_report_init(struct inspect_report *r, size_t target_count, size_t mapping_count)
@@ -64,7 +65,7 @@ void inspect_report_fini(struct inspect_report *r)
     }
     free(r->targets);
     free(r->mappings);
-    free(r->missing);
+    checks_fini(&r->missing);
     free(r->nearest);
     *r = (struct inspect_report){0};
 }
@@ -129,7 +130,7 @@ int inspect_target_status(const struct inspect_report *r, const struct inspect_t
 
 int inspect_plan_status(const struct inspect_report *r)
 {
-    int worst = r->missing != NULL ? INSPECT_EXIT_UNKNOWN : EXIT_SUCCESS;
+    int worst = r->incomplete ? INSPECT_EXIT_UNKNOWN : EXIT_SUCCESS;
     for (size_t t = 0; t < r->target_count; t++)
         worst = worse(worst, inspect_target_status(r, &r->targets[t]));
     return worst;

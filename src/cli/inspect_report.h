@@ -14,6 +14,7 @@
 #include "servers/desired/explain.h"
 #include "servers/change/route.h"
 #include "haproxy/runtime.h"
+#include "report/checks.h"
 #include "servers/change/plan.h"
 
 struct parking;
@@ -94,8 +95,9 @@ struct inspect_report {
     size_t target_count;
     const struct diff_rules *rules; /* which lines are ours */
     const struct sources
-        *sources;  /* what Kubernetes told; NULL: it was not asked, or the report is a test's; borrowed */
-    char *missing; /* what Kubernetes did not tell, a line for each; NULL: nothing */
+        *sources;          /* what Kubernetes told; NULL: it was not asked, or the report is a test's; borrowed */
+    bool incomplete;       /* Kubernetes did not tell all in time */
+    struct checks missing; /* where that is so, what it told: what failed did not come */
 
     const char *node; /* the NODE of `explain`; NULL: `plan` */
     char *nearest;    /* names like it, "n1, n2"; NULL: none */

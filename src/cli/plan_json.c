@@ -1,6 +1,5 @@
 /* `plan -o json`; the fields are documented in the header. */
 #include <stdlib.h>
-#include <string.h>
 #include <yyjson.h>
 
 #include "base/mem.h"
@@ -8,12 +7,7 @@
 #include "cli/inspect_print.h"
 #include "cli/inspect_report.h"
 #include "json/write.h"
-
-static void add_text(yyjson_mut_doc *doc, yyjson_mut_val *list, const char *s, size_t len)
-{
-    cleanup(mem_free_ptr) char *text = mem_strndup(s, len);
-    json_add(list, json_text(doc, text));
-}
+#include "report/checks.h"
 
 /* ---- one backend ---- */
 
@@ -66,7 +60,7 @@ static void put_lines(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key,
     for (size_t i = 0; inspect_has_lines(b) && i < b->actual.server_count; i++) {
         const char *name = b->actual.servers[i].name;
         if (inspect_line(r, b, &b->actual.servers[i]) == which)
-            add_text(doc, list, name, strlen(name));
+            json_add(list, json_text(doc, name));
     }
 }
 
@@ -192,7 +186,7 @@ static void add_problem(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct 
         return;
     cleanup(mem_free_ptr) char *whose =
         r->target_count > 1 ? mem_printf("HAProxy %s: %s", t->url, text) : mem_strdup(text);
-    add_text(doc, list, whose, strlen(whose));
+    json_add(list, json_text(doc, whose));
 }
 
 /* One connection that fails is one problem, however many backends it was for. */
@@ -207,10 +201,12 @@ static bool is_news(const struct inspect_target *t, size_t i)
 static void put_problems(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct inspect_report *r)
 {
     yyjson_mut_val *list = json_put_list(doc, root, "problems");
-    for (const char *line = r->missing; line != NULL && *line != '\0';) {
-        size_t len = strcspn(line, "\n");
-        add_text(doc, list, line, len);
-        line += len + (line[len] == '\n');
+    for (size_t i = 0; i < r->missing.count; i++) {
+        if (r->missing.list[i].state != CHECK_FAIL)
+            continue;
+        cleanup(mem_free_ptr) char *line = checks_line(&r->missing.list[i]);
+        cleanup(mem_free_ptr) char *text = mem_printf("[-]%s", line);
+        json_add(list, json_text(doc, text));
     }
     for (size_t t = 0; t < r->target_count; t++) {
         const struct inspect_target *target = &r->targets[t];

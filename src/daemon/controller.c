@@ -19,7 +19,7 @@
 #include "daemon/rules.h"
 #include "daemon/sources.h"
 #include "daemon/status.h"
-#include "daemon/systemd_status.h"
+#include "report/checks.h"
 #include "daemon/targets.h"
 #include "report/telemetry.h"
 #include "daemon/wisher.h"
@@ -144,26 +144,40 @@ static void on_change(void *arg, size_t service, const char *cause, uint64_t rec
 
 /* ---- readiness, liveness, metrics ---- */
 
-static bool ready(void *arg, struct buf *body)
+static bool check_all(const struct controller *c, struct checks *checks)
 {
-    struct controller *c = arg;
-    bool all = sources_ready(c->sources, body);
+    bool all = sources_ready(c->sources, checks);
     for (size_t i = 0; i < c->mappings.count; i++) {
         const struct wisher *w = &c->wishers[i];
         if (w->last == NULL || w->last->state != DESIRED_UNDECIDED)
             continue;
-        buf_printf(body, "[-]mapping of backend %s: %s\n", w->mapping->backend, w->last->problem);
+        checks_add(checks, CHECK_FAIL, mem_printf("mapping of backend %s", w->mapping->backend),
+                   mem_strdup(w->last->problem), NULL);
         all = false;
     }
-    if (!leadership_ready(c->leadership, body))
-        all = false;
-    if (c->targets != NULL && !targets_ready(c->targets, body))
-        all = false;
-    if (c->stopping) {
-        buf_add(body, "[-]stopping\n");
-        all = false;
-    }
+    all = leadership_ready(c->leadership, checks) && all;
+    all = (c->targets == NULL || targets_ready(c->targets, checks)) && all;
+    if (c->stopping)
+        checks_add(checks, CHECK_FAIL, mem_strdup("stopping"), NULL, NULL);
+    return all && !c->stopping;
+}
+
+static bool ready(void *arg, struct buf *body)
+{
+    cleanup(checks_fini) struct checks checks = {0};
+    bool all = check_all(arg, &checks);
+    checks_print(&checks, body);
     return all;
+}
+
+static void tell_systemd(const struct controller *c)
+{
+    cleanup(checks_fini) struct checks checks = {0};
+    if (c->notify == NULL)
+        return;
+    cleanup(mem_free_ptr) char *line = checks_status(&checks, check_all(c, &checks));
+    notify_tell(c->notify, c->stopping ? NOTIFY_STOPPING : NOTIFY_READY,
+                c->stopping ? "stopping, HAProxy stays as it is" : line, clock_mono_ms());
 }
 
 static bool alive(void *arg, struct buf *body)
@@ -178,11 +192,9 @@ static bool alive(void *arg, struct buf *body)
 static void print_status(void *arg, struct buf *json, size_t *ret_news_at)
 {
     struct controller *c = arg;
-    cleanup(buf_fini) struct buf readiness;
-    buf_init(&readiness, 0);
-    struct status_now now = {.targets = c->targets, .stopping = c->stopping};
-    now.ready = ready(c, &readiness);
-    now.readiness = buf_str(&readiness);
+    cleanup(checks_fini) struct checks checks = {0};
+    struct status_now now = {.targets = c->targets, .checks = &checks, .stopping = c->stopping};
+    now.ready = check_all(c, &checks);
     status_print(c->status, &now, json, ret_news_at);
 }
 
@@ -191,7 +203,7 @@ static void beat(void *arg)
     struct controller *c = arg;
     c->beat_ms = clock_mono_ms();
     timer_set(&c->heartbeat, notify_next_ms(c->notify, HEARTBEAT_MS));
-    supervisor_tell(c->notify, c->stopping, ready, c);
+    tell_systemd(c);
     log_tell_losses(c->log);
     for (size_t i = 0; !c->stopping && i < c->mappings.count; i++)
         wisher_log_wait(&c->wishers[i], c->log);
@@ -473,7 +485,7 @@ void controller_compare(struct controller *c)
     if (c->targets != NULL && !c->stepping_down)
         targets_compare(c->targets);
     notify_reloading(c->notify, clock_mono_us());
-    supervisor_tell(c->notify, c->stopping, ready, c);
+    tell_systemd(c);
 }
 
 void controller_stop(struct controller *c)
@@ -483,7 +495,7 @@ void controller_stop(struct controller *c)
     c->stopping = true;
     log_info(c->log, "stopping; HAProxy stays as it is");
     timer_set(&c->deadline, STOP_DEADLINE_MS);
-    supervisor_tell(c->notify, c->stopping, ready, c);
+    tell_systemd(c);
     sources_stop(c->sources);
     if (c->stepping_down)
         return; /* they are ending, and may have a transaction to take back: on_stepped_down goes on */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "report/checks.h"
 #include "base/str.h"
 #include "settings/settings.h"
 #include "settings/kubeconfig/kubeconfig.h"
@@ -163,24 +164,20 @@ void leadership_release(struct leadership *l, void (*done)(void *arg), void *arg
         done(arg);
 }
 
-bool leadership_ready(const struct leadership *l, struct buf *body)
+bool leadership_ready(const struct leadership *l, struct checks *checks)
 {
     if (l->election == NULL)
         return true;
     const char *problem = election_problem(l->election), *holder = election_holder(l->election);
     bool leading = election_may_act(l->election);
-    if (problem != NULL)
-        buf_printf(body, "[%c]leader election: %s%s\n", leading ? '+' : '-', leading ? "leading still, but " : "",
-                   problem);
-    else if (!l->started)
-        buf_add(body, "[+]leader election: no candidate before the caches are synced\n");
-    else if (leading)
-        buf_printf(body, "[+]leader election: leading by lease %s\n", l->lease);
-    else if (str_empty(holder))
-        buf_printf(body, "[+]leader election: nobody holds lease %s yet\n", l->lease);
-    else
-        buf_printf(body, "[+]leader election: standing by for %s, which holds lease %s\n", holder, l->lease);
-    return problem == NULL || leading;
+    char *reason = problem != NULL     ? mem_printf("%s%s", leading ? "leading still, but " : "", problem)
+                   : !l->started       ? mem_strdup("no candidate before the caches are synced")
+                   : leading           ? mem_printf("leading by lease %s", l->lease)
+                   : str_empty(holder) ? mem_printf("nobody holds lease %s yet", l->lease)
+                                       : mem_printf("standing by for %s, which holds lease %s", holder, l->lease);
+    bool ready = problem == NULL || leading;
+    checks_add(checks, ready ? CHECK_OK : CHECK_FAIL, mem_strdup("leader election"), reason, NULL);
+    return ready;
 }
 
 struct leadership_status leadership_status(const struct leadership *l)

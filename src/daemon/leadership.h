@@ -10,9 +10,9 @@
 
 #include <stdbool.h>
 
-#include "base/buf.h"
 #include "base/log.h"
 
+struct checks;
 struct settings;
 struct event_base;
 struct kube_access;
@@ -59,8 +59,8 @@ struct leadership_status {
 };
 struct leadership_status leadership_status(const struct leadership *l);
 
-/* Adds a line where there is an election; false where this replica does not lead and the Lease cannot be read or
+/* Adds "leader election: leading by lease ..." where there is one; false where this replica does not lead and the Lease cannot be read or
  * written, so that perhaps nobody leads. */
-bool leadership_ready(const struct leadership *l, struct buf *body);
+bool leadership_ready(const struct leadership *l, struct checks *checks);
 
 #endif

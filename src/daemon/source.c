@@ -3,6 +3,8 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
+#include "report/checks.h"
 #include "kube/refusal.h"
 #include "model/cache.h"
 #include "report/telemetry.h"
@@ -96,22 +98,24 @@ bool source_refused_since(struct source *s, uint64_t us)
     return false;
 }
 
-void source_title(const struct source *s, struct buf *body)
+char *source_check_name(const struct source *s)
 {
-    buf_printf(body, "watch %s%s%s", s->resource, s->scope != NULL ? " of " : "", s->scope != NULL ? s->scope : "");
+    return mem_printf("watch %s%s%s", s->resource, s->scope != NULL ? " of " : "", s->scope != NULL ? s->scope : "");
 }
 
-bool source_ready(const struct source *s, struct buf *body)
+bool source_ready(const struct source *s, bool needed, struct checks *checks)
 {
     struct informer_status status = source_status(s);
-    bool ok = status.synced && !status.stale, forbidden = status.denied == INFORMER_FORBIDDEN;
-    buf_printf(body, "[%c]", ok ? '+' : '-');
-    source_title(s, body);
+    bool ok = status.synced && !status.stale;
+    const char *how = needed ? (status.synced ? "stale, the last good state is in use: " : "not synced: ")
+                             : (status.synced ? "may not be read, what it said last stays in use: "
+                                              : "may not be read, going on without what it says: ");
     if (ok)
-        buf_printf(body, ": synced, %zu objects\n", cache_count(s->cache));
+        checks_add(checks, CHECK_OK, source_check_name(s),
+                   mem_printf("synced, %zu objects", cache_count(s->cache)), NULL);
     else
-        buf_printf(body, ": %s%s%s%s\n", status.synced ? "stale, the last good state is in use: " : "not synced: ",
-                   status.problem[0] != '\0' ? status.problem : "waiting for the first answer", forbidden ? "; " : "",
-                   forbidden ? refusal_cure(status.problem) : "");
-    return ok;
+        checks_add(checks, needed ? CHECK_FAIL : CHECK_OK, source_check_name(s),
+                   mem_printf("%s%s", how, status.problem[0] != '\0' ? status.problem : "waiting for the first answer"),
+                   status.denied == INFORMER_FORBIDDEN ? mem_strdup(refusal_cure(status.problem)) : NULL);
+    return ok || !needed;
 }

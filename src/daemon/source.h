@@ -11,10 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "kube/informer.h"
 #include "model/cache.h"
 
+struct checks;
 struct telemetry;
 
 struct source {
@@ -47,9 +47,9 @@ struct informer_status source_status(const struct source *s);
  * once, and `moved` tells. Only for one that is denied. */
 bool source_refused_since(struct source *s, uint64_t us);
 
-/* "[+]watch nodes: synced, 5 objects"; false where it is not synced or not in contact. */
-bool source_ready(const struct source *s, struct buf *body);
-/* "watch nodes", "watch endpointslices of ns/name". */
-void source_title(const struct source *s, struct buf *body);
+/* Adds "watch nodes": "synced, 5 objects"; false where it is needed and not synced or not in contact. */
+bool source_ready(const struct source *s, bool needed, struct checks *checks);
+/* "watch nodes", "watch endpointslices of ns/name". Allocates. */
+char *source_check_name(const struct source *s) must_check;
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "report/checks.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "kube/client.h"
@@ -160,14 +161,18 @@ bool sources_refused(const struct sources *s)
     return missing;
 }
 
-bool sources_ready(const struct sources *s, struct buf *body)
+bool sources_ready(const struct sources *s, struct checks *checks)
 {
-    bool all = kube_client_ready(s->client, body);
-    if (!source_ready(&s->nodes, body))
-        all = false;
+    struct buf text;
+    const char *plugin;
+    buf_init(&text, 0);
+    bool all = kube_client_ready(s->client, &plugin, &text);
+    if (plugin != NULL)
+        checks_add(checks, all ? CHECK_OK : CHECK_FAIL, mem_printf("credentials by %s", plugin),
+                   text.len > 0 ? buf_take(&text) : NULL, NULL);
+    all = source_ready(&s->nodes, true, checks) && all;
     for (size_t i = 0; i < s->service_count; i++)
-        if (!service_sources_ready(&s->services[i], body))
-            all = false;
+        all = service_sources_ready(&s->services[i], checks) && all;
     return all;
 }
 

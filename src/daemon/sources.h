@@ -11,11 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/log.h"
 #include "model/cache.h"
 #include "model/objects.h"
 
+struct checks;
 struct event_base;
 struct kube_client;
 struct source;
@@ -64,8 +64,8 @@ bool sources_service_denied(const struct sources *s, size_t service);
 /* All that is still missing was refused (403, 404 of the resource), so that waiting hardly helps. False where nothing is. */
 bool sources_refused(const struct sources *s);
 
-/* Adds a line for each watch (and for a credential plugin); true where all that are needed are synced and in contact. A denied Service is no lack. */
-bool sources_ready(const struct sources *s, struct buf *body);
+/* Adds one for each watch (and for a credential plugin); true where all that are needed are synced and in contact. A denied Service is no lack. */
+bool sources_ready(const struct sources *s, struct checks *checks);
 
 /* Calls fn for each watch that is in use. */
 void sources_each(const struct sources *s, void (*fn)(void *arg, const struct source *of), void *arg);

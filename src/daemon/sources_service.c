@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "report/checks.h"
 #include "base/mem.h"
 #include "kube/refusal.h"
 #include "model/cache.h"
@@ -218,24 +219,8 @@ void service_sources_poke(struct service_sources *s)
 
 /* ---- readiness ---- */
 
-static bool service_ready(const struct service_sources *s, struct buf *body)
+bool service_sources_ready(const struct service_sources *s, struct checks *checks)
 {
-    const struct source *service = &s->all[SOURCE_SERVICE];
-    struct informer_status status = source_status(service);
-    if (!s->denied || (status.synced && !status.stale))
-        return source_ready(service, body);
-    buf_add(body, "[+]");
-    source_title(service, body);
-    bool forbidden = status.denied == INFORMER_FORBIDDEN;
-    buf_printf(body, ": may not be read, %s: %s%s%s\n",
-               status.synced ? "what it said last stays in use" : "going on without what it says", status.problem,
-               forbidden ? "; " : "", forbidden ? refusal_cure(status.problem) : "");
-    return true;
-}
-
-bool service_sources_ready(const struct service_sources *s, struct buf *body)
-{
-    const struct source *endpoints = &s->all[s->fallback ? SOURCE_ENDPOINTS : SOURCE_SLICES];
-    bool ready = source_ready(endpoints, body);
-    return service_ready(s, body) && ready;
+    bool ready = source_ready(&s->all[s->fallback ? SOURCE_ENDPOINTS : SOURCE_SLICES], true, checks);
+    return source_ready(&s->all[SOURCE_SERVICE], !s->denied, checks) && ready;
 }

@@ -54,6 +54,6 @@ bool service_sources_denied(const struct service_sources *s);
 /* Something that is neither synced nor refused is still to be answered. */
 bool service_sources_pending(const struct service_sources *s);
 bool service_sources_in_use(const struct service_sources *s, enum service_source which);
-bool service_sources_ready(const struct service_sources *s, struct buf *body);
+bool service_sources_ready(const struct service_sources *s, struct checks *checks);
 
 #endif

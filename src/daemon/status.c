@@ -78,7 +78,7 @@ void status_take(struct status *s, size_t mapping, const struct desired *wish)
 struct listing {
     yyjson_mut_doc *doc;
     yyjson_mut_val *list;
-    const struct status_checks *checks;
+    const struct checks *checks;
     enum status_state worst;
 };
 
@@ -86,18 +86,6 @@ static void worsen(struct listing *l, enum status_state state)
 {
     if (state > l->worst)
         l->worst = state;
-}
-
-/* As /readyz has it: a Service that may not be read is no trouble there. */
-static bool is_missed(const struct status_checks *checks, const struct source *of)
-{
-    cleanup(buf_fini) struct buf title;
-    buf_init(&title, 0);
-    source_title(of, &title);
-    for (size_t i = 0; i < checks->count; i++)
-        if (!checks->list[i].ok && str_eq(checks->list[i].subject, buf_str(&title)))
-            return true;
-    return false;
 }
 
 static void add_watch(void *arg, const struct source *of)
@@ -114,7 +102,10 @@ static void add_watch(void *arg, const struct source *of)
                                                 : "waiting");
     json_put_count(l->doc, obj, "objects", cache_count(of->cache));
     json_put_text(l->doc, obj, "problem", is.problem[0] != '\0' ? is.problem : NULL);
-    if (is_missed(l->checks, of))
+    /* As /readyz has it: a Service that may not be read is no trouble there. */
+    cleanup(mem_free_ptr) char *name = source_check_name(of);
+    const struct check *check = checks_find(l->checks, name);
+    if (check != NULL && check->state == CHECK_FAIL)
         worsen(l, is.problem[0] != '\0' ? STATUS_PROBLEM : STATUS_WAITING);
 }
 
@@ -170,10 +161,9 @@ static void put_backends(const struct status *s, yyjson_mut_doc *doc, yyjson_mut
     }
 }
 
-static void add_haproxies(const struct status *s, const struct status_now *now, const struct status_checks *checks,
-                          struct listing *l)
+static void add_haproxies(const struct status *s, const struct status_now *now, struct listing *l)
 {
-    struct status_haproxies h = {.checks = checks,
+    struct status_haproxies h = {.checks = now->checks,
                                  .wall_minus_mono_ms = s->started_wall_ms - (int64_t)s->started_mono_ms,
                                  .left = STATUS_LISTS_MAX};
     if (now->targets == NULL)
@@ -221,38 +211,28 @@ static const char *overall(const struct status_now *now, enum status_state worst
     return status_state_name(worst);
 }
 
-/* Where nothing is wrong: the first thing that is worth more words than "in step". */
-static const char *calm(const struct status_checks *checks)
-{
-    for (size_t i = 0; i < checks->count; i++)
-        if (str_has_prefix(checks->list[i].subject, "target ") && !str_eq(checks->list[i].text, "in step"))
-            return checks->list[i].text;
-    return "in step";
-}
-
-static void put_checks(const struct status_checks *checks, yyjson_mut_doc *doc, yyjson_mut_val *root)
+static void put_checks(const struct checks *checks, yyjson_mut_doc *doc, yyjson_mut_val *root)
 {
     yyjson_mut_val *list = json_put_list(doc, root, "checks");
     for (size_t i = 0; i < checks->count; i++) {
+        cleanup(mem_free_ptr) char *text = checks_text(&checks->list[i]);
         yyjson_mut_val *obj = json_add_object(doc, list);
-        json_put_bool(doc, obj, "ok", checks->list[i].ok);
-        json_put_text(doc, obj, "subject", checks->list[i].subject);
-        json_put_text(doc, obj, "text", checks->list[i].text);
+        json_put_bool(doc, obj, "ok", checks->list[i].state != CHECK_FAIL);
+        json_put_text(doc, obj, "subject", checks->list[i].name);
+        json_put_text(doc, obj, "text", text);
     }
 }
 
 /* What of the document is the same while nothing happens. */
 static void print_news(const struct status *s, const struct status_now *now, struct buf *json)
 {
-    cleanup(status_checks_fini) struct status_checks checks;
     yyjson_mut_val *root;
     yyjson_mut_doc *doc = json_new(&root);
-    struct listing watches = {.doc = doc, .list = yyjson_mut_arr(doc), .checks = &checks},
+    struct listing watches = {.doc = doc, .list = yyjson_mut_arr(doc), .checks = now->checks},
                    haproxies = {.doc = doc, .list = yyjson_mut_arr(doc)};
-    status_checks_parse(&checks, now->readiness);
     sources_each(s->options.sources, add_watch, &watches);
-    add_haproxies(s, now, &checks, &haproxies);
-    cleanup(mem_free_ptr) char *summary = status_checks_summary(&checks, calm(&checks));
+    add_haproxies(s, now, &haproxies);
+    cleanup(mem_free_ptr) char *summary = checks_summary(now->checks, "in step");
     json_put_text(doc, root, "version", s->options.version);
     json_put_time(doc, root, "started_at", s->started_wall_ms);
     json_put_bool(doc, root, "dry_run", s->options.settings->dry_run);
@@ -260,7 +240,7 @@ static void print_news(const struct status *s, const struct status_now *now, str
     json_put_text(doc, root, "state", overall(now, watches.worst > haproxies.worst ? watches.worst : haproxies.worst));
     json_put_text(doc, root, "summary", summary);
     json_put_bool(doc, root, "ready", now->ready);
-    put_checks(&checks, doc, root);
+    put_checks(now->checks, doc, root);
     put_leader(s, doc, root);
     json_put_count(doc, root, "nodes_known", cache_count(sources_nodes(s->options.sources)));
     json_put(doc, root, "watches", watches.list);

@@ -87,7 +87,7 @@ void status_take(struct status *s, size_t mapping, const struct desired *wish);
 struct status_now {
     const struct targets *targets; /* NULL: another replica leads */
     bool ready;
-    const char *readiness; /* the lines of /readyz */
+    const struct checks *checks; /* the lines of /readyz */
     bool stopping;
 };
 

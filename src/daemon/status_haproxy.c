@@ -2,6 +2,8 @@
 
 #include <yyjson.h>
 
+#include "base/mem.h"
+#include "report/checks.h"
 #include "base/str.h"
 #include "haproxy/dataplane/client.h"
 #include "json/write.h"
@@ -138,15 +140,23 @@ static void put_held(const struct slot *s, const struct status_haproxies *h, yyj
     json_put_time(doc, held, "until", any ? (int64_t)s->plan.held_until_ms + h->wall_minus_mono_ms : 0);
 }
 
+/* What /readyz says of it; NULL: nothing. Allocates. */
+static char *text_of(const struct target *t, const char *backend, const struct status_haproxies *h)
+{
+    cleanup(mem_free_ptr) char *name = target_check_name(t, backend);
+    const struct check *check = checks_find(h->checks, name);
+    return check != NULL ? checks_text(check) : NULL;
+}
+
 static enum status_state add_backend(const struct target *t, const struct slot *s, struct status_haproxies *h,
                                      yyjson_mut_doc *doc, yyjson_mut_val *list)
 {
-    const struct status_check *check = status_checks_of(h->checks, dataplane_client_url(t->options.client), s->name);
+    cleanup(mem_free_ptr) char *text = text_of(t, s->name, h);
     enum status_state state = state_of(t, s);
     yyjson_mut_val *obj = json_add_object(doc, list);
     json_put_text(doc, obj, "backend", s->name);
     json_put_text(doc, obj, "state", status_state_name(state));
-    json_put_text(doc, obj, "text", check != NULL ? check->text : NULL);
+    json_put_text(doc, obj, "text", text);
     json_put_bool(doc, obj, "readable", s->runtime.readable);
     put_held(s, h, doc, obj);
     json_put_text(doc, obj, "by_hand", s->overrides);
@@ -198,10 +208,10 @@ void status_haproxy_add(const struct target *t, struct status_haproxies *h, yyjs
             of = t->slots[i].name;
         }
     }
-    const struct status_check *check = status_checks_of(h->checks, url, of);
+    cleanup(mem_free_ptr) char *text = text_of(t, of, h);
     json_put_text(doc, obj, "url", url);
     json_put_text(doc, obj, "state", status_state_name(state));
-    json_put_text(doc, obj, "text", check != NULL ? check->text : NULL);
+    json_put_text(doc, obj, "text", text);
     put_facts(t, doc, obj);
     json_put(doc, obj, "backends", backends);
     if (state > *worst)

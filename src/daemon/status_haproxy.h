@@ -12,7 +12,7 @@ struct yyjson_mut_doc;
 struct yyjson_mut_val;
 
 struct status_haproxies {
-    const struct status_checks *checks;
+    const struct checks *checks;
     int64_t wall_minus_mono_ms; /* constant, so that a moment to come is the same each time */
     size_t left;                /* servers that may still be listed */
 };

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "report/checks.h"
 #include "daemon/clients.h"
 
 struct targets {
@@ -89,10 +90,10 @@ const struct target *targets_at(const struct targets *t, size_t i)
     return t->list[i];
 }
 
-bool targets_ready(const struct targets *t, struct buf *body)
+bool targets_ready(const struct targets *t, struct checks *checks)
 {
     bool any = false;
     for (size_t i = 0; i < t->count; i++)
-        any = target_ready(t->list[i], body) || any;
+        any = target_ready(t->list[i], checks) || any;
     return any;
 }

@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "servers/target.h"
 
+struct checks;
 struct clients_dataplane;
 struct targets;
 
@@ -30,6 +30,6 @@ void targets_stop(struct targets *t, void (*stopped)(void *arg), void *arg);
 size_t targets_count(const struct targets *t);
 const struct target *targets_at(const struct targets *t, size_t i);
 /* True where any of them is ready: the others are listed all the same. */
-bool targets_ready(const struct targets *t, struct buf *body);
+bool targets_ready(const struct targets *t, struct checks *checks);
 
 #endif

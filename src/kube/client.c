@@ -182,9 +182,10 @@ bool kube_client_lacks_credentials(const struct kube_client *c)
     return c->plugin != NULL && exec_plugin_lacks(c->plugin);
 }
 
-bool kube_client_ready(const struct kube_client *c, struct buf *body)
+bool kube_client_ready(const struct kube_client *c, const char **ret_plugin, struct buf *text)
 {
-    return c->plugin == NULL || exec_plugin_ready(c->plugin, body);
+    *ret_plugin = NULL;
+    return c->plugin == NULL || exec_plugin_ready(c->plugin, ret_plugin, text);
 }
 
 struct tls_files *kube_client_tls(struct kube_client *c)

@@ -52,8 +52,9 @@ void kube_client_forget_listener(struct kube_client_listener *l); /* before the 
 /* Whether requests cannot be started because there are no credentials yet. */
 bool kube_client_lacks_credentials(const struct kube_client *c);
 
-/* Adds a line on the credential plugin for /readyz, where there is one; false where its credentials are missing, refused or expired. */
-bool kube_client_ready(const struct kube_client *c, struct buf *body);
+/* Adds how the credential plugin stands, where there is one; false where its credentials are missing, refused or expired.
+ * *ret_plugin: its command, borrowed; NULL: there is none. */
+bool kube_client_ready(const struct kube_client *c, const char **ret_plugin, struct buf *text);
 
 struct tls_files *kube_client_tls(struct kube_client *c); /* for its expiry, and for a pair that a plugin gives */
 

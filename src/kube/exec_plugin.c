@@ -310,19 +310,18 @@ void exec_plugin_refused(struct exec_plugin *p)
     run(p);
 }
 
-bool exec_plugin_ready(const struct exec_plugin *p, struct buf *body)
+bool exec_plugin_ready(const struct exec_plugin *p, const char **ret_command, struct buf *text)
 {
+    *ret_command = p->access.exec->command;
     bool good = p->answered && !p->refused && !is_expired(p);
-    buf_printf(body, "[%c]credentials by %s", good ? '+' : '-', p->access.exec->command);
     if (p->answered && p->answer.expires_ms != EXEC_CREDENTIAL_NEVER && good)
-        buf_printf(body, ": for another %lld s", (long long)(p->answer.expires_ms - (int64_t)clock_wall_ms()) / 1000);
+        buf_printf(text, "for another %lld s", (long long)(p->answer.expires_ms - (int64_t)clock_wall_ms()) / 1000);
     else if (p->answered)
-        buf_add(body, good ? ": there" : p->refused ? ": the server refuses them" : ": expired");
+        buf_add(text, good ? "there" : p->refused ? "the server refuses them" : "expired");
     if (p->problem != NULL)
-        buf_printf(body, "%s%s", p->answered ? "; " : ": ", p->problem);
+        buf_printf(text, "%s%s", text->len > 0 ? "; " : "", p->problem);
     if (p->child != NULL && !good)
-        buf_printf(body, "%s the plugin is running", p->answered || p->problem != NULL ? ";" : ":");
-    buf_add(body, "\n");
+        buf_printf(text, "%sthe plugin is running", text->len > 0 ? "; " : "");
     return good;
 }
 

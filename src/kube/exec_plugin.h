@@ -47,7 +47,7 @@ bool exec_plugin_lacks(const struct exec_plugin *p);
 /* A request with the last answer got a 401. */
 void exec_plugin_refused(struct exec_plugin *p);
 
-/* Adds a line for /readyz; true where there are credentials that are good as far as is known. */
-bool exec_plugin_ready(const struct exec_plugin *p, struct buf *body);
+/* Adds how it stands; true where there are credentials that are good as far as is known. */
+bool exec_plugin_ready(const struct exec_plugin *p, const char **ret_command, struct buf *text);
 
 #endif

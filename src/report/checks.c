@@ -6,6 +6,98 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/text.h"
+
+void checks_add(struct checks *c, enum check_state state, char *name, char *reason, char *hint)
+{
+    c->list = mem_resize(c->list, c->count + 1, sizeof(c->list[0]));
+    c->list[c->count++] = (struct check){.name = name, .state = state, .reason = reason, .hint = hint};
+}
+
+void check_fini(struct check *c)
+{
+    free(c->name);
+    free(c->reason);
+    free(c->hint);
+}
+
+void checks_fini(struct checks *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        check_fini(&c->list[i]);
+    free(c->list);
+    *c = (struct checks){0};
+}
+
+const struct check *checks_find(const struct checks *c, const char *name)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (str_eq(c->list[i].name, name))
+            return &c->list[i];
+    return NULL;
+}
+
+const struct check *checks_failed(const struct checks *c, size_t *ret_more)
+{
+    const struct check *first = NULL;
+    size_t more = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        if (c->list[i].state != CHECK_FAIL)
+            continue;
+        more += first != NULL;
+        first = first != NULL ? first : &c->list[i];
+    }
+    if (ret_more != NULL)
+        *ret_more = more;
+    return first;
+}
+
+char *checks_text(const struct check *c)
+{
+    return mem_printf("%s%s%s", c->reason != NULL ? c->reason : "", c->hint != NULL ? "; " : "",
+                      c->hint != NULL ? c->hint : "");
+}
+
+char *checks_line(const struct check *c)
+{
+    cleanup(mem_free_ptr) char *text = checks_text(c);
+    return mem_printf("%s%s%s", c->name, text[0] != '\0' ? ": " : "", text);
+}
+
+void checks_print(const struct checks *c, struct buf *out)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        cleanup(mem_free_ptr) char *line = checks_line(&c->list[i]);
+        buf_printf(out, "[%c]%s\n", c->list[i].state == CHECK_FAIL ? '-' : '+', line);
+    }
+}
+
+char *checks_summary(const struct checks *c, const char *calm)
+{
+    size_t more;
+    const struct check *first = checks_failed(c, &more);
+    if (first != NULL) {
+        cleanup(mem_free_ptr) char *line = checks_line(first);
+        return more == 0 ? mem_strdup(line) : mem_printf("%s (and %zu more)", line, more);
+    }
+    for (size_t i = 0; i < c->count; i++)
+        if (c->list[i].state == CHECK_WARN)
+            return checks_text(&c->list[i]);
+    return mem_strdup(calm);
+}
+
+char *checks_status(const struct checks *c, bool ready)
+{
+    size_t more;
+    const struct check *first = checks_failed(c, &more);
+    if (ready || first == NULL)
+        return mem_strdup(ready ? "ready" : "not ready");
+    cleanup(mem_free_ptr) char *line = checks_line(first);
+    line[strcspn(line, "\n")] = '\0';
+    cleanup(mem_free_ptr) char *text = text_shown(line, TEXT_TERMINAL, CHECKS_STATUS_MAX_BYTES - 64);
+    return more == 0 ? mem_printf("not ready: %s", text)
+                     : mem_printf("not ready: %s (and %zu more, see /readyz)", text, more);
+}
 
 const char *status_state_name(enum status_state s)
 {
@@ -15,82 +107,4 @@ const char *status_state_name(enum status_state s)
                                         [STATUS_WAITING] = "waiting",
                                         [STATUS_PROBLEM] = "problem"};
     return names[s];
-}
-
-static bool is_mark(const char *line)
-{
-    return str_has_prefix(line, "[+]") || str_has_prefix(line, "[-]");
-}
-
-static void add(struct status_checks *c, bool ok, const char *line, size_t len)
-{
-    cleanup(mem_free_ptr) char *whole = mem_strndup(line, len);
-    const char *colon = strstr(whole, ": ");
-    size_t subject = colon != NULL ? (size_t)(colon - whole) : len;
-    c->list = mem_resize(c->list, c->count + 1, sizeof(c->list[0]));
-    c->list[c->count++] = (struct status_check){
-        .ok = ok, .subject = mem_strndup(whole, subject), .text = mem_strdup(colon != NULL ? colon + 2 : "")};
-}
-
-/* What HAProxy says may have several lines. */
-static void go_on(struct status_checks *c, const char *line, size_t len)
-{
-    if (c->count == 0 || len == 0)
-        return;
-    struct status_check *last = &c->list[c->count - 1];
-    char *text = mem_printf("%s\n%.*s", last->text, (int)len, line);
-    free(last->text);
-    last->text = text;
-}
-
-void status_checks_parse(struct status_checks *c, const char *readiness)
-{
-    *c = (struct status_checks){0};
-    for (const char *line = readiness; *line != '\0';) {
-        size_t len = strcspn(line, "\n");
-        if (is_mark(line))
-            add(c, line[1] == '+', line + 3, len - 3);
-        else
-            go_on(c, line, len);
-        line += len + (line[len] == '\n');
-    }
-}
-
-void status_checks_fini(struct status_checks *c)
-{
-    for (size_t i = 0; i < c->count; i++) {
-        free(c->list[i].subject);
-        free(c->list[i].text);
-    }
-    free(c->list);
-    *c = (struct status_checks){0};
-}
-
-const struct status_check *status_checks_of(const struct status_checks *c, const char *url, const char *backend)
-{
-    cleanup(mem_free_ptr) char *subject = mem_printf("target %s backend %s", url, backend);
-    for (size_t i = 0; i < c->count; i++)
-        if (str_eq(c->list[i].subject, subject))
-            return &c->list[i];
-    return NULL;
-}
-
-char *status_checks_summary(const struct status_checks *c, const char *calm)
-{
-    const struct status_check *first = NULL;
-    size_t more = 0;
-    for (size_t i = 0; i < c->count; i++) {
-        if (c->list[i].ok)
-            continue;
-        more += first != NULL;
-        first = first != NULL ? first : &c->list[i];
-    }
-    if (first == NULL)
-        return mem_strdup(calm);
-    struct buf text;
-    buf_init(&text, 0);
-    buf_printf(&text, "%s%s%s", first->subject, first->text[0] != '\0' ? ": " : "", first->text);
-    if (more > 0)
-        buf_printf(&text, " (and %zu more)", more);
-    return buf_take(&text);
 }

@@ -1,4 +1,7 @@
-/* The lines of /readyz taken apart, and what they come to in one word and one line. Pure. */
+/*
+ * What is checked, and how it stands: each part of the daemon adds its own, and /readyz, /status, systemd's line and plan render the
+ * same ones. `doctor` has them, too, with more to say about each (cli/doctor/doctor_report).
+ */
 #ifndef REPORT_CHECKS_H
 #define REPORT_CHECKS_H
 
@@ -7,7 +10,52 @@
 
 #include "base/compiler.h"
 
-/* From the best to the worst. */
+struct buf;
+
+enum check_state {
+    CHECK_OK,
+    CHECK_WARN, /* good enough, and there is more to say than usual */
+    CHECK_FAIL,
+    CHECK_SKIP, /* it could not be looked at; only doctor has these */
+    CHECK_STATES
+};
+
+struct check {
+    char *name; /* "target http://lb1:5555 backend be", "watch nodes", "stopping" */
+    enum check_state state;
+    char *reason; /* what was found: "in step"; NULL: the name says it all */
+    char *hint;   /* what to do about it; NULL: nothing to say */
+};
+
+struct checks {
+    struct check *list;
+    size_t count;
+};
+
+/* Takes the texts, which were allocated; reason and hint may be NULL. */
+void checks_add(struct checks *c, enum check_state state, char *name, char *reason, char *hint);
+void checks_fini(struct checks *c); /* a zeroed one is allowed */
+void check_fini(struct check *c);
+
+const struct check *checks_find(const struct checks *c, const char *name); /* NULL: there is none */
+/* The first that failed; NULL: none did. *ret_more (NULL: not asked for): how many others did. */
+const struct check *checks_failed(const struct checks *c, size_t *ret_more);
+
+/* "[+]watch nodes: synced, 5 objects", a line for each; "[-]" where it failed. */
+void checks_print(const struct checks *c, struct buf *out);
+/* "REASON; HINT", "" where there is neither. Allocates. */
+char *checks_text(const struct check *c) must_check;
+/* "NAME: REASON; HINT". Allocates. */
+char *checks_line(const struct check *c) must_check;
+/* One line: what failed first, and how much more did; otherwise what is to be said beside that all is well, or `calm`. Allocates. */
+char *checks_summary(const struct checks *c, const char *calm) must_check;
+
+#define CHECKS_STATUS_MAX_BYTES 512
+/* The same as systemd shows it of a service: "ready", "not ready: watch nodes: ... (and 2 more, see /readyz)". What cannot be shown on a
+ * terminal is escaped, what is too long is cut. Allocates. */
+char *checks_status(const struct checks *c, bool ready) must_check;
+
+/* Of a backend, from the best to the worst. */
 enum status_state {
     STATUS_IN_STEP,
     STATUS_CHANGING, /* a write or a reload is under way */
@@ -17,26 +65,5 @@ enum status_state {
 };
 
 const char *status_state_name(enum status_state s); /* "in_step", ... */
-
-struct status_check {
-    bool ok;
-    char *subject; /* "target http://lb1:5555 backend be", "watch nodes", "stopping" */
-    char *text;    /* "in step"; "" where the subject says it all */
-};
-
-struct status_checks {
-    struct status_check *list;
-    size_t count;
-};
-
-/* A line that begins otherwise goes on with the one before. */
-void status_checks_parse(struct status_checks *c, const char *readiness);
-void status_checks_fini(struct status_checks *c);
-
-/* What is said of a backend in a HAProxy; NULL: nothing. */
-const struct status_check *status_checks_of(const struct status_checks *c, const char *url, const char *backend);
-
-/* One line: what is wrong first, and how much more there is. calm: what it is where nothing is wrong. Allocates. */
-char *status_checks_summary(const struct status_checks *c, const char *calm) must_check;
 
 #endif

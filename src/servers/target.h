@@ -11,11 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/log.h"
 #include "servers/desired/desired.h"
 #include "servers/change/plan.h"
 
+struct checks;
 struct dataplane_client;
 struct event_base;
 struct history;
@@ -59,7 +59,9 @@ void target_compare(struct target *t);
  * (perhaps at once). Nothing is written after. */
 void target_stop(struct target *t, void (*stopped)(void *arg), void *arg);
 
-/* Adds a line for each backend to /readyz; true where all are in step (or hold what they have on purpose). */
-bool target_ready(const struct target *t, struct buf *body);
+/* Adds one for each backend; true where all are in step (or hold what they have on purpose). */
+bool target_ready(const struct target *t, struct checks *checks);
+/* "target http://lb1:5555 backend be". Allocates. */
+char *target_check_name(const struct target *t, const char *backend) must_check;
 
 #endif

@@ -1,5 +1,6 @@
 /* What a target tells: its troubles, each once and then seldom, its lines in /readyz, and its gauges. */
 #include "base/clock.h"
+#include "report/checks.h"
 #include "base/mem.h"
 #include "haproxy/dataplane/client.h"
 #include "servers/target_internal.h"
@@ -144,13 +145,13 @@ static const char *unfinished(const struct target *t, const struct slot *s)
                                                  : "changing";
 }
 
-/* Adds what stands behind the name; true where it is ready. */
-static bool slot_ready(const struct target *t, const struct slot *s, struct buf *text)
+/* Adds what stands behind the name. */
+static enum check_state slot_check(const struct target *t, const struct slot *s, struct buf *text)
 {
     const struct error *problem = s->problem.kind != ERROR_NONE ? &s->problem : &t->problem;
     if (problem->kind != ERROR_NONE) {
         buf_add(text, problem->message);
-        return false;
+        return CHECK_FAIL;
     }
     if (s->holding) {
         /* A name that is not right holds nothing: a rollout with it must not look good. */
@@ -161,35 +162,41 @@ static bool slot_ready(const struct target *t, const struct slot *s, struct buf 
                    : s->plan.verdict == PLAN_HOLD ? "holding the last good servers: "
                                                   : "",
                    s->plan.why, held != NULL ? "; held: " : "", held != NULL ? held : "");
-        return !nothing;
+        return nothing ? CHECK_FAIL : CHECK_WARN;
     }
     if (s->in_step) {
-        buf_printf(text, "in step%s%s%s%s%s", s->wish->paused ? ", and paused" : "",
+        buf_add(text, "in step");
+        size_t plain = text->len;
+        buf_printf(text, "%s%s%s%s%s", s->wish->paused ? ", and paused" : "",
                    t->options.rules.dry_run ? ", and a dry run" : "", s->overrides != NULL ? "; set by hand: " : "",
                    s->overrides != NULL ? s->overrides : "",
                    s->told_unreadable ? "; by its file alone, what it runs cannot be read" : "");
         add_down(s, text);
-        return true;
+        return text->len == plain ? CHECK_OK : CHECK_WARN;
     }
     if (t->reload.state == RELOAD_PENDING && s->have_wish) {
         buf_printf(text, "committed, waiting for reload %s", t->reload.id);
-        return true;
+        return CHECK_WARN;
     }
     buf_add(text, unfinished(t, s));
-    return false;
+    return CHECK_FAIL;
 }
 
-bool target_ready(const struct target *t, struct buf *body)
+char *target_check_name(const struct target *t, const char *backend)
+{
+    return mem_printf("target %s backend %s", dataplane_client_url(t->options.client), backend);
+}
+
+bool target_ready(const struct target *t, struct checks *checks)
 {
     bool all = true;
     for (size_t i = 0; i < t->options.backend_count; i++) {
         const struct slot *s = &t->slots[i];
-        cleanup(buf_fini) struct buf text;
+        struct buf text;
         buf_init(&text, 0);
-        bool ok = slot_ready(t, s, &text);
-        buf_printf(body, "[%c]target %s backend %s: %s\n", ok ? '+' : '-', dataplane_client_url(t->options.client),
-                   s->name, buf_str(&text));
-        all = all && ok;
+        enum check_state state = slot_check(t, s, &text);
+        checks_add(checks, state, target_check_name(t, s->name), buf_take(&text), NULL);
+        all = all && state != CHECK_FAIL;
     }
     return all;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "loss.h"
+#include "report/checks.h"
 #include "world.h"
 
 #define WINDOW_US 10000000
@@ -305,7 +306,9 @@ static void check_still(struct world *w)
     unfinished(w, &why);
     if (why.len > 0)
         violate(w, "rests", "it had converged, and now %s", buf_str(&why));
-    bool said = targets_ready(w->targets, &ready);
+    cleanup(checks_fini) struct checks checks = {0};
+    bool said = targets_ready(w->targets, &checks);
+    checks_print(&checks, &ready);
     for (size_t t = 0; t < w->settings.targets; t++) {
         for (size_t b = 0; b < OURS; b++)
             if (w->wishes[b].state == DESIRED_OK)

@@ -169,13 +169,13 @@ static void check_backend(struct api *a, size_t backend, yyjson_mut_val *said, c
 static void check_status(struct api *a)
 {
     cleanup(buf_fini) struct buf readiness;
-    cleanup(status_checks_fini) struct status_checks checks;
+    cleanup(checks_fini) struct checks checks = {0};
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *list = yyjson_mut_arr(doc);
     enum status_state worst = STATUS_IN_STEP;
     buf_init(&readiness, 0);
-    (void)targets_ready(a->world->targets, &readiness);
-    status_checks_parse(&checks, buf_str(&readiness));
+    targets_ready(a->world->targets, &checks);
+    checks_print(&checks, &readiness);
     struct status_haproxies h = {.checks = &checks, .left = 1000};
     status_haproxy_add(targets_at(a->world->targets, a->number), &h, doc, list, &worst);
     yyjson_mut_val *backends = yyjson_mut_obj_get(yyjson_mut_arr_get_first(list), "backends");

@@ -33,6 +33,7 @@
 #include "base/str.h"
 #include "haproxy/dataplane/client.h"
 #include "host/timer.h"
+#include "report/checks.h"
 #include "report/history.h"
 #include "servers/target_internal.h"
 #include "report/telemetry.h"
@@ -964,8 +965,11 @@ static inline bool in_sync(void)
 
 static inline bool ready(struct buf *body)
 {
+    cleanup(checks_fini) struct checks checks = {0};
+    bool is = target_ready(w.target, &checks);
     buf_clear(body);
-    return target_ready(w.target, body);
+    checks_print(&checks, body);
+    return is;
 }
 
 static inline void assert_ready(bool expected, const char *saying)

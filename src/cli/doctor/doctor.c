@@ -152,7 +152,7 @@ static void add_clock(struct doctor *d)
 static void on_look(void *arg, const struct inspect_report *seen)
 {
     struct doctor *d = arg;
-    doctor_kubernetes_report_missing(seen->missing, d->report, d->kubernetes_section);
+    doctor_kubernetes_report_missing(&seen->missing, d->report, d->kubernetes_section);
     for (size_t i = 0; i < seen->mapping_count; i++)
         doctor_service_report(seen, i, d->settings, d->report);
     for (size_t i = 0; i < d->settings->dataplane_count; i++)

@@ -15,6 +15,7 @@
 #include "cli/doctor/doctor_clock.h"
 #include "cli/doctor/doctor_rights.h"
 
+struct checks;
 struct settings;
 struct doctor_report;
 struct doctor_section;
@@ -66,7 +67,8 @@ bool doctor_kubernetes_usable(const struct doctor_kubernetes *k);
 void doctor_kubernetes_report(const struct doctor_kubernetes *k, const struct kube_access *access,
                               const struct error *no_access, const struct settings *settings, struct doctor_section *s);
 
-/* What of its objects did not come although nothing else explains it; missing: lines as /readyz has them, NULL: none. */
-void doctor_kubernetes_report_missing(const char *missing, const struct doctor_report *r, struct doctor_section *s);
+/* What of its objects did not come although nothing else explains it. seen: how the watches stood. */
+void doctor_kubernetes_report_missing(const struct checks *seen, const struct doctor_report *r,
+                                      struct doctor_section *s);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "report/checks.h"
 #include "settings/settings.h"
 #include "settings/kubeconfig/kubeconfig.h"
 #include "net/tls_files.h"
@@ -174,14 +175,14 @@ void doctor_kubernetes_report(const struct doctor_kubernetes *k, const struct ku
         skip_all("permission", "needs credentials", s);
 }
 
-void doctor_kubernetes_report_missing(const char *missing, const struct doctor_report *r, struct doctor_section *s)
+void doctor_kubernetes_report_missing(const struct checks *seen, const struct doctor_report *r,
+                                      struct doctor_section *s)
 {
-    static const char mark[] = "[-]";
-    if (str_empty(missing) || doctor_count(r, DOCTOR_FAIL) > 0)
+    const struct check *first = checks_failed(seen, NULL);
+    if (first == NULL || doctor_count(r, DOCTOR_FAIL) > 0)
         return;
-    const char *first = str_has_prefix(missing, mark) ? missing + strlen(mark) : missing;
-    struct doctor_check *c =
-        doctor_fail(s, "kubernetes.objects", "objects", "not all came: %.*s", (int)strcspn(first, "\n"), first);
+    cleanup(mem_free_ptr) char *line = checks_line(first);
+    struct doctor_check *c = doctor_fail(s, "kubernetes.objects", "objects", "not all came: %s", line);
     doctor_why(c, "what a sync needs cannot be read, and the daemon would wait for it as well");
     doctor_fix(c, "where the API is only slow: more time", "haproxy-k8s-sync doctor --timeout 60s");
 }

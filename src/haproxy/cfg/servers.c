@@ -1,6 +1,5 @@
 #include "haproxy/cfg/servers.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -41,7 +41,7 @@ static bool is_dns_name(const char *name)
     }
 }
 
-static int check_text(enum node_address_type type, const char *text, struct error *err)
+static int checks_text(enum node_address_type type, const char *text, struct error *err)
 {
     if (str_empty(text))
         return error_set(err, ERROR_INVALID, "address is absent");
@@ -65,7 +65,7 @@ static int address_of(yyjson_val *address, enum node_address_type *ret_type, con
     *ret_type = (enum node_address_type)type;
     if (type == NODE_ADDRESS_TYPES)
         return 0;
-    if (field_text(address, "address", ADDRESS_MAX_BYTES, &text, err) != 0 || check_text(*ret_type, text, err) != 0)
+    if (field_text(address, "address", ADDRESS_MAX_BYTES, &text, err) != 0 || checks_text(*ret_type, text, err) != 0)
         return -1;
     *ret_text = text;
     return 0;

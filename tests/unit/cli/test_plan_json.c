@@ -220,7 +220,10 @@ START_TEST(problems)
     world_unseen(world_add(&w, "be", "n1 10.0.0.1:30443"), "connection refused");
     world_unseen(world_add(&w, "be2", "n1 10.0.0.1:30443"), "connection refused");
     world_unseen(world_add(&w, "be3", "n1 10.0.0.1:30443"), "riddles");
-    w.report.missing = mem_strdup("[-]watch nodes: x\n[-]watch services: y\n");
+    w.report.incomplete = true;
+    checks_add(&w.report.missing, CHECK_FAIL, mem_strdup("watch nodes"), mem_strdup("x"), NULL);
+    checks_add(&w.report.missing, CHECK_OK, mem_strdup("watch endpointslices"), NULL, NULL);
+    checks_add(&w.report.missing, CHECK_FAIL, mem_strdup("watch services"), mem_strdup("y"), NULL);
     world_target(&w)->warning = mem_strdup("reloads");
     expect_part(
         "{\"in_step\":false,\"problems\":[\"[-]watch nodes: x\",\"[-]watch services: y\",\"connection refused\","

@@ -559,13 +559,16 @@ END_TEST
 START_TEST(problems_of_no_backend)
 {
     world_expect(&w, inspect_print_problems, "");
-    w.report.missing =
-        mem_strdup("[-]watch nodes: not synced: forbidden\x1b\n[-]watch services: not synced: waiting\n");
+    w.report.incomplete = true;
+    checks_add(&w.report.missing, CHECK_FAIL, mem_strdup("watch nodes"), mem_strdup("not synced: forbidden\x1b"), NULL);
+    checks_add(&w.report.missing, CHECK_OK, mem_strdup("watch endpointslices"), mem_strdup("synced"), NULL);
+    checks_add(&w.report.missing, CHECK_FAIL, mem_strdup("watch services"), mem_strdup("not synced"),
+               mem_strdup("waiting"));
     world_target(&w)->warning = mem_strdup("a reload is still to come");
     world_expect(&w, inspect_print_problems,
                  "Kubernetes did not tell all in time:\n"
                  "  [-] watch nodes: not synced: forbidden\\x1b\n"
-                 "  [-] watch services: not synced: waiting\n"
+                 "  [-] watch services: not synced; waiting\n"
                  "note: a reload is still to come\n");
 }
 END_TEST

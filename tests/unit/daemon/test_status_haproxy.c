@@ -13,12 +13,10 @@ static enum status_state worst;
 /* The document of the target, with what /readyz says. */
 static yyjson_doc *shown(void)
 {
-    cleanup(buf_fini) struct buf body, json;
-    cleanup(status_checks_fini) struct status_checks checks;
-    buf_init(&body, 0);
+    cleanup(buf_fini) struct buf json;
+    cleanup(checks_fini) struct checks checks = {0};
     buf_init(&json, 0);
-    (void)!target_ready(w.target, &body);
-    status_checks_parse(&checks, buf_str(&body));
+    target_ready(w.target, &checks);
     yyjson_mut_val *root;
     yyjson_mut_doc *doc = json_new(&root);
     struct status_haproxies h = {.checks = &checks, .wall_minus_mono_ms = 1000000, .left = left};

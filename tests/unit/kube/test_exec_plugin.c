@@ -176,8 +176,11 @@ static char *ready_line(bool good)
 {
     struct buf b;
     buf_init(&b, 0);
-    ck_assert_msg(exec_plugin_ready(plugin, &b) == good, "%s", buf_str(&b));
-    return buf_take(&b);
+    const char *command;
+    cleanup(mem_free_ptr) char *text = NULL;
+    ck_assert_msg(exec_plugin_ready(plugin, &command, &b) == good, "%s", buf_str(&b));
+    text = buf_take(&b);
+    return mem_printf("[%c]credentials by %s%s%s\n", good ? '+' : '-', command, text[0] != '\0' ? ": " : "", text);
 }
 
 static void assert_ready(bool good, const char *says)
@@ -296,9 +299,10 @@ START_TEST(expired_ones_stay_in_use_while_it_runs)
         turn();
         struct buf b;
         buf_init(&b, 0);
-        (void)exec_plugin_ready(plugin, &b);
+        const char *command;
+        exec_plugin_ready(plugin, &command, &b);
         line = buf_take(&b);
-    } while (strstr(line, ": expired; the plugin is running") == NULL);
+    } while (!str_eq(line, "expired; the plugin is running"));
     ck_assert_str_eq(use(), "one");
     answer_token("two", 600);
     remove_file("wait");

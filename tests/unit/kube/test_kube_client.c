@@ -236,8 +236,10 @@ START_TEST(credentials_of_a_plugin)
     ck_assert_str_eq(authorization, "Bearer two");
     struct buf body;
     buf_init(&body, 0);
-    ck_assert(kube_client_ready(c, &body));
-    ck_assert_str_eq(buf_str(&body), "[+]credentials by sh: there\n");
+    const char *plugin;
+    ck_assert(kube_client_ready(c, &plugin, &body));
+    ck_assert_str_eq(plugin, "sh");
+    ck_assert_str_eq(buf_str(&body), "there");
     buf_fini(&body);
     kube_client_free(c);
 }
@@ -249,7 +251,9 @@ START_TEST(without_a_plugin_there_is_nothing_to_wait_for)
     struct kube_client *c = new_client();
     struct buf body;
     buf_init(&body, 0);
-    ck_assert(kube_client_ready(c, &body));
+    const char *plugin;
+    ck_assert(kube_client_ready(c, &plugin, &body));
+    ck_assert_ptr_null(plugin);
     ck_assert_str_eq(buf_str(&body), "");
     ck_assert(!kube_client_lacks_credentials(c));
     ck_assert_uint_eq(times_logged("the kubeconfig's plugin is not run: the credentials beside it come first"), 1);

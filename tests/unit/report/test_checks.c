@@ -1,66 +1,77 @@
-/* src/report/checks: the lines of /readyz, and what they come to. */
+/* src/report/checks: how all stands, as /readyz, /status and systemd have it. */
 #include <check.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "report/checks.h"
 
-static struct status_checks checks;
+static struct checks checks;
 
 static void teardown(void)
 {
-    status_checks_fini(&checks);
+    checks_fini(&checks);
 }
 
-static void expect(size_t i, bool ok, const char *subject, const char *text)
+static void add(enum check_state state, const char *name, const char *reason, const char *hint)
 {
-    ck_assert_uint_lt(i, checks.count);
-    ck_assert_msg(
-        checks.list[i].ok == ok && str_eq(checks.list[i].subject, subject) && str_eq(checks.list[i].text, text),
-        "%zu: [%c] \"%s\" \"%s\"", i, checks.list[i].ok ? '+' : '-', checks.list[i].subject, checks.list[i].text);
+    checks_add(&checks, state, mem_strdup(name), mem_strdup(reason), mem_strdup(hint));
+}
+
+/* "[+]name: reason" of each line; what is no such line is left out. */
+static void add_lines(const char *lines)
+{
+    for (; *lines != '\0'; lines += strcspn(lines, "\n"), lines += *lines == '\n') {
+        if (lines[0] != '[' || lines[1] == '\0')
+            continue;
+        cleanup(mem_free_ptr) char *name = mem_strndup(lines + 3, strcspn(lines, "\n") - 3);
+        char *reason = strstr(name, ": ");
+        if (reason != NULL)
+            *reason = '\0';
+        add(lines[1] == '+' ? CHECK_OK : CHECK_FAIL, name, reason != NULL ? reason + 2 : NULL, NULL);
+    }
 }
 
 START_TEST(lines)
 {
-    status_checks_parse(&checks, "[+]watch nodes: synced, 5 objects\n"
-                                 "[-]target http://lb1:5555 backend be: no: not now\n"
-                                 "[-]stopping\n"
-                                 "[+]no end of line: yes");
-    ck_assert_uint_eq(checks.count, 4);
-    expect(0, true, "watch nodes", "synced, 5 objects");
-    expect(1, false, "target http://lb1:5555 backend be", "no: not now");
-    expect(2, false, "stopping", "");
-    expect(3, true, "no end of line", "yes");
+    cleanup(buf_fini) struct buf page;
+    buf_init(&page, 0);
+    checks_print(&checks, &page);
+    ck_assert_str_eq(buf_str(&page), "");
+    add(CHECK_OK, "watch nodes", "synced, 5 objects", NULL);
+    add(CHECK_FAIL, "watch services", "not synced: 403", "grant it");
+    add(CHECK_WARN, "target http://lb1:5555 backend be", "in step, and paused", NULL);
+    add(CHECK_FAIL, "stopping", NULL, NULL);
+    checks_print(&checks, &page);
+    ck_assert_str_eq(buf_str(&page), "[+]watch nodes: synced, 5 objects\n"
+                                     "[-]watch services: not synced: 403; grant it\n"
+                                     "[+]target http://lb1:5555 backend be: in step, and paused\n"
+                                     "[-]stopping\n");
+    cleanup(mem_free_ptr) char *text = checks_text(&checks.list[1]), *none = checks_text(&checks.list[3]);
+    ck_assert_str_eq(text, "not synced: 403; grant it");
+    ck_assert_str_eq(none, "");
 }
 END_TEST
 
-START_TEST(what_goes_on_in_further_lines)
+START_TEST(one_is_found_by_its_name)
 {
-    status_checks_parse(&checks,
-                        "lost\n\n[-]target x backend be: HAProxy says\n[ALERT] line 3: no\n\n  bad\n[+]a: b\n");
-    ck_assert_uint_eq(checks.count, 2);
-    expect(0, false, "target x backend be", "HAProxy says\n[ALERT] line 3: no\n  bad");
-    expect(1, true, "a", "b");
-}
-END_TEST
-
-START_TEST(of_a_backend)
-{
-    status_checks_parse(&checks, "[+]target http://a:1 backend be2: two\n[-]target http://a:1 backend be: one\n"
-                                 "[+]target http://b:1 backend be: other\n");
-    ck_assert_str_eq(status_checks_of(&checks, "http://a:1", "be")->text, "one");
-    ck_assert_str_eq(status_checks_of(&checks, "http://a:1", "be2")->text, "two");
-    ck_assert_str_eq(status_checks_of(&checks, "http://b:1", "be")->text, "other");
-    ck_assert_ptr_null(status_checks_of(&checks, "http://b:1", "be2"));
-    ck_assert_ptr_null(status_checks_of(&checks, "http://a:1", "b"));
+    add_lines("[+]target http://a:1 backend be2: two\n[-]target http://a:1 backend be: one\n"
+              "[+]target http://b:1 backend be: other\n");
+    ck_assert_str_eq(checks_find(&checks, "target http://a:1 backend be")->reason, "one");
+    ck_assert_str_eq(checks_find(&checks, "target http://a:1 backend be2")->reason, "two");
+    ck_assert_str_eq(checks_find(&checks, "target http://b:1 backend be")->reason, "other");
+    ck_assert_ptr_null(checks_find(&checks, "target http://b:1 backend be2"));
+    ck_assert_ptr_null(checks_find(&checks, "target http://a:1 backend b"));
 }
 END_TEST
 
 START_TEST(one_line)
 {
     static const struct {
-        const char *readiness, *line;
+        const char *lines, *summary;
     } rows[] = {
         {"", "calm"},
         {"[+]a: b\n", "calm"},
@@ -69,10 +80,83 @@ START_TEST(one_line)
         {"[-]a: b\n[+]c: d\n[-]e: f\n[-]g: h\n", "a: b (and 2 more)"},
     };
     for (size_t i = 0; i < array_len(rows); i++) {
-        status_checks_parse(&checks, rows[i].readiness);
-        cleanup(mem_free_ptr) char *line = status_checks_summary(&checks, "calm");
-        ck_assert_str_eq(line, rows[i].line);
-        status_checks_fini(&checks);
+        add_lines(rows[i].lines);
+        cleanup(mem_free_ptr) char *line = checks_summary(&checks, "calm");
+        ck_assert_str_eq(line, rows[i].summary);
+        checks_fini(&checks);
+    }
+}
+END_TEST
+
+START_TEST(what_is_worth_more_words)
+{
+    add(CHECK_OK, "a", "fine", NULL);
+    add(CHECK_WARN, "b", "in step", "and paused");
+    add(CHECK_WARN, "c", "held", NULL);
+    cleanup(mem_free_ptr) char *line = checks_summary(&checks, "calm"), *status = checks_status(&checks, true);
+    ck_assert_str_eq(line, "in step; and paused");
+    ck_assert_str_eq(status, "ready");
+    add(CHECK_FAIL, "d", "no", NULL);
+    cleanup(mem_free_ptr) char *failed = checks_summary(&checks, "calm");
+    ck_assert_str_eq(failed, "d: no");
+}
+END_TEST
+
+static const struct row {
+    bool ready;
+    const char *page;
+    const char *line;
+} states[] = {
+    {true, "", "ready"},
+    {true, "[+]watch nodes: synced, 3 objects\n[+]target a backend b: in step\n", "ready"},
+    {false, "", "not ready"},
+    {false, "[+]watch nodes: synced\n", "not ready"},
+    {false, "[-]watch nodes: not synced: no connection\n", "not ready: watch nodes: not synced: no connection"},
+    {false, "[-]the last line has no end", "not ready: the last line has no end"},
+    {false, "[+]a\n[-]b: c\n[+]d\n", "not ready: b: c"},
+    {false, "[-]a\n[+]b\n[-]c\n[-]d\n", "not ready: a (and 2 more, see /readyz)"},
+    {false, "[+]says [-]x\n[-]y says [-]z\n", "not ready: y says [-]z"},
+    {false, "\n\n[-]a\n", "not ready: a"},
+    {false, "[-][-]a\n", "not ready: [-]a"},
+    {false, "[-]\n", "not ready: "},
+    {false, "[-]one\x1b[31m\ttab\n", "not ready: one\\x1b[31m\\x09tab"},
+    {false, "[-]\xff\n", "not ready: \\xff"},
+};
+
+START_TEST(as_systemd_shows_it)
+{
+    const struct row *r = &states[_i];
+    add_lines(r->page);
+    cleanup(mem_free_ptr) char *line = checks_status(&checks, r->ready);
+    ck_assert_str_eq(line, r->line);
+}
+END_TEST
+
+START_TEST(the_first_line_is_shown)
+{
+    add(CHECK_FAIL, "a", "HAProxy says\n[ALERT] no", NULL);
+    cleanup(mem_free_ptr) char *line = checks_status(&checks, false);
+    ck_assert_str_eq(line, "not ready: a: HAProxy says");
+}
+END_TEST
+
+/* Wherever the cut falls, it falls between two characters. */
+START_TEST(long_ones_are_cut)
+{
+    for (size_t before = 0; before < 4; before++) {
+        struct buf name;
+        buf_init(&name, 0);
+        buf_addn(&name, "xxxx", before);
+        for (int i = 0; i < 1000; i++)
+            buf_add(&name, "\xe2\x82\xac");
+        checks_add(&checks, CHECK_FAIL, buf_take(&name), NULL, NULL);
+        add(CHECK_FAIL, "another", NULL, NULL);
+        cleanup(mem_free_ptr) char *line = checks_status(&checks, false);
+        ck_assert_uint_le(strlen(line), CHECKS_STATUS_MAX_BYTES);
+        ck_assert_uint_ge(strlen(line), CHECKS_STATUS_MAX_BYTES / 2);
+        ck_assert(text_is_utf8(line));
+        ck_assert_ptr_nonnull(strstr(line, "\xe2\x82\xac... (and 1 more"));
+        checks_fini(&checks);
     }
 }
 END_TEST
@@ -87,14 +171,17 @@ END_TEST
 
 int main(void)
 {
-    TCase *tc = tcase_create("status_checks");
+    TCase *tc = tcase_create("checks");
     tcase_add_checked_fixture(tc, NULL, teardown);
     tcase_add_test(tc, lines);
-    tcase_add_test(tc, what_goes_on_in_further_lines);
-    tcase_add_test(tc, of_a_backend);
+    tcase_add_test(tc, one_is_found_by_its_name);
     tcase_add_test(tc, one_line);
+    tcase_add_test(tc, what_is_worth_more_words);
+    tcase_add_loop_test(tc, as_systemd_shows_it, 0, array_len(states));
+    tcase_add_test(tc, the_first_line_is_shown);
+    tcase_add_test(tc, long_ones_are_cut);
     tcase_add_test(tc, names);
-    Suite *s = suite_create("status_checks");
+    Suite *s = suite_create("checks");
     suite_add_tcase(s, tc);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);
