@@ -70,8 +70,8 @@ static void add_field(struct buf *out, const struct log_field *f, bool json)
 
 /* ---- to the descriptor ---- */
 
-/* poll(2) promises room for PIPE_BUF bytes. What is beyond that needs pages of the pipe of its own: of those in use, two
- * neighbours are more than one page full, except where a reader stopped in the first. */
+/* poll(2) promises room for PIPE_BUF bytes. What is beyond that needs pages of the pipe of its own: of those in use,
+ * two neighbours are more than one page full, except where a reader stopped in the first. */
 static bool pipe_takes(int fd, size_t len)
 {
     int size = fcntl(fd, F_GETPIPE_SZ), queued = 0;

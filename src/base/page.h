@@ -1,6 +1,6 @@
 /*
- * Text for people: colours where wanted, columns, words that wrap. What goes through here is safe to show: characters that
- * could drive a terminal or turn text around are escaped, for names and messages come from Kubernetes and HAProxy.
+ * Text for people: colours where wanted, columns, words that wrap. What goes through here is safe to show: characters
+ * that could drive a terminal or turn text around are escaped, for names and messages come from Kubernetes and HAProxy.
  */
 #ifndef BASE_PAGE_H
 #define BASE_PAGE_H
@@ -31,8 +31,8 @@ void page_printf(struct page *p, enum page_ink ink, const char *fmt, ...) printf
 void page_to(struct page *p, size_t column);
 void page_end_line(struct page *p);
 
-/* Word by word from where we are; what does not fit goes on in the next line, at the column where it began. A word that is
- * too long for any line stays whole; what HAProxy says in several lines becomes one text. */
+/* Word by word from where we are; what does not fit goes on in the next line, at the column where it began. A word that
+ * is too long for any line stays whole; what HAProxy says in several lines becomes one text. */
 void page_flow(struct page *p, enum page_ink ink, const char *text);
 
 /* How many columns a text takes (as page_put shows it). */

@@ -7,7 +7,8 @@
 
 #define SHOWN_MAX 16 /* bytes of what stands for one character */
 
-/* The code point at s, of which `left` bytes are there, and its bytes; 0 where it is no well-formed UTF-8 (overlong, cut, ...). */
+/* The code point at s, of which `left` bytes are there, and its bytes; 0 where it is no well-formed UTF-8 (overlong,
+ * cut, ...). */
 static size_t decode(const char *s, size_t left, uint32_t *ret)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -36,8 +37,8 @@ static bool is_control(uint32_t c)
     return c < 0x20 || c == 0x7f;
 }
 
-/* Not controls (C0, DEL, C1), nor what has no shape of its own but changes how the text around it is read (marks of direction,
- * joiners, separators): they drive a terminal or forge a line. */
+/* Not controls (C0, DEL, C1), nor what has no shape of its own but changes how the text around it is read (marks of
+ * direction, joiners, separators): they drive a terminal or forge a line. */
 static bool is_shown(uint32_t c)
 {
     static const struct {

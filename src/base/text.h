@@ -1,6 +1,6 @@
 /*
- * Text that others chose, made fit for where it goes: one cutter, which never cuts a character of UTF-8 (RFC 3629) or an escape, and
- * one escaper, with a mode for each place.
+ * Text that others chose, made fit for where it goes: one cutter, which never cuts a character of UTF-8 (RFC 3629) or
+ * an escape, and one escaper, with a mode for each place.
  */
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
@@ -14,10 +14,10 @@
 struct buf;
 
 enum text_mode {
-    TEXT_AS_IS, /* for cutting alone */
-    TEXT_FLAT,  /* one line: white space and controls, however many, become one blank, none at either end */
-    TEXT_LINE,  /* the same, and "?" for what else is not shown */
-    TEXT_MESSAGE, /* one line as well: a blank for each tab and line break, \x1b for other controls; once is as good as twice */
+    TEXT_AS_IS,    /* for cutting alone */
+    TEXT_FLAT,     /* one line: white space and controls, however many, become one blank, none at either end */
+    TEXT_LINE,     /* the same, and "?" for what else is not shown */
+    TEXT_MESSAGE,  /* a blank for each tab and line break, \x1b for other controls; twice is as once */
     TEXT_TERMINAL, /* \x1b, \u{202e}, \xff for a byte that is no UTF-8 */
     TEXT_QUOTED,   /* between the quotes of JSON and logfmt: \" \\ \n \u202e; what is no UTF-8 becomes U+FFFD */
     TEXT_ASCII,    /* between quotes: \" \\ \n, and \xc3\xa4 for all that is not printable ASCII */
@@ -27,13 +27,15 @@ enum text_mode {
 
 #define TEXT_WHOLE SIZE_MAX /* for max_bytes: it is not cut */
 
-/* Adds s (len bytes of it) as mode has it. Of more than max_bytes (at least 3) it adds the beginning, and "...": together no more. */
+/* Adds s (len bytes of it) as mode has it. Of more than max_bytes (at least 3) it adds the beginning, and "...":
+ * together no more. */
 void text_addn(struct buf *out, const char *s, size_t len, enum text_mode mode, size_t max_bytes);
 void text_add(struct buf *out, const char *s, enum text_mode mode, size_t max_bytes);
 /* The same as a string of its own. Allocates. */
 char *text_shown(const char *s, enum text_mode mode, size_t max_bytes) must_check;
 
-/* How much of s is left of at most max_bytes: up to where a character ends. What is no UTF-8 counts as characters of a byte. */
+/* How much of s is left of at most max_bytes: up to where a character ends. What is no UTF-8 counts as characters of a
+ * byte. */
 size_t text_cut(const char *s, size_t max_bytes);
 
 bool text_is_utf8(const char *s);

@@ -26,7 +26,8 @@
 /* For so many servers of a backend the rules are asked one by one. */
 #define REASONS_MAX 100
 
-/* An API server that has just started refuses everybody for a moment, and a refusal may be followed by another way to ask. */
+/* An API server that has just started refuses everybody for a moment, and a refusal may be followed by another way to
+ * ask. */
 #define REFUSED_LOOK_MS 500
 #define REFUSED_LOOKS 6
 

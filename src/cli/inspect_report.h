@@ -68,9 +68,9 @@ struct inspect_backend {
     /* The rest is by cli/inspect_decide. */
     struct plan plan;       /* as it goes into the file in the end */
     enum inspect_way *ways; /* of each change of the plan */
-    /* What the daemon would begin with: without a reload where that is possible. The writes of choice are about it. The calls
-     * are what the running HAProxy is told at once; those that are about no change of plan are all that happens to their
-     * server. */
+    /* What the daemon would begin with: without a reload where that is possible. The writes of choice are about it. The
+     * calls are what the running HAProxy is told at once; those that are about no change of plan are all that happens
+     * to their server. */
     struct plan first;
     struct route choice;
     struct admin_states memory; /* who set which state, as far as one look can tell */

@@ -24,8 +24,8 @@
 #include "report/telemetry.h"
 #include "daemon/wisher.h"
 
-/* After a change was taken up the next one is no sooner than this many times the CPU time that it cost: a dying node does not
- * wait, and a storm of events does not eat the machine. */
+/* After a change was taken up the next one is no sooner than this many times the CPU time that it cost: a dying node
+ * does not wait, and a storm of events does not eat the machine. */
 #define COALESCE_TIMES 20
 #define COALESCE_MAX_MS 100
 #define HEARTBEAT_MS 1000 /* how often the loop proves that it turns */

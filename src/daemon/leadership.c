@@ -29,7 +29,8 @@ struct leadership {
     struct kube_client_listener listener;
 };
 
-/* The host's name, which in a pod is the pod's, and what tells apart two processes on it: a restart is another candidate. */
+/* The host's name, which in a pod is the pod's, and what tells apart two processes on it: a restart is another
+ * candidate. */
 static char *make_identity(void)
 {
     char host[HOST_MAX + 1] = "";
@@ -94,7 +95,8 @@ struct leadership *leadership_new(struct event_base *base, const struct leadersh
     l->callbacks = *callbacks;
     l->arg = arg;
     set_leading(l, false);
-    /* A dry run beside others must not keep the Lease from one that writes, and standing by it would have nothing to show. */
+    /* A dry run beside others must not keep the Lease from one that writes, and standing by it would have nothing to
+     * show. */
     if (!options->settings->leader_elect || options->settings->dry_run)
         return l;
     static const struct election_callbacks told = {.elected = on_elected, .deposed = on_deposed, .holder = on_holder};

@@ -1,9 +1,9 @@
 /*
- * Whether this replica is the one that acts: always, or while it holds a Lease (LEADER_ELECT; not with DRY_RUN, which writes
- * nothing anywhere). What a standby does is everything but touching HAProxy, so that it can begin at once.
+ * Whether this replica is the one that acts: always, or while it holds a Lease (LEADER_ELECT; not with DRY_RUN, which
+ * writes nothing anywhere). What a standby does is everything but touching HAProxy, so that it can begin at once.
  *
- * A leader that loses the Lease steps down: it takes back the transaction in hand while nobody else can be leader yet, and
- * its memory of HAProxy goes; the next leader reads everything anew, as after a start.
+ * A leader that loses the Lease steps down: it takes back the transaction in hand while nobody else can be leader yet,
+ * and its memory of HAProxy goes; the next leader reads everything anew, as after a start.
  */
 #ifndef DAEMON_LEADERSHIP_H
 #define DAEMON_LEADERSHIP_H
@@ -59,8 +59,8 @@ struct leadership_status {
 };
 struct leadership_status leadership_status(const struct leadership *l);
 
-/* Adds "leader election: leading by lease ..." where there is one; false where this replica does not lead and the Lease cannot be read or
- * written, so that perhaps nobody leads. */
+/* Adds "leader election: leading by lease ..." where there is one; false where this replica does not lead and the Lease
+ * cannot be read or written, so that perhaps nobody leads. */
 bool leadership_ready(const struct leadership *l, struct checks *checks);
 
 #endif

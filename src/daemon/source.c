@@ -111,8 +111,8 @@ bool source_ready(const struct source *s, bool needed, struct checks *checks)
                              : (status.synced ? "may not be read, what it said last stays in use: "
                                               : "may not be read, going on without what it says: ");
     if (ok)
-        checks_add(checks, CHECK_OK, source_check_name(s),
-                   mem_printf("synced, %zu objects", cache_count(s->cache)), NULL);
+        checks_add(checks, CHECK_OK, source_check_name(s), mem_printf("synced, %zu objects", cache_count(s->cache)),
+                   NULL);
     else
         checks_add(checks, needed ? CHECK_FAIL : CHECK_OK, source_check_name(s),
                    mem_printf("%s%s", how, status.problem[0] != '\0' ? status.problem : "waiting for the first answer"),

@@ -1,8 +1,8 @@
 /*
  * One watch as sync sees it: an informer, what is counted of it, and how sure a refusal is.
  *
- * An API server that starts answers 403 to everybody until it has read its roles. So a refusal is believed only where it is
- * newer than something that the same server did give us: source_refused_since.
+ * An API server that starts answers 403 to everybody until it has read its roles. So a refusal is believed only where
+ * it is newer than something that the same server did give us: source_refused_since.
  */
 #ifndef DAEMON_SOURCE_H
 #define DAEMON_SOURCE_H
@@ -43,8 +43,8 @@ void source_forget(struct source *s);
 
 struct informer_status source_status(const struct source *s);
 
-/* Whether it was refused after that moment (0: which has not come yet, so no). Where that is not known it is asked again at
- * once, and `moved` tells. Only for one that is denied. */
+/* Whether it was refused after that moment (0: which has not come yet, so no). Where that is not known it is asked
+ * again at once, and `moved` tells. Only for one that is denied. */
 bool source_refused_since(struct source *s, uint64_t us);
 
 /* Adds "watch nodes": "synced, 5 objects"; false where it is needed and not synced or not in contact. */

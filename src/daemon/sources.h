@@ -1,6 +1,6 @@
 /*
- * What is watched: Nodes, and for each Service its EndpointSlices, the Service itself, and its Endpoints only where slices
- * are forbidden or not served. Owns the caches that they fill.
+ * What is watched: Nodes, and for each Service its EndpointSlices, the Service itself, and its Endpoints only where
+ * slices are forbidden or not served. Owns the caches that they fill.
  *
  * Each watch is a connection of its own: one, and two for each Service (64 Services: 129).
  */
@@ -38,9 +38,9 @@ struct sources_options {
 
 #define SOURCES_ALL SIZE_MAX
 
-/* changed: another state is to be taken up for this service; cause is valid during the call. SOURCES_ALL: the Nodes, so for
- * each that sources_synced is true of. Never called for a service before that. It may be called from inside libcurl: set a
- * timer, start no request. */
+/* changed: another state is to be taken up for this service; cause is valid during the call. SOURCES_ALL: the Nodes, so
+ * for each that sources_synced is true of. Never called for a service before that. It may be called from inside
+ * libcurl: set a timer, start no request. */
 struct sources *sources_new(struct event_base *base, struct kube_client *client, const struct sources_options *options,
                             void (*changed)(void *arg, size_t service, const char *cause, uint64_t received_us),
                             void *arg) must_check;
@@ -55,16 +55,19 @@ const struct object_caches *sources_caches(const struct sources *s, size_t servi
 /* sources: a struct sources. Whether a server of that name has a node; one that is named by its address needs none. */
 bool sources_node_exists(const void *sources, const char *server);
 
-/* Nodes, slices or Endpoints, and the Service (unless it may not be read) have synced once: the caches may be believed. */
+/* Nodes, slices or Endpoints, and the Service (unless it may not be read) have synced once: the caches may be believed.
+ * */
 bool sources_synced(const struct sources *s, size_t service);
 
 /* The Service may not be read (403, 404 of the resource): the daemon goes on without what it would say. */
 bool sources_service_denied(const struct sources *s, size_t service);
 
-/* All that is still missing was refused (403, 404 of the resource), so that waiting hardly helps. False where nothing is. */
+/* All that is still missing was refused (403, 404 of the resource), so that waiting hardly helps. False where nothing
+ * is. */
 bool sources_refused(const struct sources *s);
 
-/* Adds one for each watch (and for a credential plugin); true where all that are needed are synced and in contact. A denied Service is no lack. */
+/* Adds one for each watch (and for a credential plugin); true where all that are needed are synced and in contact. A
+ * denied Service is no lack. */
 bool sources_ready(const struct sources *s, struct checks *checks);
 
 /* Calls fn for each watch that is in use. */

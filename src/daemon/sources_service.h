@@ -1,8 +1,8 @@
 /*
  * What is watched for one Service: its EndpointSlices, its Endpoints where slices are denied, and the Service itself.
  *
- * Denied are 403 and 404 of the resource. What is denied is asked for again by the informer's backoff (30 s at most), so that
- * granting it needs no restart.
+ * Denied are 403 and 404 of the resource. What is denied is asked for again by the informer's backoff (30 s at most),
+ * so that granting it needs no restart.
  */
 #ifndef DAEMON_SOURCES_SERVICE_H
 #define DAEMON_SOURCES_SERVICE_H

@@ -234,8 +234,9 @@ static int make_pipe(int ret[2])
     return -1;
 }
 
-/* The descriptors that libraries and we ourselves open are closed by exec already; this is for those that somebody forgets. The
- * order matters where our own first three were closed and the pipes are among them: the ends that are used here are never 0. */
+/* The descriptors that libraries and we ourselves open are closed by exec already; this is for those that somebody
+ * forgets. The order matters where our own first three were closed and the pipes are among them: the ends that are used
+ * here are never 0. */
 static int set_files(posix_spawn_file_actions_t *files, int out, int err)
 {
     int rc = posix_spawn_file_actions_addopen(files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);

@@ -24,7 +24,13 @@ void json_free(yyjson_mut_doc *doc)
     yyjson_mut_doc_free(doc);
 }
 
-/* Strings that yyjson would refuse are shown as on a page; all others stay what they are, for JSON escapes what is dangerous. */
+void json_free_ptr(yyjson_mut_doc **doc)
+{
+    yyjson_mut_doc_free(*doc);
+}
+
+/* Strings that yyjson would refuse are shown as on a page; all others stay what they are, for JSON escapes what is
+ * dangerous. */
 yyjson_mut_val *json_text(yyjson_mut_doc *doc, const char *s)
 {
     if (s == NULL)
@@ -33,6 +39,12 @@ yyjson_mut_val *json_text(yyjson_mut_doc *doc, const char *s)
         return yyjson_mut_strcpy(doc, s);
     cleanup(mem_free_ptr) char *safe = text_shown(s, TEXT_TERMINAL, TEXT_WHOLE);
     return yyjson_mut_strcpy(doc, safe);
+}
+
+void json_set(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, yyjson_mut_val *value)
+{
+    if (!yyjson_mut_obj_put(obj, yyjson_mut_str(doc, key), value))
+        abort(); /* out of memory: the types are right */
 }
 
 void json_put(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, yyjson_mut_val *value)
@@ -93,6 +105,15 @@ yyjson_mut_val *json_add_object(yyjson_mut_doc *doc, yyjson_mut_val *list)
     yyjson_mut_val *obj = yyjson_mut_obj(doc);
     json_add(list, obj);
     return obj;
+}
+
+char *json_take(yyjson_mut_doc *doc)
+{
+    char *text = yyjson_mut_write(doc, YYJSON_WRITE_NOFLAG, NULL);
+    if (text == NULL)
+        abort(); /* out of memory: every string is UTF-8 */
+    json_free(doc);
+    return text;
 }
 
 void json_write(yyjson_mut_doc *doc, bool pretty, struct buf *out)

@@ -1,6 +1,6 @@
 /*
- * One Kubernetes API server: where it is, TLS material, credentials that are read again (at least every 60 s, and after a
- * 401). Requests go through net/http. No knowledge of resources.
+ * One Kubernetes API server: where it is, TLS material, credentials that are read again (at least every 60 s, and after
+ * a 401). Requests go through net/http. No knowledge of resources.
  */
 #ifndef KUBE_CLIENT_H
 #define KUBE_CLIENT_H
@@ -18,27 +18,29 @@ struct kube_client;
 struct tls_files;
 struct watch_server;
 
-/* Takes what it needs from access (copied; files are read now). ERROR_INVALID: CA, client certificate or key unreadable, not
- * PEM or not of one another, token file unreadable. All these files are looked at again before each request; where that fails
- * later, the last token, or the last set of TLS material, stays. */
+/* Takes what it needs from access (copied; files are read now). ERROR_INVALID: CA, client certificate or key
+ * unreadable, not PEM or not of one another, token file unreadable. All these files are looked at again before each
+ * request; where that fails later, the last token, or the last set of TLS material, stays. */
 struct kube_client *kube_client_new(struct http *http, const struct kube_access *access, const struct log *log,
                                     struct error *err) must_check;
 void kube_client_free(struct kube_client *c);
 
-/* As http_start, with the endpoint and the credentials filled in. Where a credential plugin has to give them first: ERROR_RETRY
- * "waiting for the credential plugin ...", or why it failed; kube_client_on_credentials tells when to try again. */
+/* As http_start, with the endpoint and the credentials filled in. Where a credential plugin has to give them first:
+ * ERROR_RETRY "waiting for the credential plugin ...", or why it failed; kube_client_on_credentials tells when to try
+ * again. */
 struct http_request *kube_client_start(struct kube_client *c, struct http_request_options *options,
                                        const struct http_callbacks *callbacks, void *arg, struct error *err) must_check;
 
-/* After a 401: the next request reads the token file again whatever its age; a plugin is run again, once for each of its answers. */
+/* After a 401: the next request reads the token file again whatever its age; a plugin is run again, once for each of
+ * its answers. */
 void kube_client_credentials_refused(struct kube_client *c);
 
 /*
- * Somebody who waits for credentials: embedded in its owner, told from the loop (never from inside a call of ours or of libcurl:
- * requests may be started) when a run of the plugin has ended, well or not, and since the last time anybody's request could not
- * be started for want of credentials, or got a 401. Then requests that wait for their backoff are to be tried at once: either they
- * go, or their error says why the plugin failed. Without a plugin it is never told. What is told to stop waiting is no promise
- * that there are credentials.
+ * Somebody who waits for credentials: embedded in its owner, told from the loop (never from inside a call of ours or of
+ * libcurl: requests may be started) when a run of the plugin has ended, well or not, and since the last time anybody's
+ * request could not be started for want of credentials, or got a 401. Then requests that wait for their backoff are to
+ * be tried at once: either they go, or their error says why the plugin failed. Without a plugin it is never told. What
+ * is told to stop waiting is no promise that there are credentials.
  */
 struct kube_client_listener {
     LIST_ENTRY(kube_client_listener) entry;
@@ -52,13 +54,14 @@ void kube_client_forget_listener(struct kube_client_listener *l); /* before the 
 /* Whether requests cannot be started because there are no credentials yet. */
 bool kube_client_lacks_credentials(const struct kube_client *c);
 
-/* Adds how the credential plugin stands, where there is one; false where its credentials are missing, refused or expired.
- * *ret_plugin: its command, borrowed; NULL: there is none. */
+/* Adds how the credential plugin stands, where there is one; false where its credentials are missing, refused or
+ * expired. *ret_plugin: its command, borrowed; NULL: there is none. */
 bool kube_client_ready(const struct kube_client *c, const char **ret_plugin, struct buf *text);
 
 struct tls_files *kube_client_tls(struct kube_client *c); /* for its expiry, and for a pair that a plugin gives */
 
-/* When the certificate ends that the server showed last, in seconds since the Unix epoch; INT64_MAX where none was seen. */
+/* When the certificate ends that the server showed last, in seconds since the Unix epoch; INT64_MAX where none was
+ * seen. */
 int64_t kube_client_server_not_after_s(const struct kube_client *c);
 
 const char *kube_client_server(const struct kube_client *c); /* for messages */

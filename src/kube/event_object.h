@@ -1,6 +1,6 @@
 /*
- * The JSON of an Event on a Service: core/v1, which `kubectl get events` and `kubectl describe service` show with its count and
- * both times, and of which (unlike events.k8s.io/v1) a later write may change the message.
+ * The JSON of an Event on a Service: core/v1, which `kubectl get events` and `kubectl describe service` show with its
+ * count and both times, and of which (unlike events.k8s.io/v1) a later write may change the message.
  */
 #ifndef KUBE_EVENT_OBJECT_H
 #define KUBE_EVENT_OBJECT_H

@@ -7,6 +7,7 @@
 #include "base/rfc3339.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "json/write.h"
 #include "settings/kubeconfig/base64.h"
 #include "settings/kubeconfig/kubeconfig.h"
 
@@ -17,43 +18,38 @@
 
 /* ---- what it is told ---- */
 
-static void add_text(yyjson_mut_doc *doc, yyjson_mut_val *to, const char *key, const char *value)
+static void put_text(yyjson_mut_doc *doc, yyjson_mut_val *to, const char *key, const char *value)
 {
     if (value != NULL)
-        yyjson_mut_obj_add_strcpy(doc, to, key, value);
+        json_put_text(doc, to, key, value);
 }
 
 /* In the order and with the omissions of client-go. */
 static void add_cluster(yyjson_mut_doc *doc, yyjson_mut_val *spec, const struct kube_access *a, const char *ca_pem)
 {
-    yyjson_mut_val *cluster = yyjson_mut_obj_add_obj(doc, spec, "cluster");
+    yyjson_mut_val *cluster = json_put_object(doc, spec, "cluster");
     cleanup(mem_free_ptr) char *ca = ca_pem != NULL ? base64_encode(ca_pem) : NULL;
-    add_text(doc, cluster, "server", a->server);
-    add_text(doc, cluster, "tls-server-name", a->server_name);
+    put_text(doc, cluster, "server", a->server);
+    put_text(doc, cluster, "tls-server-name", a->server_name);
     if (a->insecure)
-        yyjson_mut_obj_add_bool(doc, cluster, "insecure-skip-tls-verify", true);
-    add_text(doc, cluster, "certificate-authority-data", ca);
-    add_text(doc, cluster, "proxy-url", a->proxy_url);
+        json_put_bool(doc, cluster, "insecure-skip-tls-verify", true);
+    put_text(doc, cluster, "certificate-authority-data", ca);
+    put_text(doc, cluster, "proxy-url", a->proxy_url);
     const char *config = a->exec->cluster_config != NULL ? a->exec->cluster_config : "null";
-    yyjson_mut_obj_add_val(doc, cluster, "config", yyjson_mut_rawcpy(doc, config));
+    json_put(doc, cluster, "config", yyjson_mut_rawcpy(doc, config));
 }
 
 char *exec_credential_request(const struct kube_access *access, const char *ca_pem)
 {
-    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
-    yyjson_mut_val *root = yyjson_mut_obj(doc);
-    yyjson_mut_doc_set_root(doc, root);
-    add_text(doc, root, "kind", KIND);
-    add_text(doc, root, "apiVersion", access->exec->api_version);
-    yyjson_mut_val *spec = yyjson_mut_obj_add_obj(doc, root, "spec");
+    yyjson_mut_val *root;
+    yyjson_mut_doc *doc = json_new(&root);
+    put_text(doc, root, "kind", KIND);
+    put_text(doc, root, "apiVersion", access->exec->api_version);
+    yyjson_mut_val *spec = json_put_object(doc, root, "spec");
     if (access->exec->provide_cluster_info)
         add_cluster(doc, spec, access, ca_pem);
-    yyjson_mut_obj_add_bool(doc, spec, "interactive", false);
-    char *text = yyjson_mut_write(doc, YYJSON_WRITE_ALLOW_INVALID_UNICODE, NULL);
-    yyjson_mut_doc_free(doc);
-    if (text == NULL)
-        abort(); /* out of memory */
-    return text;
+    json_put_bool(doc, spec, "interactive", false);
+    return json_take(doc);
 }
 
 /* ---- what it answers ---- */
@@ -175,10 +171,10 @@ void exec_answer_fini(struct exec_answer *a)
 }
 
 /*
- * client-go runs a plugin when a request finds its credentials expired, and lets that request wait. Here nothing waits: it is run
- * so much earlier that the new ones are there in time, which is more than a plugin needs and little of the minutes that such
- * credentials live; of short-lived ones, a tenth. A plugin that keeps its credentials until they expire gives the same ones
- * again then: it is asked right after.
+ * client-go runs a plugin when a request finds its credentials expired, and lets that request wait. Here nothing waits:
+ * it is run so much earlier that the new ones are there in time, which is more than a plugin needs and little of the
+ * minutes that such credentials live; of short-lived ones, a tenth. A plugin that keeps its credentials until they
+ * expire gives the same ones again then: it is asked right after.
  */
 int64_t exec_credential_renew_at_ms(int64_t expires_ms, int64_t received_ms, int64_t previous_ms)
 {

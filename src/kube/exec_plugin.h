@@ -31,14 +31,14 @@ struct exec_plugin_options {
     uint64_t pause_ms;                /* the shortest between two runs; 0: 1 s */
 };
 
-/* changed: a run has ended, and in the meantime somebody was told to wait, or reported a refusal. From the loop, never from inside
- * a call of ours. */
+/* changed: a run has ended, and in the meantime somebody was told to wait, or reported a refusal. From the loop, never
+ * from inside a call of ours. */
 struct exec_plugin *exec_plugin_new(const struct exec_plugin_options *options, void (*changed)(void *arg),
                                     void *arg) must_check;
 void exec_plugin_free(struct exec_plugin *p); /* kills the program; NULL is allowed */
 
-/* 0: *ret_token is what to send, valid until the loop turns, or NULL where a client certificate is all. -1, ERROR_RETRY: there are
- * no credentials yet; the plugin runs, or why it failed and when it is run again. */
+/* 0: *ret_token is what to send, valid until the loop turns, or NULL where a client certificate is all. -1,
+ * ERROR_RETRY: there are no credentials yet; the plugin runs, or why it failed and when it is run again. */
 int exec_plugin_use(struct exec_plugin *p, const char **ret_token, struct error *err) must_check;
 
 /* Whether it would fail. */

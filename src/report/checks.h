@@ -1,6 +1,6 @@
 /*
- * What is checked, and how it stands: each part of the daemon adds its own, and /readyz, /status, systemd's line and plan render the
- * same ones. `doctor` has them, too, with more to say about each (cli/doctor/doctor_report).
+ * What is checked, and how it stands: each part of the daemon adds its own, and /readyz, /status, systemd's line and
+ * plan render the same ones. `doctor` has them, too, with more to say about each (cli/doctor/doctor_report).
  */
 #ifndef REPORT_CHECKS_H
 #define REPORT_CHECKS_H
@@ -47,12 +47,13 @@ void checks_print(const struct checks *c, struct buf *out);
 char *checks_text(const struct check *c) must_check;
 /* "NAME: REASON; HINT". Allocates. */
 char *checks_line(const struct check *c) must_check;
-/* One line: what failed first, and how much more did; otherwise what is to be said beside that all is well, or `calm`. Allocates. */
+/* One line: what failed first, and how much more did; otherwise what is to be said beside that all is well, or `calm`.
+ * Allocates. */
 char *checks_summary(const struct checks *c, const char *calm) must_check;
 
 #define CHECKS_STATUS_MAX_BYTES 512
-/* The same as systemd shows it of a service: "ready", "not ready: watch nodes: ... (and 2 more, see /readyz)". What cannot be shown on a
- * terminal is escaped, what is too long is cut. Allocates. */
+/* The same as systemd shows it of a service: "ready", "not ready: watch nodes: ... (and 2 more, see /readyz)". What
+ * cannot be shown on a terminal is escaped, what is too long is cut. Allocates. */
 char *checks_status(const struct checks *c, bool ready) must_check;
 
 /* Of a backend, from the best to the worst. */

@@ -1,8 +1,8 @@
 /*
- * One HAProxy behind one Data Plane API: each of its backends that is ours brought to its wish and kept there: observe ->
- * plan -> transaction -> reload. It converges by itself: own version, backoff and dirty flag; several of them would not
- * disturb each other. What several backends need at once goes into one transaction; where HAProxy refuses that, each gets
- * one of its own, so that only the one that is wrong stays behind.
+ * One HAProxy behind one Data Plane API: each of its backends that is ours brought to its wish and kept there: observe
+ * -> plan -> transaction -> reload. It converges by itself: own version, backoff and dirty flag; several of them would
+ * not disturb each other. What several backends need at once goes into one transaction; where HAProxy refuses that,
+ * each gets one of its own, so that only the one that is wrong stays behind.
  */
 #ifndef SERVERS_TARGET_H
 #define SERVERS_TARGET_H
@@ -24,8 +24,8 @@ struct telemetry;
 
 struct target_options {
     struct dataplane_client *client; /* borrowed */
-    /* Borrowed; a second connection, for what overtakes the writing of the file. NULL: the running HAProxy is neither read nor
-     * told anything, all goes by transactions. */
+    /* Borrowed; a second connection, for what overtakes the writing of the file. NULL: the running HAProxy is neither
+     * read nor told anything, all goes by transactions. */
     struct dataplane_client *runtime;
     const char *const *backends; /* names, each once; borrowed, as are the strings in rules */
     size_t backend_count;
@@ -47,8 +47,9 @@ void target_free(struct target *t);
 /* Reads what is there; writes nothing to a backend before its first wish. */
 void target_start(struct target *t);
 
-/* Takes a reference of its own to wish, which is shared. cause: what brought it about, for the log; received_us: when that arrived
- * (monotonic), 0 where it is no event. Nothing happens before target_go, so that several wishes are one transaction. */
+/* Takes a reference of its own to wish, which is shared. cause: what brought it about, for the log; received_us: when
+ * that arrived (monotonic), 0 where it is no event. Nothing happens before target_go, so that several wishes are one
+ * transaction. */
 void target_wish(struct target *t, size_t backend, const struct desired *wish, const char *cause, uint64_t received_us);
 void target_go(struct target *t);
 

@@ -66,9 +66,9 @@ RECORD = (
     Mutant("unknown members of the spec are lost", LEASE, "if (!yyjson_mut_is_obj(spec))", "if (true)"),
     Mutant("numbers of others lose digits", LEASE, "parse(read_json, len, YYJSON_READ_NUMBER_AS_RAW, err)", "parse(read_json, len, 0, err)"),
     Mutant("any JSON is a Lease", LEASE, 'if (!yyjson_equals_str(yyjson_obj_get(root, "kind"), "Lease"))', "if (false)"),
-    Mutant("a huge duration wraps", LEASE, "if (yyjson_get_uint(value) > INT32_MAX)", "if (false)"),
+    Mutant("a huge duration wraps", LEASE, "json_get_int(of, key, 0, INT32_MAX, 0, &n, err)", "json_get_int(of, key, 0, INT64_MAX, 0, &n, err)"),
     Mutant("an event with a holder is a hint", LEASE, "&& l.holder[0] == '\\0');", ");"),
-    Mutant("the version that was read is written, not the one that is meant", LEASE, 'put_text(doc, metadata, "resourceVersion", l->version);', ""),
+    Mutant("the version that was read is written, not the one that is meant", LEASE, 'put_text(doc, yyjson_mut_obj_get(root, "metadata"), "resourceVersion", l->version);', ""),
 )
 
 ROOMS = (

@@ -1,6 +1,6 @@
 /*
- * Asks one Kubernetes API what `doctor` wants to know: whether it can be reached, its version, who it takes us for, and each
- * right. Leaves nothing behind.
+ * Asks one Kubernetes API what `doctor` wants to know: whether it can be reached, its version, who it takes us for, and
+ * each right. Leaves nothing behind.
  */
 #ifndef CLI_DOCTOR_DOCTOR_KUBERNETES_H
 #define CLI_DOCTOR_DOCTOR_KUBERNETES_H
@@ -57,8 +57,8 @@ void doctor_kubernetes_init(struct doctor_kubernetes *k, struct event_base *base
 void doctor_kubernetes_fini(struct doctor_kubernetes *k);
 void doctor_kubernetes_start(struct doctor_kubernetes *k, uint64_t timeout_ms);
 
-/* At least one answer was that of a Kubernetes API, or a refusal. Otherwise something else may listen there, a page to log in
- * perhaps. */
+/* At least one answer was that of a Kubernetes API, or a refusal. Otherwise something else may listen there, a page to
+ * log in perhaps. */
 bool doctor_kubernetes_is_one(const struct doctor_kubernetes *k);
 /* It can be asked for objects: connected, a Kubernetes API, and we are not refused altogether. */
 bool doctor_kubernetes_usable(const struct doctor_kubernetes *k);

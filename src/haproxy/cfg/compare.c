@@ -1,4 +1,5 @@
-/* Two files by their meaning: what HAProxy makes of a line depends on its section, and on the lines of its kind before it. */
+/* Two files by their meaning: what HAProxy makes of a line depends on its section, and on the lines of its kind before
+ * it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,8 +194,8 @@ static char *name_of_defaults(const struct cfg_file *f, size_t section)
     return mem_printf("unnamed_defaults_%zu", number);
 }
 
-/* The name of the defaults section that it inherits from; "": none. last: the number of the last one before it, from 1; 0: none.
- * Allocates. */
+/* The name of the defaults section that it inherits from; "": none. last: the number of the last one before it, from 1;
+ * 0: none. Allocates. */
 static char *inherits(const struct cfg_file *f, const struct cfg_file_section *s, size_t last)
 {
     if (s->from[0] != '\0' || !cfg_file_is_proxy(s->kind))

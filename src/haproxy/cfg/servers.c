@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "haproxy/cfg/file.h"
-#include "haproxy/dataplane/codec_json.h"
+#include "json/read.h"
 #include "haproxy/cfg/inherit.h"
 #include "haproxy/cfg/server_line.h"
 #include "haproxy/cfg/words.h"
@@ -111,7 +111,8 @@ static char *compare_with(const struct walk *w, const struct backend_server *s)
 {
     if (s->json == NULL)
         return NULL;
-    cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(s->json, strlen(s->json), "the server", NULL);
+    cleanup(json_doc_free_ptr) yyjson_doc *doc =
+        json_parse(s->json, strlen(s->json), YYJSON_READ_BIGNUM_AS_RAW, "the server", NULL);
     if (!yyjson_is_obj(yyjson_doc_get_root(doc)))
         return mem_strdup("what the Data Plane API shows of it cannot be read");
     return cfg_server_problem(&w->words, yyjson_doc_get_root(doc));
@@ -236,7 +237,7 @@ static void walk_init(struct walk *w, struct backend *b)
         qsort(w->shown, b->server_count, sizeof(*w->shown), order_of_shown);
     cfg_line_init(&w->words);
     if (b->json != NULL)
-        w->backend_doc = codec_parse(b->json, strlen(b->json), "the backend", NULL);
+        w->backend_doc = json_parse(b->json, strlen(b->json), YYJSON_READ_BIGNUM_AS_RAW, "the backend", NULL);
 }
 
 static void walk_fini(struct walk *w)

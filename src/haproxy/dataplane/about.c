@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "haproxy/dataplane/codec_json.h"
+#include "json/read.h"
 
 /* A text of that object, NULL where there is none. */
 static char *text_of(yyjson_val *obj, const char *key)
@@ -17,7 +17,7 @@ static char *text_of(yyjson_val *obj, const char *key)
 int about_read_api(const char *json, size_t len, char **ret_version, struct error *err)
 {
     static const char what[] = "the API's description of itself";
-    cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(json, len, what, err);
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(json, len, 0, what, err);
     if (doc == NULL)
         return -1;
     yyjson_val *api = yyjson_obj_get(yyjson_doc_get_root(doc), "api");
@@ -35,12 +35,12 @@ int about_read_api(const char *json, size_t len, char **ret_version, struct erro
 int about_read_haproxy(const char *json, size_t len, struct about_haproxy *ret, struct error *err)
 {
     static const char what[] = "the running HAProxy";
-    cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(json, len, what, err);
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(json, len, 0, what, err);
     if (doc == NULL)
         return -1;
     yyjson_val *root = yyjson_doc_get_root(doc), *info = yyjson_obj_get(root, "info");
-    if (!yyjson_is_obj(root))
-        return error_set(err, ERROR_INVALID, "%s is %s, expected an object", what, yyjson_get_type_desc(root));
+    if (json_is_object(root, what, err) != 0)
+        return -1;
     *ret =
         (struct about_haproxy){.version = text_of(info, "version"), .socket = text_of(root, "runtimeAPI"), .pid = -1};
     if (yyjson_is_int(yyjson_obj_get(info, "pid")))
@@ -63,12 +63,12 @@ void about_haproxy_fini(struct about_haproxy *a)
 int about_read_global(const char *json, size_t len, struct about_global *ret, struct error *err)
 {
     static const char what[] = "the global section";
-    cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(json, len, what, err);
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(json, len, 0, what, err);
     if (doc == NULL)
         return -1;
     yyjson_val *root = yyjson_doc_get_root(doc), *socket;
-    if (!yyjson_is_obj(root))
-        return error_set(err, ERROR_INVALID, "%s is %s, expected an object", what, yyjson_get_type_desc(root));
+    if (json_is_object(root, what, err) != 0)
+        return -1;
     *ret = (struct about_global){.master_worker = yyjson_is_true(yyjson_obj_get(root, "master-worker"))};
     yyjson_val *sockets = yyjson_obj_get(root, "runtime_apis");
     size_t i, count;

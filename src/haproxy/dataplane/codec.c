@@ -1,62 +1,37 @@
 #include "haproxy/dataplane/codec.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "haproxy/dataplane/codec_json.h"
 
 /* Names go into paths, the file and log lines. HAProxy takes any run without white space. */
-static int check_name(const char *name, const char *object, const char *key, struct error *err)
+static int need_name(yyjson_val *of, const char *key, const char **ret, struct error *err)
 {
-    for (const unsigned char *p = (const unsigned char *)name; *p != '\0'; p++)
-        if (*p <= ' ' || *p == 0x7f)
-            return error_set(err, ERROR_INVALID, "%s: field \"%s\" is \"%s\", expected a name without white space",
-                             object, key, name);
+    if (json_need_string(of, key, ret, err) != 0)
+        return -1;
+    if (strchr(*ret, ' ') != NULL || str_has_control(*ret))
+        return error_set(err, ERROR_INVALID, "%s is \"%s\", not a name without white space", key, *ret);
     return 0;
 }
 
-static int read_proxy_default(yyjson_val *root, const char *object, bool *ret, struct error *err)
+static int read_proxy_default(yyjson_val *root, bool *ret, struct error *err)
 {
-    yyjson_val *val = yyjson_obj_get(root, "default_server");
-    if (val == NULL || yyjson_is_null(val)) {
-        *ret = false;
-        return 0;
-    }
-    if (!yyjson_is_obj(val))
-        return error_set(err, ERROR_INVALID, "%s: field \"default_server\" is %s, expected an object", object,
-                         yyjson_get_type_desc(val));
-    if (codec_get_switch(val, "send-proxy-v2", object, ret, err) != 0)
-        return error_prefix(err, "default_server");
-    return 0;
+    yyjson_val *val;
+    if (json_get_object(root, "default_server", &val, err) != 0)
+        return -1;
+    return codec_get_switch(val, "send-proxy-v2", ret, err) == 0 ? 0 : error_prefix(err, "default_server");
 }
 
-static int read_balance(yyjson_val *root, const char *object, const char **ret, struct error *err)
+static int read_balance(yyjson_val *root, const char **ret, struct error *err)
 {
-    yyjson_val *val = yyjson_obj_get(root, "balance");
-    if (val == NULL || yyjson_is_null(val)) {
-        *ret = "";
-        return 0;
-    }
-    if (!yyjson_is_obj(val))
-        return error_set(err, ERROR_INVALID, "%s: field \"balance\" is %s, expected an object", object,
-                         yyjson_get_type_desc(val));
-    if (codec_get_string(val, "algorithm", object, ret, err) != 0)
-        return error_prefix(err, "balance");
-    return 0;
-}
-
-/* Whether `option httpchk` says anything about what to ask for. */
-static int read_httpchk(yyjson_val *root, const char *object, bool *ret, struct error *err)
-{
-    yyjson_val *val = yyjson_obj_get(root, "httpchk_params");
-    if (val != NULL && !yyjson_is_null(val) && !yyjson_is_obj(val))
-        return error_set(err, ERROR_INVALID, "%s: field \"httpchk_params\" is %s, expected an object", object,
-                         yyjson_get_type_desc(val));
-    *ret = yyjson_obj_size(val) > 0;
-    return 0;
+    yyjson_val *val;
+    if (json_get_object(root, "balance", &val, err) != 0)
+        return -1;
+    return json_get_string(val, "algorithm", ret, err) == 0 ? 0 : error_prefix(err, "balance");
 }
 
 static void replace(char **to, const char *with)
@@ -69,40 +44,37 @@ static void replace(char **to, const char *with)
 int codec_read_backend(const char *json, size_t len, struct backend *ret, struct error *err)
 {
     const char *name, *mode, *balance, *adv_check;
-    bool proxy, httpchk = false;
-    cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(json, len, "the backend", err);
+    bool proxy;
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(json, len, YYJSON_READ_BIGNUM_AS_RAW, "the backend", err);
     if (doc == NULL)
         return -1;
-    yyjson_val *root = yyjson_doc_get_root(doc);
-    if (!yyjson_is_obj(root))
-        return error_set(err, ERROR_INVALID, "the backend is %s, expected an object", yyjson_get_type_desc(root));
-    if (codec_need_string(root, "name", "the backend", &name, err) != 0 ||
-        check_name(name, "the backend", "name", err) != 0)
+    yyjson_val *root = yyjson_doc_get_root(doc), *httpchk;
+    if (json_is_object(root, "the backend", err) != 0)
         return -1;
+    if (need_name(root, "name", &name, err) != 0)
+        return error_prefix(err, "the backend");
     if (ret->name != NULL && !str_eq(ret->name, name))
         return error_set(err, ERROR_INVALID, "asked for backend %s, the answer is about \"%s\"", ret->name, name);
-    cleanup(mem_free_ptr) char *object = mem_printf("backend %s", name);
-    if (codec_get_string(root, "mode", object, &mode, err) != 0 || read_balance(root, object, &balance, err) != 0 ||
-        codec_get_string(root, "adv_check", object, &adv_check, err) != 0 ||
-        read_httpchk(root, object, &httpchk, err) != 0 || read_proxy_default(root, object, &proxy, err) != 0)
-        return -1;
+    if (json_get_string(root, "mode", &mode, err) != 0 || read_balance(root, &balance, err) != 0 ||
+        json_get_string(root, "adv_check", &adv_check, err) != 0 ||
+        json_get_object(root, "httpchk_params", &httpchk, err) != 0 || read_proxy_default(root, &proxy, err) != 0)
+        return error_prefix(err, "backend %s", name);
     replace(&ret->name, name);
     replace(&ret->mode, mode);
     replace(&ret->balance, balance);
     replace(&ret->adv_check, adv_check);
-    ret->httpchk_params = httpchk;
+    ret->httpchk_params = yyjson_obj_size(httpchk) > 0; /* `option httpchk` says what to ask for */
     ret->default_send_proxy_v2 = proxy;
     ret->exists = true;
     free(ret->json);
-    ret->json = codec_text_of(root);
+    ret->json = json_text_of(root);
     return 0;
 }
 
 /* "disabled" is the word that answers a default-server: `enabled`, `no-backup`. */
-static int read_state(yyjson_val *val, const char *key, const char *object, bool *ret_on, bool *ret_off,
-                      struct error *err)
+static int read_state(yyjson_val *val, const char *key, bool *ret_on, bool *ret_off, struct error *err)
 {
-    if (codec_get_switch(val, key, object, ret_on, err) != 0)
+    if (codec_get_switch(val, key, ret_on, err) != 0)
         return -1;
     *ret_off = yyjson_equals_str(yyjson_obj_get(val, key), "disabled");
     return 0;
@@ -112,50 +84,36 @@ static int read_server(yyjson_val *val, size_t index, struct backend_server *ret
 {
     const char *name, *address;
     int64_t port, weight, check_port;
-    char object[64];
-    snprintf(object, sizeof(object), "server %zu of the list", index + 1);
-    if (!yyjson_is_obj(val))
-        return error_set(err, ERROR_INVALID, "%s is %s, expected an object", object, yyjson_get_type_desc(val));
-    if (codec_need_string(val, "name", object, &name, err) != 0 || check_name(name, object, "name", err) != 0)
-        return -1;
-    cleanup(mem_free_ptr) char *named = mem_printf("server %s", name);
+    if (json_is_object(val, "it", err) != 0 || need_name(val, "name", &name, err) != 0)
+        return error_prefix(err, "server %zu of the list", index + 1);
     *ret = (struct backend_server){0};
-    if (codec_need_string(val, "address", named, &address, err) != 0 ||
-        codec_get_int(val, "port", named, 0, 65535, 0, &port, err) != 0 ||
-        codec_get_int(val, "weight", named, 0, INT_MAX, -1, &weight, err) != 0 ||
-        codec_get_int(val, "health_check_port", named, 0, 65535, 0, &check_port, err) != 0 ||
-        codec_get_switch(val, "check", named, &ret->check, err) != 0 ||
-        read_state(val, "backup", named, &ret->backup, &ret->no_backup, err) != 0 ||
-        read_state(val, "maintenance", named, &ret->maintenance, &ret->enabled, err) != 0 ||
-        codec_get_switch(val, "send-proxy-v2", named, &ret->send_proxy_v2, err) != 0)
-        return -1;
+    if (json_need_string(val, "address", &address, err) != 0 ||
+        json_get_int(val, "port", 0, 65535, 0, &port, err) != 0 ||
+        json_get_int(val, "weight", 0, INT_MAX, -1, &weight, err) != 0 ||
+        json_get_int(val, "health_check_port", 0, 65535, 0, &check_port, err) != 0 ||
+        codec_get_switch(val, "check", &ret->check, err) != 0 ||
+        read_state(val, "backup", &ret->backup, &ret->no_backup, err) != 0 ||
+        read_state(val, "maintenance", &ret->maintenance, &ret->enabled, err) != 0 ||
+        codec_get_switch(val, "send-proxy-v2", &ret->send_proxy_v2, err) != 0)
+        return error_prefix(err, "server %s", name);
     ret->name = mem_strdup(name);
     ret->address = mem_strdup(address);
     ret->port = (uint16_t)port;
     ret->weight = (int)weight;
     ret->check_port = (uint16_t)check_port;
-    ret->json = codec_text_of(val);
-    return 0;
-}
-
-/* NULL for an empty list (`null` or `[]`); -1 where root is no list. */
-static int list_of(yyjson_doc *doc, const char *what, yyjson_val **ret, struct error *err)
-{
-    yyjson_val *root = yyjson_doc_get_root(doc);
-    if (!yyjson_is_arr(root) && !yyjson_is_null(root))
-        return error_set(err, ERROR_INVALID, "%s is %s, expected an array", what, yyjson_get_type_desc(root));
-    *ret = yyjson_is_arr(root) ? root : NULL;
+    ret->json = json_text_of(val);
     return 0;
 }
 
 int codec_read_servers(const char *json, size_t len, struct backend *ret, struct error *err)
 {
-    cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(json, len, "the list of servers", err);
+    cleanup(json_doc_free_ptr) yyjson_doc *doc =
+        json_parse(json, len, YYJSON_READ_BIGNUM_AS_RAW, "the list of servers", err);
     cleanup(backend_fini) struct backend read;
     yyjson_val *list, *val;
     yyjson_arr_iter iter;
     backend_init(&read);
-    if (doc == NULL || list_of(doc, "the list of servers", &list, err) != 0)
+    if (json_list_of(doc, "the list of servers", &list, err) != 0)
         return -1;
     read.servers = mem_array(yyjson_arr_size(list), sizeof(*read.servers));
     iter = yyjson_arr_iter_with(list);
@@ -192,16 +150,11 @@ static int parse_range(const char *text, struct backend_template *ret)
 static int read_template(yyjson_val *val, size_t index, struct backend_template *ret, struct error *err)
 {
     const char *prefix, *range;
-    char object[64];
-    snprintf(object, sizeof(object), "server-template %zu of the list", index + 1);
-    if (!yyjson_is_obj(val))
-        return error_set(err, ERROR_INVALID, "%s is %s, expected an object", object, yyjson_get_type_desc(val));
-    if (codec_need_string(val, "prefix", object, &prefix, err) != 0 || check_name(prefix, object, "prefix", err) != 0 ||
-        codec_need_string(val, "num_or_range", object, &range, err) != 0)
-        return -1;
+    if (json_is_object(val, "it", err) != 0 || need_name(val, "prefix", &prefix, err) != 0 ||
+        json_need_string(val, "num_or_range", &range, err) != 0)
+        return error_prefix(err, "server-template %zu of the list", index + 1);
     if (parse_range(range, ret) != 0)
-        return error_set(err, ERROR_INVALID,
-                         "server-template %s: field \"num_or_range\" is \"%s\", expected a number or FIRST-LAST",
+        return error_set(err, ERROR_INVALID, "server-template %s: num_or_range is \"%s\", not a number or FIRST-LAST",
                          prefix, range);
     ret->prefix = mem_strdup(prefix);
     return 0;
@@ -209,12 +162,13 @@ static int read_template(yyjson_val *val, size_t index, struct backend_template 
 
 int codec_read_templates(const char *json, size_t len, struct backend *ret, struct error *err)
 {
-    cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(json, len, "the list of server-templates", err);
+    cleanup(json_doc_free_ptr) yyjson_doc *doc =
+        json_parse(json, len, YYJSON_READ_BIGNUM_AS_RAW, "the list of server-templates", err);
     cleanup(backend_fini) struct backend read;
     yyjson_val *list, *val;
     yyjson_arr_iter iter;
     backend_init(&read);
-    if (doc == NULL || list_of(doc, "the list of server-templates", &list, err) != 0)
+    if (json_list_of(doc, "the list of server-templates", &list, err) != 0)
         return -1;
     read.templates = mem_array(yyjson_arr_size(list), sizeof(*read.templates));
     iter = yyjson_arr_iter_with(list);

@@ -9,13 +9,10 @@ static int read_one(yyjson_val *val, struct codec_reload_history *history, int64
 {
     const char *status, *response;
     int64_t at;
-    if (!yyjson_is_obj(val))
-        return error_set(err, ERROR_INVALID, "a reload in the list is %s, expected an object",
-                         yyjson_get_type_desc(val));
-    if (codec_need_string(val, "status", "a reload in the list", &status, err) != 0 ||
-        codec_get_string(val, "response", "a reload in the list", &response, err) != 0 ||
-        codec_get_int(val, "reload_timestamp", "a reload in the list", 0, INT64_MAX, 0, &at, err) != 0)
-        return -1;
+    if (json_is_object(val, "it", err) != 0 || json_need_string(val, "status", &status, err) != 0 ||
+        json_get_string(val, "response", &response, err) != 0 ||
+        json_get_int(val, "reload_timestamp", 0, INT64_MAX, 0, &at, err) != 0)
+        return error_prefix(err, "a reload in the list");
     if (str_eq(status, "in_progress")) {
         history->pending = true;
         return 0;
@@ -33,13 +30,10 @@ static int read_one(yyjson_val *val, struct codec_reload_history *history, int64
 
 int codec_read_reloads(const char *json, size_t len, struct codec_reload_history *ret, struct error *err)
 {
-    cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(json, len, "the list of reloads", err);
-    if (doc == NULL)
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(json, len, 0, "the list of reloads", err);
+    yyjson_val *root, *val;
+    if (json_list_of(doc, "the list of reloads", &root, err) != 0)
         return -1;
-    yyjson_val *root = yyjson_doc_get_root(doc), *val;
-    if (!yyjson_is_arr(root) && !yyjson_is_null(root))
-        return error_set(err, ERROR_INVALID, "the list of reloads is %s, expected an array",
-                         yyjson_get_type_desc(root));
     struct codec_reload_history history = {0};
     int64_t newest = -1;
     yyjson_arr_iter iter = yyjson_arr_iter_with(root);

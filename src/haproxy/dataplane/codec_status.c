@@ -28,12 +28,11 @@ static int read_transaction(yyjson_val *val, struct codec_transaction *ret, stru
 {
     const char *id, *status;
     int64_t version;
-    if (!yyjson_is_obj(val))
-        return error_set(err, ERROR_INVALID, "the transaction is %s, expected an object", yyjson_get_type_desc(val));
-    if (codec_need_string(val, "id", "the transaction", &id, err) != 0 ||
-        codec_get_string(val, "status", "the transaction", &status, err) != 0 ||
-        codec_get_int(val, "_version", "the transaction", 0, INT64_MAX, -1, &version, err) != 0)
+    if (json_is_object(val, "the transaction", err) != 0)
         return -1;
+    if (json_need_string(val, "id", &id, err) != 0 || json_get_string(val, "status", &status, err) != 0 ||
+        json_get_int(val, "_version", 0, INT64_MAX, -1, &version, err) != 0)
+        return error_prefix(err, "the transaction");
     ret->version = version;
     ret->id = mem_strdup(id);
     ret->status = mem_strdup(status);
@@ -42,20 +41,17 @@ static int read_transaction(yyjson_val *val, struct codec_transaction *ret, stru
 
 int codec_read_transaction(const char *json, size_t len, struct codec_transaction *ret, struct error *err)
 {
-    cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(json, len, "the transaction", err);
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(json, len, 0, "the transaction", err);
     return doc == NULL ? -1 : read_transaction(yyjson_doc_get_root(doc), ret, err);
 }
 
 int codec_read_transactions(const char *json, size_t len, struct codec_transaction **ret, size_t *ret_count,
                             struct error *err)
 {
-    cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(json, len, "the list of transactions", err);
-    if (doc == NULL)
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(json, len, 0, "the list of transactions", err);
+    yyjson_val *root, *val;
+    if (json_list_of(doc, "the list of transactions", &root, err) != 0)
         return -1;
-    yyjson_val *root = yyjson_doc_get_root(doc), *val;
-    if (!yyjson_is_arr(root) && !yyjson_is_null(root))
-        return error_set(err, ERROR_INVALID, "the list of transactions is %s, expected an array",
-                         yyjson_get_type_desc(root));
     struct codec_transaction *list = mem_array(yyjson_arr_size(root), sizeof(*list));
     size_t count = 0;
     yyjson_arr_iter iter = yyjson_arr_iter_with(root);
@@ -76,15 +72,14 @@ int codec_read_reload(const char *json, size_t len, struct codec_reload_status *
     static const char *const names[] = {
         [RELOAD_IN_PROGRESS] = "in_progress", [RELOAD_SUCCEEDED] = "succeeded", [RELOAD_FAILED] = "failed"};
     const char *status, *response;
-    cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(json, len, "the reload", err);
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(json, len, 0, "the reload", err);
     if (doc == NULL)
         return -1;
     yyjson_val *root = yyjson_doc_get_root(doc);
-    if (!yyjson_is_obj(root))
-        return error_set(err, ERROR_INVALID, "the reload is %s, expected an object", yyjson_get_type_desc(root));
-    if (codec_need_string(root, "status", "the reload", &status, err) != 0 ||
-        codec_get_string(root, "response", "the reload", &response, err) != 0)
+    if (json_is_object(root, "the reload", err) != 0)
         return -1;
+    if (json_need_string(root, "status", &status, err) != 0 || json_get_string(root, "response", &response, err) != 0)
+        return error_prefix(err, "the reload");
     for (size_t i = 0; i < array_len(names); i++) {
         if (str_eq(status, names[i])) {
             ret->state = (enum codec_reload)i;
@@ -92,8 +87,7 @@ int codec_read_reload(const char *json, size_t len, struct codec_reload_status *
             return 0;
         }
     }
-    return error_set(err, ERROR_INVALID,
-                     "the reload: field \"status\" is \"%s\", expected in_progress, succeeded or failed", status);
+    return error_set(err, ERROR_INVALID, "the reload: status is \"%s\", not in_progress, succeeded or failed", status);
 }
 
 void codec_reload_fini(struct codec_reload_status *r)
@@ -149,7 +143,7 @@ static void excerpt_of(const char *body, size_t len, char *ret, size_t max)
 
 char *codec_refusal(const char *body, size_t len)
 {
-    cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(body, len, "the answer", NULL);
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(body, len, 0, "the answer", NULL);
     const char *message = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(doc), "message"));
     bool any = message != NULL && message[0] != '\0';
     return any ? mem_strndup(message, text_cut(message, CODEC_MAX_REFUSAL_BYTES)) : NULL;
@@ -157,10 +151,10 @@ char *codec_refusal(const char *body, size_t len)
 
 bool codec_has_agent(const char *server_json)
 {
-    cleanup(codec_doc_free_ptr) yyjson_doc *doc =
-        codec_parse(server_json, server_json != NULL ? strlen(server_json) : 0, "the server", NULL);
+    cleanup(json_doc_free_ptr) yyjson_doc *doc =
+        json_parse(server_json, server_json != NULL ? strlen(server_json) : 0, 0, "the server", NULL);
     bool enabled = false;
-    return codec_get_switch(yyjson_doc_get_root(doc), "agent-check", "the server", &enabled, NULL) == 0 && enabled;
+    return codec_get_switch(yyjson_doc_get_root(doc), "agent-check", &enabled, NULL) == 0 && enabled;
 }
 
 void codec_error_message(const char *body, size_t len, char *ret, size_t max)
@@ -171,7 +165,7 @@ void codec_error_message(const char *body, size_t len, char *ret, size_t max)
             ret[0] = '\0';
         return;
     }
-    cleanup(codec_doc_free_ptr) yyjson_doc *doc = codec_parse(body, len, "the answer", NULL);
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(body, len, 0, "the answer", NULL);
     yyjson_val *text = yyjson_obj_get(yyjson_doc_get_root(doc), "message");
     if (yyjson_is_str(text))
         message = yyjson_get_str(text);

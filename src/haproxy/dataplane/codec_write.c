@@ -4,20 +4,18 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "haproxy/dataplane/codec_json.h"
+#include "json/read.h"
+#include "json/write.h"
 #include "haproxy/backend.h"
 
 /* The document to change: a copy of what the API gave, or an empty object. */
 static yyjson_mut_doc *start_from(const char *json, const char *what, struct error *err)
 {
     if (json == NULL) {
-        yyjson_mut_doc *fresh = yyjson_mut_doc_new(NULL);
-        if (fresh == NULL)
-            abort();
-        yyjson_mut_doc_set_root(fresh, yyjson_mut_obj(fresh));
-        return fresh;
+        yyjson_mut_val *root;
+        return json_new(&root);
     }
-    cleanup(codec_doc_free_ptr) yyjson_doc *old = codec_parse(json, strlen(json), what, err);
+    cleanup(json_doc_free_ptr) yyjson_doc *old = json_parse(json, strlen(json), YYJSON_READ_BIGNUM_AS_RAW, what, err);
     if (old == NULL)
         return NULL;
     if (!yyjson_is_obj(yyjson_doc_get_root(old))) {
@@ -30,21 +28,14 @@ static yyjson_mut_doc *start_from(const char *json, const char *what, struct err
     return copy;
 }
 
-/* In its place where the key is there, else at the end. */
-static void put(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, yyjson_mut_val *val)
-{
-    if (!yyjson_mut_obj_put(obj, yyjson_mut_str(doc, key), val))
-        abort(); /* out of memory: the types are right */
-}
-
 static void put_string(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, const char *s)
 {
-    put(doc, obj, key, yyjson_mut_strcpy(doc, s));
+    json_set(doc, obj, key, yyjson_mut_strcpy(doc, s));
 }
 
 static void put_int(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, int64_t n)
 {
-    put(doc, obj, key, yyjson_mut_int(doc, n));
+    json_set(doc, obj, key, yyjson_mut_int(doc, n));
 }
 
 /* Off removes our "enabled"; a "disabled" is an operator's `no-...` that overrides the default-server, and stays. */
@@ -111,7 +102,7 @@ static void fill_server(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct b
 int codec_write_server(const struct backend_server *s, struct buf *out, struct error *err)
 {
     cleanup(mem_free_ptr) char *what = mem_printf("server %s", s->name);
-    cleanup(codec_mut_doc_free_ptr) yyjson_mut_doc *doc = start_from(s->json, what, err);
+    cleanup(json_free_ptr) yyjson_mut_doc *doc = start_from(s->json, what, err);
     if (doc == NULL)
         return -1;
     fill_server(doc, yyjson_mut_doc_get_root(doc), s);
@@ -126,7 +117,7 @@ static void put_balance(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *a
         return;
     yyjson_mut_val *balance = yyjson_mut_obj(doc);
     put_string(doc, balance, "algorithm", algorithm);
-    put(doc, root, "balance", balance);
+    json_set(doc, root, "balance", balance);
 }
 
 static void put_adv_check(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *check)
@@ -148,7 +139,7 @@ static void put_httpchk(yyjson_mut_doc *doc, yyjson_mut_val *root)
     yyjson_mut_val *params = yyjson_mut_obj(doc);
     put_string(doc, params, "method", "GET");
     put_string(doc, params, "uri", "/healthz");
-    put(doc, root, "httpchk_params", params);
+    json_set(doc, root, "httpchk_params", params);
 }
 
 static void put_proxy_default(yyjson_mut_doc *doc, yyjson_mut_val *root)
@@ -157,7 +148,7 @@ static void put_proxy_default(yyjson_mut_doc *doc, yyjson_mut_val *root)
     yyjson_mut_val *defaults = yyjson_mut_is_obj(old) ? old : yyjson_mut_obj(doc);
     put_string(doc, defaults, "send-proxy-v2", "enabled");
     if (defaults != old)
-        put(doc, root, "default_server", defaults); /* when it is complete: a replacement is copied */
+        json_set(doc, root, "default_server", defaults); /* when it is complete: a replacement is copied */
 }
 
 static void fill_backend(yyjson_mut_doc *doc, const struct backend *actual, const struct backend_settings *settings)
@@ -186,14 +177,14 @@ static void put_servers(yyjson_mut_doc *doc, const struct backend_server *const 
         if (!yyjson_mut_obj_add(servers, yyjson_mut_strcpy(doc, list[i]->name), server))
             abort(); /* out of memory */
     }
-    put(doc, yyjson_mut_doc_get_root(doc), "servers", servers);
+    json_set(doc, yyjson_mut_doc_get_root(doc), "servers", servers);
 }
 
 int codec_write_backend(const struct backend *actual, const struct backend_settings *settings,
                         const struct backend_server *const *servers, size_t count, struct buf *out, struct error *err)
 {
     cleanup(mem_free_ptr) char *what = mem_printf("backend %s", actual->name);
-    cleanup(codec_mut_doc_free_ptr) yyjson_mut_doc *doc = start_from(actual->json, what, err);
+    cleanup(json_free_ptr) yyjson_mut_doc *doc = start_from(actual->json, what, err);
     if (doc == NULL)
         return -1;
     fill_backend(doc, actual, settings);

@@ -16,11 +16,6 @@
 _Static_assert(KUBE_DECODE_PADDING_BYTES >= YYJSON_PADDING_SIZE, "yyjson reads behind what it parses in place");
 _Static_assert(FRAME_PADDING_BYTES >= KUBE_DECODE_PADDING_BYTES, "the splitter leaves what the decoder wants");
 
-static void doc_free_ptr(yyjson_doc **doc)
-{
-    yyjson_doc_free(*doc);
-}
-
 void kube_event_fini(struct kube_event *e)
 {
     free(e->name);
@@ -34,13 +29,8 @@ void kube_event_fini(struct kube_event *e)
 
 static yyjson_doc *parse(char *json, size_t len, yyjson_read_flag flags, struct error *err)
 {
-    yyjson_read_err why;
-    yyjson_doc *doc = yyjson_read_opts(json, len, flags, NULL, &why);
-    if (doc == NULL)
-        error_set(err, ERROR_INVALID, "not JSON: %s at byte %zu of %zu", why.msg, why.pos, len);
-    else if (!yyjson_is_obj(yyjson_doc_get_root(doc)))
-        error_set(err, ERROR_INVALID, "JSON, but %s, not an object", value_type(yyjson_doc_get_root(doc)));
-    else
+    yyjson_doc *doc = json_parse(json, len, flags, "it", err);
+    if (doc == NULL || json_is_object(yyjson_doc_get_root(doc), "it", err) == 0)
         return doc;
     yyjson_doc_free(doc);
     return NULL;
@@ -49,7 +39,7 @@ static yyjson_doc *parse(char *json, size_t len, yyjson_read_flag flags, struct 
 static int decode_version(yyjson_val *metadata, struct kube_event *ret, struct error *err)
 {
     const char *version;
-    if (field_text(metadata, "resourceVersion", VERSION_MAX_BYTES, &version, err) != 0)
+    if (json_get_line(metadata, "resourceVersion", VERSION_MAX_BYTES, &version, err) != 0)
         return -1;
     if (str_empty(version))
         return error_set(err, ERROR_INVALID, "resourceVersion is absent");
@@ -60,7 +50,7 @@ static int decode_version(yyjson_val *metadata, struct kube_event *ret, struct e
 static int decode_name(struct decode *d, yyjson_val *metadata, struct kube_event *ret, struct error *err)
 {
     const char *name;
-    if (field_text(metadata, "name", KUBE_NAME_MAX_BYTES, &name, err) != 0)
+    if (json_get_line(metadata, "name", KUBE_NAME_MAX_BYTES, &name, err) != 0)
         return -1;
     if (str_empty(name))
         return error_set(err, ERROR_INVALID, "name is absent");
@@ -72,7 +62,7 @@ static int decode_name(struct decode *d, yyjson_val *metadata, struct kube_event
 static int decode_uid(struct decode *d, yyjson_val *metadata, struct error *err)
 {
     const char *uid;
-    if (field_text(metadata, "uid", UID_MAX_BYTES, &uid, err) != 0)
+    if (json_get_line(metadata, "uid", UID_MAX_BYTES, &uid, err) != 0)
         return -1;
     d->uid = uid;
     d->uid_hash = uid != NULL ? hash_bytes(HASH_START, uid, strlen(uid)) : 0;
@@ -85,7 +75,7 @@ static int decode_meta(struct decode *d, yyjson_val *object, bool version_needed
 {
     yyjson_val *metadata;
     struct error version_error;
-    if (field_object(object, "metadata", &metadata, err) != 0)
+    if (json_get_object(object, "metadata", &metadata, err) != 0)
         return -1;
     int version = decode_version(metadata, ret, version_needed ? &version_error : NULL);
     if (decode_name(d, metadata, ret, err) != 0)
@@ -129,7 +119,7 @@ static void decode_change(yyjson_val *object, bool version_needed, struct kube_e
 static int decode_bookmark(yyjson_val *object, struct kube_event *ret, struct error *err)
 {
     yyjson_val *metadata, *annotations;
-    if (field_object(object, "metadata", &metadata, err) != 0)
+    if (json_get_object(object, "metadata", &metadata, err) != 0)
         return error_prefix(err, "BOOKMARK");
     if (decode_version(metadata, ret, err) != 0)
         return error_prefix(err, "BOOKMARK: metadata");
@@ -156,7 +146,7 @@ static int decode_event(yyjson_val *root, struct kube_event *ret, struct error *
     yyjson_val *object = yyjson_obj_get(root, "object");
     const char *type = yyjson_get_str(yyjson_obj_get(root, "type"));
     if (type == NULL)
-        return error_set(err, ERROR_INVALID, "type is %s, not a string", value_type(yyjson_obj_get(root, "type")));
+        return error_set(err, ERROR_INVALID, "type is %s, not a string", json_type(yyjson_obj_get(root, "type")));
     ret->type = event_type(type);
     if (ret->type == KUBE_UNKNOWN)
         return 0;
@@ -165,7 +155,7 @@ static int decode_event(yyjson_val *root, struct kube_event *ret, struct error *
         return 0;
     }
     if (!yyjson_is_obj(object))
-        return error_set(err, ERROR_INVALID, "%s: object is %s, not an object", type, value_type(object));
+        return error_set(err, ERROR_INVALID, "%s: object is %s, not an object", type, json_type(object));
     if (ret->type == KUBE_BOOKMARK)
         return decode_bookmark(object, ret, err);
     decode_change(object, true, ret);
@@ -175,7 +165,7 @@ static int decode_event(yyjson_val *root, struct kube_event *ret, struct error *
 int kube_decode_event(const struct kube_resource *of, char *json, size_t len, struct kube_event *ret, struct error *err)
 {
     *ret = (struct kube_event){.of = of, .type = KUBE_UNKNOWN, .retry_after_seconds = -1};
-    cleanup(doc_free_ptr) yyjson_doc *doc = parse(json, len, YYJSON_READ_INSITU, err);
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = parse(json, len, YYJSON_READ_INSITU, err);
     if (doc == NULL)
         return error_prefix(err, "watch event of %s", of->kind);
     if (decode_event(yyjson_doc_get_root(doc), ret, err) == 0)
@@ -187,7 +177,7 @@ int kube_decode_event(const struct kube_resource *of, char *json, size_t len, st
 int kube_decode_item(const struct kube_resource *of, char *json, size_t len, struct kube_event *ret, struct error *err)
 {
     *ret = (struct kube_event){.of = of, .type = KUBE_ADDED, .retry_after_seconds = -1};
-    cleanup(doc_free_ptr) yyjson_doc *doc = parse(json, len, YYJSON_READ_INSITU, err);
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = parse(json, len, YYJSON_READ_INSITU, err);
     if (doc == NULL)
         return error_prefix(err, "list item of %s", of->kind);
     decode_change(yyjson_doc_get_root(doc), false, ret);
@@ -203,10 +193,10 @@ static int list_meta_of(yyjson_val *root, struct kube_list_meta *ret, struct err
         return error_set(err, ERROR_INVALID, "a Status instead: %.300s",
                          message != NULL ? message : "without a message");
     }
-    if (field_object(root, "metadata", &metadata, err) != 0)
+    if (json_get_object(root, "metadata", &metadata, err) != 0)
         return -1;
-    if (field_text(metadata, "resourceVersion", VERSION_MAX_BYTES, &version, err) != 0 ||
-        field_text(metadata, "continue", CONTINUE_MAX_BYTES, &token, err) != 0)
+    if (json_get_line(metadata, "resourceVersion", VERSION_MAX_BYTES, &version, err) != 0 ||
+        json_get_line(metadata, "continue", CONTINUE_MAX_BYTES, &token, err) != 0)
         return error_prefix(err, "metadata");
     if (str_empty(version))
         return error_set(err, ERROR_INVALID, "metadata: resourceVersion is absent");
@@ -218,7 +208,7 @@ static int list_meta_of(yyjson_val *root, struct kube_list_meta *ret, struct err
 int kube_decode_list_meta(const char *json, size_t len, struct kube_list_meta *ret, struct error *err)
 {
     /* Without the in-situ flag the text is copied, not changed. */
-    cleanup(doc_free_ptr) yyjson_doc *doc = parse((char *)(uintptr_t)json, len, 0, err);
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = parse((char *)(uintptr_t)json, len, 0, err);
     if (doc == NULL || list_meta_of(yyjson_doc_get_root(doc), ret, err) != 0)
         return error_prefix(err, "list");
     return 0;

@@ -11,9 +11,9 @@ static int address_of(yyjson_val *address, bool ready, struct endpoint *ret, str
 {
     const char *ip, *node_name;
     if (!yyjson_is_obj(address))
-        return error_set(err, ERROR_INVALID, "is %s, not an object", value_type(address));
-    if (field_text(address, "ip", ADDRESS_MAX_BYTES, &ip, err) != 0 ||
-        field_text(address, "nodeName", KUBE_NAME_MAX_BYTES, &node_name, err) != 0)
+        return error_set(err, ERROR_INVALID, "is %s, not an object", json_type(address));
+    if (json_get_line(address, "ip", ADDRESS_MAX_BYTES, &ip, err) != 0 ||
+        json_get_line(address, "nodeName", KUBE_NAME_MAX_BYTES, &node_name, err) != 0)
         return -1;
     if (str_empty(ip))
         return error_set(err, ERROR_INVALID, "ip is absent");
@@ -31,7 +31,7 @@ static int add_addresses(struct decode *d, yyjson_val *subset, const char *path,
     const char *key = ready ? "addresses" : "notReadyAddresses";
     size_t i, max;
     yyjson_val *addresses, *address;
-    if (field_array(subset, key, &addresses, err) != 0 || decode_count(d, yyjson_arr_size(addresses), key, err) != 0)
+    if (json_get_array(subset, key, &addresses, err) != 0 || decode_count(d, yyjson_arr_size(addresses), key, err) != 0)
         return -1;
     if (yyjson_arr_size(addresses) == 0)
         return 0;
@@ -53,7 +53,7 @@ static int fill_group(struct decode *d, yyjson_val *subset, size_t index, struct
     char path[PATH_BYTES];
     snprintf(path, sizeof(path), "subsets[%zu].", index);
     if (!yyjson_is_obj(subset))
-        return error_set(err, ERROR_INVALID, "is %s, not an object", value_type(subset));
+        return error_set(err, ERROR_INVALID, "is %s, not an object", json_type(subset));
     if (decode_ports(d, subset, path, g, err) != 0 || add_addresses(d, subset, path, true, g, err) != 0)
         return -1;
     return add_addresses(d, subset, path, false, g, err);
@@ -64,7 +64,7 @@ static int decode_endpoints(struct decode *d, yyjson_val *from, void *object, st
     struct endpoint_set *s = object;
     size_t i, max;
     yyjson_val *subsets, *subset;
-    if (field_array(from, "subsets", &subsets, err) != 0 ||
+    if (json_get_array(from, "subsets", &subsets, err) != 0 ||
         decode_count(d, yyjson_arr_size(subsets), "subsets", err) != 0)
         return -1;
     s->uid_hash = d->uid_hash;

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <yyjson.h>
 
+#include "json/read.h"
 #include "kube/decode/decode.h"
 #include "model/objects.h"
 
@@ -27,23 +27,13 @@ void decode_left_out(struct decode *d, const char *path_fmt, ...) printf_like(2,
 /* Counts `more` parts; -1 past the cap. */
 int decode_count(struct decode *d, size_t more, const char *field, struct error *err) must_check;
 
-/* Fields. Absent and null are the same to Kubernetes: then 0, and *ret is NULL (or the fallback). */
-int field_object(yyjson_val *of, const char *key, yyjson_val **ret, struct error *err) must_check;
-int field_array(yyjson_val *of, const char *key, yyjson_val **ret, struct error *err) must_check;
-int field_bool(yyjson_val *of, const char *key, bool fallback, bool *ret, struct error *err) must_check;
-/* A string without control characters; borrowed from the document. */
-int field_text(yyjson_val *of, const char *key, size_t max_bytes, const char **ret, struct error *err) must_check;
-/* As field_text, for a value that is not in an object; what: how the message calls it. */
-int value_text(yyjson_val *value, const char *what, size_t max_bytes, const char **ret, struct error *err) must_check;
 /* A port number; 0 where absent. min 1: a 0 that is there is an error. */
 int field_port(yyjson_val *of, const char *key, uint16_t min, uint16_t *ret, struct error *err) must_check;
-/* A label or annotation that switches something on by being there, unless its value is a false bool. *ret is always set:
- * -1 only says that the value is not even a string. */
+/* A label or annotation that switches something on by being there, unless its value is a false bool. *ret is always
+ * set: -1 only says that the value is not even a string. */
 int field_switch(yyjson_val *of, const char *key, bool *ret, struct error *err) must_check;
 /* An IP literal that a packet can be sent to. family: AF_INET, AF_INET6, 0 for both. */
 int check_ip(const char *text, const char *what, int family, struct error *err) must_check;
-/* "a number", "an object", ... */
-const char *value_type(yyjson_val *value);
 
 /* `ports` of a slice or of a subset (path: "" or "subsets[1]."): the usable ones into g. */
 int decode_ports(struct decode *d, yyjson_val *of, const char *path, struct endpoint_group *g,

@@ -56,8 +56,8 @@ static int address_of(yyjson_val *address, enum node_address_type *ret_type, con
     static const char *const names[NODE_ADDRESS_TYPES] = {"InternalIP", "ExternalIP", "Hostname"};
     const char *name, *text;
     if (!yyjson_is_obj(address))
-        return error_set(err, ERROR_INVALID, "is %s, not an object", value_type(address));
-    if (field_text(address, "type", ADDRESS_TYPE_MAX_BYTES, &name, err) != 0)
+        return error_set(err, ERROR_INVALID, "is %s, not an object", json_type(address));
+    if (json_get_line(address, "type", ADDRESS_TYPE_MAX_BYTES, &name, err) != 0)
         return -1;
     size_t type = 0;
     while (type < NODE_ADDRESS_TYPES && !str_eq(name, names[type]))
@@ -65,7 +65,7 @@ static int address_of(yyjson_val *address, enum node_address_type *ret_type, con
     *ret_type = (enum node_address_type)type;
     if (type == NODE_ADDRESS_TYPES)
         return 0;
-    if (field_text(address, "address", ADDRESS_MAX_BYTES, &text, err) != 0 || checks_text(*ret_type, text, err) != 0)
+    if (json_get_line(address, "address", ADDRESS_MAX_BYTES, &text, err) != 0 || checks_text(*ret_type, text, err) != 0)
         return -1;
     *ret_text = text;
     return 0;
@@ -94,7 +94,7 @@ static int read_addresses(struct decode *d, yyjson_val *status, struct node *n, 
     size_t i, max;
     yyjson_val *addresses, *address;
     bool lost_internal = false;
-    if (field_array(status, "addresses", &addresses, err) != 0)
+    if (json_get_array(status, "addresses", &addresses, err) != 0)
         return error_prefix(err, "status");
     if (yyjson_arr_size(addresses) > 0)
         n->addresses = mem_array(NODE_ADDRESSES_MAX, sizeof(*n->addresses));
@@ -121,16 +121,16 @@ static int read_taints(yyjson_val *object, struct node *n, struct error *err)
 {
     size_t i, max;
     yyjson_val *spec, *taints, *taint;
-    if (field_object(object, "spec", &spec, err) != 0)
+    if (json_get_object(object, "spec", &spec, err) != 0)
         return -1;
-    if (field_array(spec, "taints", &taints, err) != 0)
+    if (json_get_array(spec, "taints", &taints, err) != 0)
         return error_prefix(err, "spec");
     yyjson_arr_foreach (taints, i, max, taint) {
         yyjson_val *key = yyjson_obj_get(taint, "key");
         if (!yyjson_is_obj(taint))
-            return error_set(err, ERROR_INVALID, "spec.taints[%zu] is %s, not an object", i, value_type(taint));
+            return error_set(err, ERROR_INVALID, "spec.taints[%zu] is %s, not an object", i, json_type(taint));
         if (key != NULL && !yyjson_is_str(key) && !yyjson_is_null(key))
-            return error_set(err, ERROR_INVALID, "spec.taints[%zu]: key is %s, not a string", i, value_type(key));
+            return error_set(err, ERROR_INVALID, "spec.taints[%zu]: key is %s, not a string", i, json_type(key));
         n->excluded_by |= node_excluded_by(EXCLUDED_BY_TAINT, yyjson_get_str(key));
     }
     return 0;
@@ -140,7 +140,7 @@ static int read_taints(yyjson_val *object, struct node *n, struct error *err)
 static int read_metadata(struct decode *d, yyjson_val *metadata, struct node *n, struct error *err)
 {
     yyjson_val *labels, *deleted = yyjson_obj_get(metadata, "deletionTimestamp");
-    if (field_object(metadata, "labels", &labels, err) != 0)
+    if (json_get_object(metadata, "labels", &labels, err) != 0)
         return error_prefix(err, "metadata");
     for (size_t row = 0; row < NODE_EXCLUSIONS; row++) {
         bool on = false;
@@ -159,7 +159,7 @@ static int read_metadata(struct decode *d, yyjson_val *metadata, struct node *n,
 static int read_condition(yyjson_val *condition, struct node *n, struct error *err)
 {
     if (!yyjson_is_obj(condition))
-        return error_set(err, ERROR_INVALID, "is %s, not an object", value_type(condition));
+        return error_set(err, ERROR_INVALID, "is %s, not an object", json_type(condition));
     if (yyjson_equals_str(yyjson_obj_get(condition, "type"), "Ready"))
         n->not_ready = !yyjson_equals_str(yyjson_obj_get(condition, "status"), "True");
     return 0;
@@ -169,9 +169,9 @@ static void read_state(struct decode *d, yyjson_val *spec, yyjson_val *status, s
 {
     size_t i, max;
     yyjson_val *conditions = NULL, *condition;
-    if (field_bool(spec, "unschedulable", false, &n->cordoned, decode_part_error(d)) != 0)
+    if (json_get_bool(spec, "unschedulable", false, &n->cordoned, decode_part_error(d)) != 0)
         decode_left_out(d, "spec");
-    if (field_array(status, "conditions", &conditions, decode_part_error(d)) != 0)
+    if (json_get_array(status, "conditions", &conditions, decode_part_error(d)) != 0)
         decode_left_out(d, "status");
     yyjson_arr_foreach (conditions, i, max, condition)
         if (read_condition(condition, n, decode_part_error(d)) != 0)
@@ -183,7 +183,7 @@ static int decode_node(struct decode *d, yyjson_val *from, void *object, struct 
     struct node *n = object;
     yyjson_val *status;
     n->uid_hash = d->uid_hash;
-    if (field_object(from, "status", &status, err) != 0 || read_addresses(d, status, n, err) != 0 ||
+    if (json_get_object(from, "status", &status, err) != 0 || read_addresses(d, status, n, err) != 0 ||
         read_taints(from, n, err) != 0 || read_metadata(d, yyjson_obj_get(from, "metadata"), n, err) != 0)
         return -1;
     read_state(d, yyjson_obj_get(from, "spec"), status, n);

@@ -19,7 +19,7 @@ static int type_of(yyjson_val *spec, enum service_type *ret, struct error *err)
                                         [SERVICE_LOAD_BALANCER] = "LoadBalancer",
                                         [SERVICE_EXTERNAL_NAME] = "ExternalName"};
     const char *type;
-    if (field_text(spec, "type", ENUM_MAX_BYTES, &type, err) != 0)
+    if (json_get_line(spec, "type", ENUM_MAX_BYTES, &type, err) != 0)
         return -1;
     for (size_t i = 0; i < array_len(names); i++)
         if (str_eq(type, names[i])) {
@@ -32,7 +32,7 @@ static int type_of(yyjson_val *spec, enum service_type *ret, struct error *err)
 static int policy_of(yyjson_val *spec, bool *ret_local, struct error *err)
 {
     const char *policy;
-    if (field_text(spec, "externalTrafficPolicy", ENUM_MAX_BYTES, &policy, err) != 0)
+    if (json_get_line(spec, "externalTrafficPolicy", ENUM_MAX_BYTES, &policy, err) != 0)
         return -1;
     *ret_local = str_eq(policy, "Local");
     if (*ret_local || str_empty(policy) || str_eq(policy, "Cluster"))
@@ -44,7 +44,7 @@ static int add_family(yyjson_val *family, struct service *s, struct error *err)
 {
     int number = yyjson_equals_str(family, "IPv4") ? AF_INET : yyjson_equals_str(family, "IPv6") ? AF_INET6 : 0;
     if (!yyjson_is_str(family))
-        return error_set(err, ERROR_INVALID, "is %s, not a string", value_type(family));
+        return error_set(err, ERROR_INVALID, "is %s, not a string", json_type(family));
     if (number == 0)
         return error_set(err, ERROR_INVALID, "is \"%.40s\", neither IPv4 nor IPv6", yyjson_get_str(family));
     if (s->families[0] == 0)
@@ -58,7 +58,7 @@ static void read_families(struct decode *d, yyjson_val *spec, struct service *s)
 {
     size_t i, max;
     yyjson_val *families = NULL, *family;
-    if (field_array(spec, "ipFamilies", &families, decode_part_error(d)) != 0)
+    if (json_get_array(spec, "ipFamilies", &families, decode_part_error(d)) != 0)
         decode_left_out(d, "spec");
     yyjson_arr_foreach (families, i, max, family)
         if (add_family(family, s, decode_part_error(d)) != 0)
@@ -71,12 +71,12 @@ static int port_of(yyjson_val *port, struct service_port *ret, struct error *err
     const char *name, *protocol;
     uint16_t number;
     if (!yyjson_is_obj(port))
-        return error_set(err, ERROR_INVALID, "is %s, not an object", value_type(port));
-    if (field_text(port, "protocol", ENUM_MAX_BYTES, &protocol, err) != 0)
+        return error_set(err, ERROR_INVALID, "is %s, not an object", json_type(port));
+    if (json_get_line(port, "protocol", ENUM_MAX_BYTES, &protocol, err) != 0)
         return -1;
     if (!str_empty(protocol) && !str_eq(protocol, "TCP"))
         return 0;
-    if (field_text(port, "name", KUBE_NAME_MAX_BYTES, &name, err) != 0 ||
+    if (json_get_line(port, "name", KUBE_NAME_MAX_BYTES, &name, err) != 0 ||
         field_port(port, "port", 1, &number, err) != 0 || field_port(port, "nodePort", 0, &ret->node_port, err) != 0)
         return -1;
     if (number == 0)
@@ -90,7 +90,7 @@ static int read_ports(struct decode *d, yyjson_val *spec, struct service *s, str
 {
     size_t i, max;
     yyjson_val *ports, *port;
-    if (field_array(spec, "ports", &ports, err) != 0 || decode_count(d, yyjson_arr_size(ports), "ports", err) != 0)
+    if (json_get_array(spec, "ports", &ports, err) != 0 || decode_count(d, yyjson_arr_size(ports), "ports", err) != 0)
         return error_prefix(err, "spec");
     if (yyjson_arr_size(ports) == 0)
         return 0;
@@ -109,7 +109,7 @@ static int read_ports(struct decode *d, yyjson_val *spec, struct service *s, str
 static int read_pause(struct decode *d, yyjson_val *metadata, struct service *s, struct error *err)
 {
     yyjson_val *annotations;
-    if (field_object(metadata, "annotations", &annotations, err) != 0)
+    if (json_get_object(metadata, "annotations", &annotations, err) != 0)
         return error_prefix(err, "metadata");
     if (field_switch(annotations, PAUSED_ANNOTATION, &s->paused, decode_part_error(d)) != 0)
         decode_left_out(d, "metadata.annotations");
@@ -122,7 +122,7 @@ static int decode_service(struct decode *d, yyjson_val *from, void *object, stru
     yyjson_val *spec;
     s->uid_hash = d->uid_hash;
     s->uid = mem_strdup(d->uid);
-    if (field_object(from, "spec", &spec, err) != 0 || read_ports(d, spec, s, err) != 0 ||
+    if (json_get_object(from, "spec", &spec, err) != 0 || read_ports(d, spec, s, err) != 0 ||
         read_pause(d, yyjson_obj_get(from, "metadata"), s, err) != 0)
         return -1;
     if (type_of(spec, &s->type, decode_part_error(d)) != 0)

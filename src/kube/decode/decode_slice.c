@@ -12,9 +12,9 @@ static int port_of(yyjson_val *port, struct endpoint_port *ret, struct error *er
 {
     const char *name, *protocol;
     if (!yyjson_is_obj(port))
-        return error_set(err, ERROR_INVALID, "is %s, not an object", value_type(port));
-    if (field_text(port, "protocol", ENUM_MAX_BYTES, &protocol, err) != 0 ||
-        field_text(port, "name", KUBE_NAME_MAX_BYTES, &name, err) != 0)
+        return error_set(err, ERROR_INVALID, "is %s, not an object", json_type(port));
+    if (json_get_line(port, "protocol", ENUM_MAX_BYTES, &protocol, err) != 0 ||
+        json_get_line(port, "name", KUBE_NAME_MAX_BYTES, &name, err) != 0)
         return -1;
     if (!str_empty(protocol) && !str_eq(protocol, "TCP"))
         return 0;
@@ -29,7 +29,7 @@ int decode_ports(struct decode *d, yyjson_val *of, const char *path, struct endp
 {
     size_t i, max;
     yyjson_val *ports, *port;
-    if (field_array(of, "ports", &ports, err) != 0 || decode_count(d, yyjson_arr_size(ports), "ports", err) != 0)
+    if (json_get_array(of, "ports", &ports, err) != 0 || decode_count(d, yyjson_arr_size(ports), "ports", err) != 0)
         return -1;
     if (yyjson_arr_size(ports) == 0)
         return 0;
@@ -47,11 +47,11 @@ int decode_ports(struct decode *d, yyjson_val *of, const char *path, struct endp
 static int conditions_of(yyjson_val *endpoint, struct endpoint *ret, struct error *err)
 {
     yyjson_val *conditions;
-    if (field_object(endpoint, "conditions", &conditions, err) != 0)
+    if (json_get_object(endpoint, "conditions", &conditions, err) != 0)
         return -1;
-    if (field_bool(conditions, "ready", true, &ret->ready, err) != 0 ||
-        field_bool(conditions, "serving", ret->ready, &ret->serving, err) != 0 ||
-        field_bool(conditions, "terminating", false, &ret->terminating, err) != 0)
+    if (json_get_bool(conditions, "ready", true, &ret->ready, err) != 0 ||
+        json_get_bool(conditions, "serving", ret->ready, &ret->serving, err) != 0 ||
+        json_get_bool(conditions, "terminating", false, &ret->terminating, err) != 0)
         return error_prefix(err, "conditions");
     return 0;
 }
@@ -59,12 +59,12 @@ static int conditions_of(yyjson_val *endpoint, struct endpoint *ret, struct erro
 static int address_of(yyjson_val *endpoint, int family, const char **ret, struct error *err)
 {
     yyjson_val *addresses;
-    if (field_array(endpoint, "addresses", &addresses, err) != 0)
+    if (json_get_array(endpoint, "addresses", &addresses, err) != 0)
         return -1;
     yyjson_val *first = yyjson_arr_get_first(addresses);
     if (first == NULL)
         return error_set(err, ERROR_INVALID, "addresses has none");
-    if (value_text(first, "addresses[0]", ADDRESS_MAX_BYTES, ret, err) != 0)
+    if (json_line(first, "addresses[0]", ADDRESS_MAX_BYTES, ret, err) != 0)
         return -1;
     return check_ip(*ret, "addresses[0]", family, err);
 }
@@ -73,9 +73,9 @@ static int endpoint_of(yyjson_val *endpoint, int family, struct endpoint *ret, s
 {
     const char *address, *node_name;
     if (!yyjson_is_obj(endpoint))
-        return error_set(err, ERROR_INVALID, "is %s, not an object", value_type(endpoint));
+        return error_set(err, ERROR_INVALID, "is %s, not an object", json_type(endpoint));
     if (address_of(endpoint, family, &address, err) != 0 || conditions_of(endpoint, ret, err) != 0 ||
-        field_text(endpoint, "nodeName", KUBE_NAME_MAX_BYTES, &node_name, err) != 0)
+        json_get_line(endpoint, "nodeName", KUBE_NAME_MAX_BYTES, &node_name, err) != 0)
         return -1;
     ret->address = mem_strdup(address);
     ret->node_name = str_empty(node_name) ? NULL : mem_strdup(node_name);
@@ -86,7 +86,7 @@ static int fill_group(struct decode *d, yyjson_val *object, int family, struct e
 {
     size_t i, max;
     yyjson_val *endpoints, *endpoint;
-    if (decode_ports(d, object, "", g, err) != 0 || field_array(object, "endpoints", &endpoints, err) != 0 ||
+    if (decode_ports(d, object, "", g, err) != 0 || json_get_array(object, "endpoints", &endpoints, err) != 0 ||
         decode_count(d, yyjson_arr_size(endpoints), "endpoints", err) != 0)
         return -1;
     if (yyjson_arr_size(endpoints) == 0)
@@ -104,7 +104,7 @@ static int fill_group(struct decode *d, yyjson_val *object, int family, struct e
 static int family_of(yyjson_val *object, int *ret, struct error *err)
 {
     const char *type;
-    if (field_text(object, "addressType", ENUM_MAX_BYTES, &type, err) != 0)
+    if (json_get_line(object, "addressType", ENUM_MAX_BYTES, &type, err) != 0)
         return -1;
     *ret = str_eq(type, "IPv4") ? AF_INET : str_eq(type, "IPv6") ? AF_INET6 : 0;
     if (*ret != 0)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "json/write.h"
 #include "kube/decode/decode_field.h"
 
 #define API_VERSION "coordination.k8s.io/v1"
@@ -14,7 +15,7 @@
 /* Absent is "", which every member of a Lease may be. */
 static int text_of(yyjson_val *of, const char *key, size_t max_bytes, const char **ret, struct error *err)
 {
-    if (field_text(of, key, max_bytes, ret, err) != 0)
+    if (json_get_line(of, key, max_bytes, ret, err) != 0)
         return -1;
     if (*ret == NULL)
         *ret = "";
@@ -23,17 +24,10 @@ static int text_of(yyjson_val *of, const char *key, size_t max_bytes, const char
 
 static int number_of(yyjson_val *of, const char *key, int32_t *ret, struct error *err)
 {
-    yyjson_val *value = yyjson_obj_get(of, key);
-    if (value == NULL || yyjson_is_null(value)) {
-        *ret = 0;
-        return 0;
-    }
-    if (!yyjson_is_int(value))
-        return error_set(err, ERROR_INVALID, "%s is %s, not a whole number", key, value_type(value));
-    /* a negative one is a huge one here */
-    if (yyjson_get_uint(value) > INT32_MAX)
-        return error_set(err, ERROR_INVALID, "%s is %.0f, not in 0..%d", key, yyjson_get_num(value), INT32_MAX);
-    *ret = (int32_t)yyjson_get_uint(value);
+    int64_t n;
+    if (json_get_int(of, key, 0, INT32_MAX, 0, &n, err) != 0)
+        return -1;
+    *ret = (int32_t)n;
     return 0;
 }
 
@@ -41,7 +35,7 @@ static int read_spec(yyjson_val *root, struct lease *l, struct error *err)
 {
     yyjson_val *spec;
     const char *holder, *acquired, *renewed;
-    if (field_object(root, "spec", &spec, err) != 0)
+    if (json_get_object(root, "spec", &spec, err) != 0)
         return -1;
     if (text_of(spec, "holderIdentity", LEASE_MAX_HOLDER_BYTES, &holder, err) != 0 ||
         text_of(spec, "acquireTime", LEASE_TIME_BYTES, &acquired, err) != 0 ||
@@ -61,7 +55,7 @@ static int read_lease(yyjson_val *root, struct lease *l, struct error *err)
     const char *version;
     if (!yyjson_equals_str(yyjson_obj_get(root, "kind"), "Lease"))
         return error_set(err, ERROR_INVALID, "this is no Lease");
-    if (field_object(root, "metadata", &metadata, err) != 0 ||
+    if (json_get_object(root, "metadata", &metadata, err) != 0 ||
         text_of(metadata, "resourceVersion", LEASE_MAX_VERSION_BYTES, &version, err) != 0)
         return -1;
     if (version[0] == '\0')
@@ -72,16 +66,10 @@ static int read_lease(yyjson_val *root, struct lease *l, struct error *err)
 
 static yyjson_doc *parse(const char *json, size_t len, yyjson_read_flag flags, struct error *err)
 {
-    yyjson_read_err problem = {0};
-    if (len > LEASE_MAX_BYTES) {
-        error_set(err, ERROR_INVALID, "it has %zu bytes, at most %u are taken", len, LEASE_MAX_BYTES);
-        return NULL;
-    }
-    yyjson_doc *doc = len > 0 ? yyjson_read_opts((char *)json, len, flags, NULL, &problem) : NULL;
-    if (doc == NULL)
-        error_set(err, ERROR_INVALID, "it is no JSON: %s at byte %zu", len > 0 ? problem.msg : "nothing there",
-                  problem.pos);
-    return doc;
+    if (len <= LEASE_MAX_BYTES)
+        return json_parse(json, len, flags, "it", err);
+    (void)error_set(err, ERROR_INVALID, "it has %zu bytes, at most %u are taken", len, LEASE_MAX_BYTES);
+    return NULL;
 }
 
 int lease_decode(const char *json, size_t len, struct lease *ret, struct error *err)
@@ -115,83 +103,53 @@ bool lease_event_is_free(const char *json, size_t len)
 
 /* ---- writing ---- */
 
-static void put(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *key, yyjson_mut_val *value)
-{
-    if (!yyjson_mut_obj_put(object, yyjson_mut_str(doc, key), value))
-        abort(); /* out of memory */
-}
-
 static void put_text(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *key, const char *text)
 {
     if (text[0] != '\0')
-        put(doc, object, key, yyjson_mut_strcpy(doc, text));
+        json_set(doc, object, key, json_text(doc, text));
     else
         yyjson_mut_obj_remove_key(object, key); /* no time is absent, not "" */
 }
 
 static void put_spec(yyjson_mut_doc *doc, yyjson_mut_val *spec, const struct lease *l)
 {
-    put(doc, spec, "holderIdentity", yyjson_mut_strcpy(doc, l->holder));
-    put(doc, spec, "leaseDurationSeconds", yyjson_mut_int(doc, l->duration_s));
+    json_set(doc, spec, "holderIdentity", json_text(doc, l->holder));
+    json_set(doc, spec, "leaseDurationSeconds", yyjson_mut_int(doc, l->duration_s));
     put_text(doc, spec, "acquireTime", l->acquire_time);
     put_text(doc, spec, "renewTime", l->renew_time);
-    put(doc, spec, "leaseTransitions", yyjson_mut_int(doc, l->transitions));
-}
-
-static yyjson_mut_val *add_object(yyjson_mut_doc *doc, yyjson_mut_val *to, const char *key)
-{
-    yyjson_mut_val *object = yyjson_mut_obj(doc);
-    put(doc, to, key, object);
-    return object;
-}
-
-static char *write_out(yyjson_mut_doc *doc)
-{
-    char *text = yyjson_mut_write(doc, 0, NULL);
-    yyjson_mut_doc_free(doc);
-    return text;
+    json_set(doc, spec, "leaseTransitions", yyjson_mut_int(doc, l->transitions));
 }
 
 char *lease_encode_new(const char *namespace, const char *name, const struct lease *l)
 {
-    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
-    yyjson_mut_val *root = yyjson_mut_obj(doc);
-    if (root == NULL)
-        abort();
-    yyjson_mut_doc_set_root(doc, root);
+    yyjson_mut_val *root;
+    yyjson_mut_doc *doc = json_new(&root);
     put_text(doc, root, "apiVersion", API_VERSION);
     put_text(doc, root, "kind", "Lease");
-    yyjson_mut_val *metadata = add_object(doc, root, "metadata");
+    yyjson_mut_val *metadata = json_put_object(doc, root, "metadata");
     put_text(doc, metadata, "namespace", namespace);
     put_text(doc, metadata, "name", name);
-    put_spec(doc, add_object(doc, root, "spec"), l);
-    char *text = write_out(doc);
-    if (text == NULL)
-        abort();
-    return text;
+    put_spec(doc, json_put_object(doc, root, "spec"), l);
+    return json_take(doc);
 }
 
 char *lease_encode(const char *read_json, size_t len, const struct lease *l, struct error *err)
 {
     /* Numbers of others stay the digits they are, however long. */
-    yyjson_doc *read = parse(read_json, len, YYJSON_READ_NUMBER_AS_RAW, err);
+    cleanup(json_doc_free_ptr) yyjson_doc *read = parse(read_json, len, YYJSON_READ_NUMBER_AS_RAW, err);
     if (read == NULL)
         return NULL;
-    yyjson_mut_doc *doc = yyjson_doc_mut_copy(read, NULL);
-    yyjson_doc_free(read);
-    yyjson_mut_val *root = yyjson_mut_doc_get_root(doc), *metadata = yyjson_mut_obj_get(root, "metadata");
-    yyjson_mut_val *spec = yyjson_mut_obj_get(root, "spec");
-    if (!yyjson_mut_is_obj(metadata)) {
-        yyjson_mut_doc_free(doc);
-        error_set(err, ERROR_INVALID, "it has no metadata");
+    if (!yyjson_is_obj(yyjson_obj_get(yyjson_doc_get_root(read), "metadata"))) {
+        (void)error_set(err, ERROR_INVALID, "it has no metadata");
         return NULL;
     }
-    if (!yyjson_mut_is_obj(spec))
-        spec = add_object(doc, root, "spec");
-    put_text(doc, metadata, "resourceVersion", l->version);
+    yyjson_mut_doc *doc = yyjson_doc_mut_copy(read, NULL);
+    yyjson_mut_val *root = yyjson_mut_doc_get_root(doc), *spec = yyjson_mut_obj_get(root, "spec");
+    if (!yyjson_mut_is_obj(spec)) {
+        spec = yyjson_mut_obj(doc);
+        json_set(doc, root, "spec", spec);
+    }
+    put_text(doc, yyjson_mut_obj_get(root, "metadata"), "resourceVersion", l->version);
     put_spec(doc, spec, l);
-    char *text = write_out(doc);
-    if (text == NULL)
-        error_set(err, ERROR_INVALID, "it cannot be written as JSON");
-    return text;
+    return json_take(doc);
 }

@@ -38,7 +38,8 @@ bool lease_event_is_free(const char *json, size_t len);
 /* The body of a POST. Allocates; the length is that of the string. */
 char *lease_encode_new(const char *namespace, const char *name, const struct lease *l) must_check;
 
-/* The body of a PUT: the object as it was read (a text that lease_decode took), with the members of l. NULL: ERROR_INVALID. */
+/* The body of a PUT: the object as it was read (a text that lease_decode took), with the members of l. NULL:
+ * ERROR_INVALID. */
 char *lease_encode(const char *read_json, size_t len, const struct lease *l, struct error *err) must_check;
 
 #endif

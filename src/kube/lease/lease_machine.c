@@ -302,9 +302,9 @@ unsigned lease_machine_step(struct lease_machine *l, const struct lease_machine_
 
 /* ---- what is written ---- */
 
-/* Each renewal has to be another record than any before: where nothing changes, the server takes it for no write at all, and the
- * others see nobody renew; nor do they where they see again what they saw before. So a wall clock that stands still, or is set
- * back a little, is counted on, also from what an earlier process of this name wrote. */
+/* Each renewal has to be another record than any before: where nothing changes, the server takes it for no write at
+ * all, and the others see nobody renew; nor do they where they see again what they saw before. So a wall clock that
+ * stands still, or is set back a little, is counted on, also from what an earlier process of this name wrote. */
 static void renewal_time(struct lease_machine *l, uint64_t wall_us, char *ret)
 {
     int64_t read_us = 0;

@@ -10,8 +10,8 @@
 
 #define NAMES_SHOWN 5
 
-/* Nothing in the file stands against a write but that it lacks what the API shows. With a reload that failed, that is no
- * riddle: the file went back, and an empty commit brings it up to what the API has. */
+/* Nothing in the file stands against a write but that it lacks what the API shows. With a reload that failed, that is
+ * no riddle: the file went back, and an empty commit brings it up to what the API has. */
 static bool file_is_behind(const struct backend *actual)
 {
     for (size_t i = 0; i < actual->unsupported_count; i++)
@@ -164,8 +164,9 @@ static void hold_back(struct plan *p, const struct plan_rules *rules, const stru
         p->verdict = dirty ? PLAN_RELOAD_AGAIN : PLAN_LOSS_LIMIT;
 }
 
-/* Without a wish, or with an empty one, who is held is lost anew by the next one: a control plane that recovers fills up
- * step by step, and what it has not told again yet is not lost. While the file cannot be compared with, time passes. */
+/* Without a wish, or with an empty one, who is held is lost anew by the next one: a control plane that recovers fills
+ * up step by step, and what it has not told again yet is not lost. While the file cannot be compared with, time passes.
+ * */
 static void limit_losses(struct plan *p, const struct desired *wish, const struct plan_rules *rules, bool dirty,
                          struct loss_limit *loss_limit, uint64_t now_ms)
 {

@@ -112,35 +112,35 @@ static const struct {
     {"", "the list of servers is no JSON"},
     {"[", "the list of servers is no JSON"},
     {"<html>502</html>", "the list of servers is no JSON"},
-    {"{}", "the list of servers is object, expected an array"},
-    {"7", "expected an array"},
-    {"[1]", "server 1 of the list is uint, expected an object"},
-    {"[{\"name\":\"a\",\"address\":\"x\"},null]", "server 2 of the list is null"},
-    {"[{\"address\":\"x\"}]", "server 1 of the list: field \"name\" is missing or empty"},
-    {"[{\"name\":\"\",\"address\":\"x\"}]", "field \"name\" is missing or empty"},
-    {"[{\"name\":7,\"address\":\"x\"}]", "server 1 of the list: field \"name\" is uint, expected a string"},
-    {"[{\"name\":\"a b\",\"address\":\"x\"}]", "field \"name\" is \"a b\", expected a name without white space"},
-    {"[{\"name\":\"a\\nb\",\"address\":\"x\"}]", "expected a name without white space"},
-    {"[{\"name\":\"a\x7f\",\"address\":\"x\"}]", "expected a name without white space"},
-    {"[{\"name\":\"a\\u0000b\",\"address\":\"x\"}]", "field \"name\" holds a NUL"},
-    {"[{\"name\":\"a\"}]", "server a: field \"address\" is missing or empty"},
-    {"[{\"name\":\"a\",\"address\":[]}]", "server a: field \"address\" is array, expected a string"},
-    {"[{\"name\":\"a\",\"address\":\"x\",\"port\":70000}]", "server a: field \"port\" is 70000, expected 0 to 65535"},
-    {"[{\"name\":\"a\",\"address\":\"x\",\"port\":-1}]", "server a: field \"port\" is -1, expected 0 to 65535"},
-    {"[{\"name\":\"a\",\"address\":\"x\",\"port\":\"80\"}]", "server a: field \"port\" is string, expected a whole"},
-    {"[{\"name\":\"a\",\"address\":\"x\",\"port\":80.5}]", "server a: field \"port\" is real, expected a whole number"},
-    {"[{\"name\":\"a\",\"address\":\"x\",\"port\":18446744073709551615}]", "server a: field \"port\" is over"},
-    {"[{\"name\":\"a\",\"address\":\"x\",\"port\":99999999999999999999999}]", "server a: field \"port\" is raw"},
+    {"{}", "the list of servers is an object, not an array"},
+    {"7", "not an array"},
+    {"[1]", "server 1 of the list: it is a number, not an object"},
+    {"[{\"name\":\"a\",\"address\":\"x\"},null]", "server 2 of the list: it is null"},
+    {"[{\"address\":\"x\"}]", "server 1 of the list: name is missing or empty"},
+    {"[{\"name\":\"\",\"address\":\"x\"}]", "name is missing or empty"},
+    {"[{\"name\":7,\"address\":\"x\"}]", "server 1 of the list: name is a number, not a string"},
+    {"[{\"name\":\"a b\",\"address\":\"x\"}]", "name is \"a b\", not a name without white space"},
+    {"[{\"name\":\"a\\nb\",\"address\":\"x\"}]", "not a name without white space"},
+    {"[{\"name\":\"a\x7f\",\"address\":\"x\"}]", "not a name without white space"},
+    {"[{\"name\":\"a\\u0000b\",\"address\":\"x\"}]", "name holds a NUL"},
+    {"[{\"name\":\"a\"}]", "server a: address is missing or empty"},
+    {"[{\"name\":\"a\",\"address\":[]}]", "server a: address is an array, not a string"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"port\":70000}]", "server a: port is 70000, not in 0..65535"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"port\":-1}]", "server a: port is -1, not in 0..65535"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"port\":\"80\"}]", "server a: port is a string, not a whole"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"port\":80.5}]", "server a: port is 80.5, not a whole number"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"port\":18446744073709551615}]", "server a: port is 18446744073709551615"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"port\":99999999999999999999999}]", "server a: port is a number"},
     {"[{\"name\":\"a\",\"address\":\"x\",\"health_check_port\":65536}]",
-     "server a: field \"health_check_port\" is 65536, expected 0 to 65535"},
-    {"[{\"name\":\"a\",\"address\":\"x\",\"health_check_port\":\"1\"}]", "field \"health_check_port\" is string"},
-    {"[{\"name\":\"a\",\"address\":\"x\",\"weight\":-1}]", "server a: field \"weight\" is -1"},
-    {"[{\"name\":\"a\",\"address\":\"x\",\"weight\":true}]", "server a: field \"weight\" is true, expected a whole"},
-    {"[{\"name\":\"a\",\"address\":\"x\",\"check\":true}]", "server a: field \"check\" is true, expected a string"},
-    {"[{\"name\":\"a\",\"address\":\"x\",\"check\":\"yes\"}]", "field \"check\" is \"yes\", expected \"enabled\" or"},
-    {"[{\"name\":\"a\",\"address\":\"x\",\"backup\":\"on\"}]", "server a: field \"backup\""},
-    {"[{\"name\":\"a\",\"address\":\"x\",\"maintenance\":1}]", "server a: field \"maintenance\""},
-    {"[{\"name\":\"a\",\"address\":\"x\",\"send-proxy-v2\":\"\\n\"}]", "server a: field \"send-proxy-v2\" is \" \""},
+     "server a: health_check_port is 65536, not in 0..65535"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"health_check_port\":\"1\"}]", "health_check_port is a string"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"weight\":-1}]", "server a: weight is -1"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"weight\":true}]", "server a: weight is a boolean, not a whole"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"check\":true}]", "server a: check is a boolean, not a string"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"check\":\"yes\"}]", "check is \"yes\", not \"enabled\" or"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"backup\":\"on\"}]", "server a: backup"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"maintenance\":1}]", "server a: maintenance"},
+    {"[{\"name\":\"a\",\"address\":\"x\",\"send-proxy-v2\":\"\\n\"}]", "server a: send-proxy-v2 is \" \""},
 };
 
 START_TEST(a_bad_server_is_named_and_the_old_list_stays)
@@ -182,11 +182,11 @@ START_TEST(templates_and_their_ranges)
     for (size_t i = 0; i < array_len(bad); i++) {
         char *json = mem_printf("[{\"prefix\":\"slot\",\"num_or_range\":\"%s\"}]", bad[i]);
         ck_assert_msg(codec_read_templates(json, strlen(json), &b, &err) == -1, "%s was taken", bad[i]);
-        ck_assert(strstr(err.message, "\"num_or_range\"") != NULL && strstr(err.message, "server-template") != NULL);
+        ck_assert(strstr(err.message, "num_or_range") != NULL && strstr(err.message, "server-template") != NULL);
         free(json);
     }
     ck_assert_int_eq(codec_read_templates("[{\"num_or_range\":\"3\"}]", 22, &b, &err), -1);
-    ck_assert_ptr_nonnull(strstr(err.message, "server-template 1 of the list: field \"prefix\""));
+    ck_assert_ptr_nonnull(strstr(err.message, "server-template 1 of the list: prefix"));
     ck_assert_int_eq(codec_read_templates("[3]", 3, &b, &err), -1);
     ck_assert_uint_eq(b.template_count, 1);
     backend_fini(&b);
@@ -226,19 +226,18 @@ static const struct {
     const char *json, *message;
 } bad_backends[] = {
     {"", "the backend is no JSON"},
-    {"[]", "the backend is array, expected an object"},
+    {"[]", "the backend is an array, not an object"},
     {"null", "the backend is null"},
-    {"{}", "the backend: field \"name\" is missing"},
-    {"{\"name\":\"b e\"}", "the backend: field \"name\" is \"b e\""},
+    {"{}", "the backend: name is missing"},
+    {"{\"name\":\"b e\"}", "the backend: name is \"b e\""},
     {"{\"name\":\"other\"}", "asked for backend be, the answer is about \"other\""},
-    {"{\"name\":\"be\",\"mode\":7}", "backend be: field \"mode\" is uint, expected a string"},
-    {"{\"name\":\"be\",\"balance\":\"roundrobin\"}", "backend be: field \"balance\" is string, expected an object"},
-    {"{\"name\":\"be\",\"balance\":{\"algorithm\":[]}}", "balance: backend be: field \"algorithm\" is array"},
-    {"{\"name\":\"be\",\"adv_check\":{}}", "backend be: field \"adv_check\" is object"},
-    {"{\"name\":\"be\",\"httpchk_params\":\"/\"}",
-     "backend be: field \"httpchk_params\" is string, expected an object"},
-    {"{\"name\":\"be\",\"default_server\":[]}", "backend be: field \"default_server\" is array, expected an object"},
-    {"{\"name\":\"be\",\"default_server\":{\"send-proxy-v2\":1}}", "field \"send-proxy-v2\" is uint"},
+    {"{\"name\":\"be\",\"mode\":7}", "backend be: mode is a number, not a string"},
+    {"{\"name\":\"be\",\"balance\":\"roundrobin\"}", "backend be: balance is a string, not an object"},
+    {"{\"name\":\"be\",\"balance\":{\"algorithm\":[]}}", "backend be: balance: algorithm is an array"},
+    {"{\"name\":\"be\",\"adv_check\":{}}", "backend be: adv_check is an object"},
+    {"{\"name\":\"be\",\"httpchk_params\":\"/\"}", "backend be: httpchk_params is a string, not an object"},
+    {"{\"name\":\"be\",\"default_server\":[]}", "backend be: default_server is an array, not an object"},
+    {"{\"name\":\"be\",\"default_server\":{\"send-proxy-v2\":1}}", "send-proxy-v2 is a number"},
 };
 
 START_TEST(whether_an_httpchk_says_what_to_ask_for)

@@ -52,23 +52,23 @@ static const struct {
     {"{\"name\":\"a\",\"admin_state\":\"ready\",\"address\":\"[]\"}", "a", "", 0, -1, RUNTIME_READY, NULL},
     {"{\"name\":\"a\",\"admin_state\":\"ready\",\"address\":\"[\"}", "a", "[", 0, -1, RUNTIME_READY, NULL},
     {"{\"name\":\"a\",\"admin_state\":\"ready\",\"address\":\"a]\"}", "a", "a]", 0, -1, RUNTIME_READY, NULL},
-    {"{\"admin_state\":\"ready\"}", NULL, NULL, 0, 0, 0, "field \"name\" is missing"},
-    {"{\"name\":\"\",\"admin_state\":\"ready\"}", NULL, NULL, 0, 0, 0, "field \"name\" is missing or empty"},
-    {"{\"name\":7,\"admin_state\":\"ready\"}", NULL, NULL, 0, 0, 0, "field \"name\" is uint"},
-    {"{\"name\":\"a\"}", NULL, NULL, 0, 0, 0, "running server a: field \"admin_state\" is missing"},
+    {"{\"admin_state\":\"ready\"}", NULL, NULL, 0, 0, 0, "name is missing"},
+    {"{\"name\":\"\",\"admin_state\":\"ready\"}", NULL, NULL, 0, 0, 0, "name is missing or empty"},
+    {"{\"name\":7,\"admin_state\":\"ready\"}", NULL, NULL, 0, 0, 0, "name is a number"},
+    {"{\"name\":\"a\"}", NULL, NULL, 0, 0, 0, "running server a: admin_state is missing"},
     {"{\"name\":\"a\",\"admin_state\":\"asleep\"}", NULL, NULL, 0, 0, 0,
-     "running server a: field \"admin_state\" is \"asleep\", expected ready, drain or maint"},
+     "running server a: admin_state is \"asleep\", not ready, drain or maint"},
     {"{\"name\":\"a\",\"admin_state\":\"Ready\"}", NULL, NULL, 0, 0, 0, "\"Ready\""},
-    {"{\"name\":\"a\",\"admin_state\":true}", NULL, NULL, 0, 0, 0, "running server a: field \"admin_state\" is true"},
+    {"{\"name\":\"a\",\"admin_state\":true}", NULL, NULL, 0, 0, 0, "running server a: admin_state is a boolean"},
     {"{\"name\":\"a\",\"admin_state\":\"ready\",\"port\":65536}", NULL, NULL, 0, 0, 0,
-     "running server a: field \"port\" is 65536"},
-    {"{\"name\":\"a\",\"admin_state\":\"ready\",\"port\":\"80\"}", NULL, NULL, 0, 0, 0, "field \"port\" is string"},
-    {"{\"name\":\"a\",\"admin_state\":\"ready\",\"weight\":-1}", NULL, NULL, 0, 0, 0, "field \"weight\" is -1"},
-    {"{\"name\":\"a\",\"admin_state\":\"ready\",\"weight\":4294967296}", NULL, NULL, 0, 0, 0, "field \"weight\""},
-    {"{\"name\":\"a\",\"admin_state\":\"ready\",\"address\":1}", NULL, NULL, 0, 0, 0, "field \"address\""},
+     "running server a: port is 65536"},
+    {"{\"name\":\"a\",\"admin_state\":\"ready\",\"port\":\"80\"}", NULL, NULL, 0, 0, 0, "port is a string"},
+    {"{\"name\":\"a\",\"admin_state\":\"ready\",\"weight\":-1}", NULL, NULL, 0, 0, 0, "weight is -1"},
+    {"{\"name\":\"a\",\"admin_state\":\"ready\",\"weight\":4294967296}", NULL, NULL, 0, 0, 0, "weight"},
+    {"{\"name\":\"a\",\"admin_state\":\"ready\",\"address\":1}", NULL, NULL, 0, 0, 0, "address"},
     {"{\"name\":\"a\\u0000b\",\"admin_state\":\"ready\"}", NULL, NULL, 0, 0, 0, "NUL"},
-    {"null", NULL, NULL, 0, 0, 0, "is null, expected an object"},
-    {"[]", NULL, NULL, 0, 0, 0, "is array, expected an object"},
+    {"null", NULL, NULL, 0, 0, 0, "is null, not an object"},
+    {"[]", NULL, NULL, 0, 0, 0, "is an array, not an object"},
     {"", NULL, NULL, 0, 0, 0, "is no JSON"},
     {"<html>", NULL, NULL, 0, 0, 0, "the running server is no JSON"},
 };
@@ -141,7 +141,7 @@ START_TEST(a_list_is_sorted_and_replaces_what_was_known)
     ck_assert_int_eq(codec_read_runtime("null", 4, &r, &err), 0);
     ck_assert(r.readable && r.count == 0);
     ck_assert_int_eq(codec_read_runtime("{}", 2, &r, &err), -1);
-    ck_assert_ptr_nonnull(strstr(err.message, "expected an array"));
+    ck_assert_ptr_nonnull(strstr(err.message, "not an array"));
     ck_assert_int_eq(codec_read_runtime("[null]", 6, &r, &err), -1);
     ck_assert_ptr_nonnull(strstr(err.message, "running server 1 of the list is null"));
     runtime_fini(&r);
@@ -156,15 +156,15 @@ static const struct {
     {"{\"info\":{\"pid\":4711,\"uptime\":12,\"version\":\"2.8.25\"},\"runtimeAPI\":\"/s\"}", 4711, 12, NULL},
     {"{\"info\":{\"pid\":4711,\"uptime\":0}}", 4711, 0, NULL},
     {"{\"info\":{\"pid\":4711}}", 4711, -1, NULL},
-    {"{\"info\":{\"uptime\":12}}", 0, 0, "field \"pid\" is missing"},
-    {"{\"info\":{\"pid\":0}}", 0, 0, "field \"pid\" is 0"},
-    {"{\"info\":{\"pid\":\"4711\"}}", 0, 0, "field \"pid\" is string"},
-    {"{\"info\":{\"pid\":1,\"uptime\":-3}}", 0, 0, "field \"uptime\" is -3"},
+    {"{\"info\":{\"uptime\":12}}", 0, 0, "pid is missing"},
+    {"{\"info\":{\"pid\":0}}", 0, 0, "pid is 0"},
+    {"{\"info\":{\"pid\":\"4711\"}}", 0, 0, "pid is a string"},
+    {"{\"info\":{\"pid\":1,\"uptime\":-3}}", 0, 0, "uptime is -3"},
     {"{\"error\":\"dial unix /s: connection refused\",\"runtimeAPI\":\"/s\"}", 0, 0,
      "there is no \"info\": dial unix /s: connection refused"},
     {"{\"info\":null}", 0, 0, "there is no \"info\""},
     {"{}", 0, 0, "there is no \"info\""},
-    {"[{\"info\":{\"pid\":1}}]", 0, 0, "is array, expected an object"},
+    {"[{\"info\":{\"pid\":1}}]", 0, 0, "is an array, not an object"},
     {"<html>", 0, 0, "is no JSON"},
 };
 

@@ -51,8 +51,8 @@ START_TEST(no_event_at_all)
          "-1 (watch event of node: BOOKMARK: metadata: resourceVersion is a number, not a string)"},
         {EVENT("BOOKMARK", "{'metadata':9}"),
          "-1 (watch event of node: BOOKMARK: metadata is a number, not an object)"},
-        {"[]", "-1 (watch event of node: JSON, but an array, not an object)"},
-        {"'ADDED'", "-1 (watch event of node: JSON, but a string, not an object)"},
+        {"[]", "-1 (watch event of node: it is an array, not an object)"},
+        {"'ADDED'", "-1 (watch event of node: it is a string, not an object)"},
     };
     text_check_rows(&kube_nodes, false, rows, array_len(rows));
 }
@@ -77,8 +77,8 @@ START_TEST(no_json_at_all)
     };
     for (size_t i = 0; i < array_len(texts); i++)
         for (int item = 0; item < 2; item++) {
-            const char *want =
-                item ? "-1 (list item of endpointslice: not JSON: " : "-1 (watch event of endpointslice: not JSON: ";
+            const char *want = item ? "-1 (list item of endpointslice: it is no JSON: "
+                                    : "-1 (watch event of endpointslice: it is no JSON: ";
             cleanup(buf_fini) struct buf got;
             buf_init(&got, 0);
             text_decode(&got, &kube_slices, item, texts[i], strlen(texts[i]));
@@ -132,7 +132,7 @@ START_TEST(names_and_versions_of_items)
         {META("'name':'n1','resourceVersion':'\\u0001'"), "ADDED n1 node -"},
         {META("'resourceVersion':'5'"), "ADDED v5 " NAMELESS(": name is absent")},
         {"{}", "ADDED " NAMELESS(": name is absent")},
-        {"[]", "-1 (list item of node: JSON, but an array, not an object)"},
+        {"[]", "-1 (list item of node: it is an array, not an object)"},
     };
     text_check_rows(&kube_nodes, true, rows, array_len(rows));
 }
@@ -310,7 +310,7 @@ START_TEST(what_is_around_the_items)
         {"{'metadata':{'resourceVersion':212}}", "list: metadata: resourceVersion is a number, not a string"},
         {"{'metadata':{'resourceVersion':'1','continue':{}}}", "list: metadata: continue is an object, not a string"},
         {"{'metadata':7}", "list: metadata is a number, not an object"},
-        {"[]", "list: JSON, but an array, not an object"},
+        {"[]", "list: it is an array, not an object"},
         {"{'kind':'Status','message':'no\\nsuch','metadata':{'resourceVersion':'1'}}",
          "list: a Status instead: no such"},
         {"{'kind':'Status','message':1}", "list: a Status instead: without a message"},
@@ -329,7 +329,7 @@ START_TEST(what_is_around_the_items)
     struct kube_list_meta meta;
     struct error err;
     ck_assert_int_eq(kube_decode_list_meta("", 0, &meta, &err), -1);
-    ck_assert(err.kind == ERROR_INVALID && str_has_prefix(err.message, "list: not JSON: "));
+    ck_assert(err.kind == ERROR_INVALID && str_has_prefix(err.message, "list: it is no JSON: "));
     ck_assert_int_eq(kube_decode_list_meta(NULL, 0, &meta, &err), -1);
 }
 END_TEST

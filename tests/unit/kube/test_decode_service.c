@@ -66,7 +66,7 @@ START_TEST(health_check_ports)
         {SPEC("'healthCheckNodePort':1.5"),
          GOT("ClusterIP :") PARTIAL(1, "spec: healthCheckNodePort is 1.5, not a whole number")},
         {SPEC("'healthCheckNodePort':'32000'"),
-         GOT("ClusterIP :") PARTIAL(1, "spec: healthCheckNodePort is a string, not a number")},
+         GOT("ClusterIP :") PARTIAL(1, "spec: healthCheckNodePort is a string, not a whole number")},
     };
     text_check_rows(&kube_services, true, rows, array_len(rows));
 }
@@ -129,10 +129,10 @@ START_TEST(a_port_that_cannot_be_used)
         {"{'name':'x','port':0}", "port is 0, not in 1..65535"},
         {"{'name':'x','port':-80}", "port is -80, not in 1..65535"},
         {"{'name':'x','port':65536}", "port is 65536, not in 1..65535"},
-        {"{'name':'x','port':18446744073709551615}", "port is 18446744073709551616, not in 1..65535"},
+        {"{'name':'x','port':18446744073709551615}", "port is 18446744073709551615, not in 1..65535"},
         {"{'name':'x','port':80.5}", "port is 80.5, not a whole number"},
-        {"{'name':'x','port':'80'}", "port is a string, not a number"},
-        {"{'name':'x','port':80,'nodePort':'30080'}", "nodePort is a string, not a number"},
+        {"{'name':'x','port':'80'}", "port is a string, not a whole number"},
+        {"{'name':'x','port':80,'nodePort':'30080'}", "nodePort is a string, not a whole number"},
         {"{'name':'x','port':80,'nodePort':70000}", "nodePort is 70000, not in 0..65535"},
         {"{'name':'x','port':80,'nodePort':-1}", "nodePort is -1, not in 0..65535"},
         {"{'name':7,'port':80}", "name is a number, not a string"},

@@ -38,17 +38,17 @@ static int decode_secret(struct decode *d, yyjson_val *from, void *object, struc
     const char *type = NULL, *text;
     size_t i, max;
     yyjson_val *data, *key, *value;
-    if (field_object(from, "data", &data, err) != 0 || field_text(from, "type", 64, &type, err) != 0)
+    if (json_get_object(from, "data", &data, err) != 0 || json_get_line(from, "type", 64, &type, err) != 0)
         return -1;
     s->type = mem_strdup(type);
     s->data = mem_array(yyjson_obj_size(data), sizeof(s->data[0]));
     yyjson_obj_foreach (data, i, max, key, value) {
-        if (value_text(value, yyjson_get_str(key), 1u << 20, &text, decode_part_error(d)) != 0)
+        if (json_line(value, yyjson_get_str(key), 1u << 20, &text, decode_part_error(d)) != 0)
             decode_left_out(d, "data");
         else
             s->data[s->data_count++] = (struct secret_value){mem_strdup(yyjson_get_str(key)), mem_strdup(text)};
     }
-    return field_bool(from, "immutable", false, &s->immutable, err);
+    return json_get_bool(from, "immutable", false, &s->immutable, err);
 }
 
 static const struct kube_resource secrets = {
