@@ -129,7 +129,8 @@ static bool holds_two(const char *entry)
     return false;
 }
 
-static int check_entry(const char *entry, const struct settings *c, struct settings_dataplane *d, struct buf *why)
+static int dataplanes_check_entry(const char *entry, const struct settings *c, struct settings_dataplane *d,
+                                  struct buf *why)
 {
     if (holds_two(entry))
         return value_refuse(why, "separate URLs by commas");
@@ -143,7 +144,8 @@ static int check_entry(const char *entry, const struct settings *c, struct setti
     return 0;
 }
 
-static void add_why(const struct list *l, size_t number, const char *entry, const char *why, struct buf *note)
+static void dataplanes_add_why(const struct list *l, size_t number, const char *entry, const char *why,
+                               struct buf *note)
 {
     if (note->len > 0)
         buf_add(note, "; ");
@@ -156,7 +158,7 @@ static void add_why(const struct list *l, size_t number, const char *entry, cons
     buf_printf(note, "%s%s", l->count > 1 && !str_empty(why) ? ": " : "", why);
 }
 
-static int parse_entries(struct list *l, struct settings *c, struct buf *note)
+static int dataplanes_parse_entries(struct list *l, struct settings *c, struct buf *note)
 {
     int rc = 0;
     const char *rest = l->value;
@@ -164,10 +166,10 @@ static int parse_entries(struct list *l, struct settings *c, struct buf *note)
         cleanup(buf_fini) struct buf why;
         buf_init(&why, 0);
         struct settings_dataplane *d = &c->dataplanes[c->dataplane_count++];
-        if (check_entry(entry, c, d, &why) == 0)
+        if (dataplanes_check_entry(entry, c, d, &why) == 0)
             continue;
         rc = -1;
-        add_why(l, c->dataplane_count, entry, buf_str(&why), note);
+        dataplanes_add_why(l, c->dataplane_count, entry, buf_str(&why), note);
         l->login |= socket_path(entry) == NULL && strchr(entry, '@') != NULL;
     }
     return rc;
@@ -197,7 +199,7 @@ static int dataplanes_parse(const struct setting *row, const char *value, struct
         return -1;
     }
     s->dataplanes = mem_array(l.count, sizeof(s->dataplanes[0]));
-    if (parse_entries(&l, s, note) == 0)
+    if (dataplanes_parse_entries(&l, s, note) == 0)
         return 0;
     if (l.login)
         buf_printf(note,

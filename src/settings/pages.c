@@ -46,7 +46,7 @@ struct layout {
 };
 
 /* Breaks text between words so that lines, with the prefix in front, stay within the page. */
-static void add_wrapped(struct buf *out, const struct layout *l, const char *text)
+static void pages_add_wrapped(struct buf *out, const struct layout *l, const char *text)
 {
     size_t column = 0;
     bool ended = false;
@@ -71,11 +71,11 @@ static void add_wrapped(struct buf *out, const struct layout *l, const char *tex
 }
 
 /* "word: text", as a line of its own in the paragraph. */
-static void add_remark(struct buf *out, const struct layout *l, const char *word, const char *text)
+static void pages_add_remark(struct buf *out, const struct layout *l, const char *word, const char *text)
 {
     cleanup(mem_free_ptr) char *line = mem_printf("%s: %s%s", word, text, l->mdoc ? "." : "");
     buf_add(out, l->mdoc ? ".br\n" : "");
-    add_wrapped(out, l, line);
+    pages_add_wrapped(out, l, line);
 }
 
 void settings_print_help(struct buf *out)
@@ -87,10 +87,10 @@ void settings_print_help(struct buf *out)
         if (row->or_file)
             buf_printf(out, " or %s_FILE", row->name);
         buf_add(out, "\n");
-        add_wrapped(out, &page, row->help);
-        add_remark(out, &page, "expected", row->expected);
-        add_remark(out, &page, row->fallback != NULL ? "default" : "not set",
-                   row->fallback != NULL ? row->fallback : row->unset);
+        pages_add_wrapped(out, &page, row->help);
+        pages_add_remark(out, &page, "expected", row->expected);
+        pages_add_remark(out, &page, row->fallback != NULL ? "default" : "not set",
+                         row->fallback != NULL ? row->fallback : row->unset);
     }
 }
 
@@ -100,10 +100,10 @@ void settings_print_example(struct buf *out)
     buf_add(out, example_head);
     for (const struct setting *row = setting_table; row->name != NULL; row++) {
         buf_add(out, "\n");
-        add_wrapped(out, &page, row->help);
-        add_remark(out, &page, "Expected", row->expected);
+        pages_add_wrapped(out, &page, row->help);
+        pages_add_remark(out, &page, "Expected", row->expected);
         if (row->fallback == NULL)
-            add_remark(out, &page, "Not set", row->unset);
+            pages_add_remark(out, &page, "Not set", row->unset);
         buf_printf(out, "#%s=%s\n", row->name, row->fallback != NULL ? row->fallback : row->example);
         if (row->or_file)
             buf_printf(out, "#%s_FILE=/run/secrets/%s\n", row->name, row->masked ? "haproxy-secret" : "haproxy-user");
@@ -111,7 +111,7 @@ void settings_print_example(struct buf *out)
 }
 
 /* Text of ours inside a table cell: only what would end the cell or start markup by accident is escaped. */
-static void add_cell(struct buf *out, const char *text)
+static void pages_add_cell(struct buf *out, const char *text)
 {
     for (; *text != '\0'; text++)
         buf_printf(out, strchr("|*_<[", *text) != NULL ? "\\%c" : "%c", *text);
@@ -128,9 +128,9 @@ void settings_print_markdown(struct buf *out)
             buf_printf(out, " | `%s` | ", row->fallback);
         else
             buf_printf(out, " | %s | ", row->unset);
-        add_cell(out, row->help);
+        pages_add_cell(out, row->help);
         buf_add(out, " Expected: ");
-        add_cell(out, row->expected);
+        pages_add_cell(out, row->expected);
         buf_add(out, ". |\n");
     }
 }
@@ -144,10 +144,10 @@ void settings_print_man(struct buf *out)
         if (row->or_file)
             buf_printf(out, " , Ev %s_FILE", row->name);
         buf_add(out, "\n");
-        add_wrapped(out, &page, row->help);
-        add_remark(out, &page, "Expected", row->expected);
-        add_remark(out, &page, row->fallback != NULL ? "Default" : "Not set",
-                   row->fallback != NULL ? row->fallback : row->unset);
+        pages_add_wrapped(out, &page, row->help);
+        pages_add_remark(out, &page, "Expected", row->expected);
+        pages_add_remark(out, &page, row->fallback != NULL ? "Default" : "Not set",
+                         row->fallback != NULL ? row->fallback : row->unset);
     }
     buf_add(out, ".El\n");
 }

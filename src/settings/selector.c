@@ -22,7 +22,7 @@ struct scan {
     struct selector_fault *fault;
 };
 
-static void next(struct scan *s)
+static void selector_next(struct scan *s)
 {
     s->start += s->len;
     s->start += strspn(s->start, WHITE);
@@ -139,18 +139,18 @@ static int parse_values(struct scan *s)
         if (s->kind == WORD) {
             if (check_value(s) != 0)
                 return -1;
-            next(s);
+            selector_next(s);
             if (at_symbol(s, ')'))
                 return 0;
             if (!at_symbol(s, ','))
                 return refuse(s, "',' or ')' must follow a value");
         } else if (at_symbol(s, ',')) {
-            next(s);
+            selector_next(s);
             if (at_symbol(s, ')'))
                 return 0;
             /* The API server takes two together, and then wants a value or one more. */
             if (at_symbol(s, ','))
-                next(s);
+                selector_next(s);
         } else {
             return refuse(s, "a value is missing here, or the ')' after the values");
         }
@@ -159,13 +159,13 @@ static int parse_values(struct scan *s)
 
 static int parse_set(struct scan *s)
 {
-    next(s);
+    selector_next(s);
     if (!at_symbol(s, '('))
         return refuse(s, "'(' must follow in and notin");
-    next(s);
+    selector_next(s);
     if (!at_symbol(s, ')') && parse_values(s) != 0)
         return -1;
-    next(s);
+    selector_next(s);
     return 0;
 }
 
@@ -177,21 +177,21 @@ static int parse_restriction(struct scan *s)
     if (at_word(s, "in") || at_word(s, "notin"))
         return parse_set(s);
     if (at_symbol(s, '>') || at_symbol(s, '<')) {
-        next(s);
+        selector_next(s);
         if (s->kind == EQUAL)
             return refuse(s, ">= and <= are not known, only > and <");
         if (check_integer(s) != 0)
             return -1;
-        next(s);
+        selector_next(s);
         return 0;
     }
     if (s->kind != EQUAL && s->kind != NOT_EQUAL)
         return refuse(s, "an operator (=, ==, !=, in, notin, > or <) or ',' must follow a key");
-    next(s);
+    selector_next(s);
     if (s->kind == WORD) {
         if (check_value(s) != 0)
             return -1;
-        next(s);
+        selector_next(s);
     }
     return 0;
 }
@@ -200,12 +200,12 @@ static int parse_requirement(struct scan *s)
 {
     bool absent = at_symbol(s, '!');
     if (absent)
-        next(s);
+        selector_next(s);
     if (s->kind != WORD)
         return refuse(s, absent ? "the key of a label must follow '!'" : "the key of a label must stand here");
     if (check_key(s) != 0)
         return -1;
-    next(s);
+    selector_next(s);
     if (!absent && parse_restriction(s) != 0)
         return -1;
     if (s->kind != END && !at_symbol(s, ','))
@@ -216,7 +216,7 @@ static int parse_requirement(struct scan *s)
 int selector_check(const char *text, struct selector_fault *ret_fault)
 {
     struct scan s = {.text = text, .start = text, .fault = ret_fault};
-    next(&s);
+    selector_next(&s);
     if (s.kind == END)
         return 0;
     for (;;) {
@@ -224,6 +224,6 @@ int selector_check(const char *text, struct selector_fault *ret_fault)
             return -1;
         if (s.kind == END)
             return 0;
-        next(&s);
+        selector_next(&s);
     }
 }

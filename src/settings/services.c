@@ -70,7 +70,8 @@ static void services_fini(const struct setting *row, struct settings *s)
 
 const struct setting_type type_services = {services_parse_list, services_print_list, services_fini};
 
-static void refuse(const struct entry *e, const char *expected, const char *note, struct settings_report *report)
+static void services_refuse(const struct entry *e, const char *expected, const char *note,
+                            struct settings_report *report)
 {
     cleanup(mem_free_ptr) char *shown = report_quoted(e->text);
     report_error(report, "INGRESS_SERVICES, entry %zu, %s: expected %s%s%s", e->number, shown, expected,
@@ -78,15 +79,15 @@ static void refuse(const struct entry *e, const char *expected, const char *note
 }
 
 /* A copy of part where it is what the row takes; otherwise NULL, reported. */
-static char *take_part(const struct entry *e, const char *part, const char *where, const struct setting *row,
-                       int (*check)(const char *, struct buf *), struct settings_report *report)
+static char *services_take_part(const struct entry *e, const char *part, const char *where, const struct setting *row,
+                                int (*check)(const char *, struct buf *), struct settings_report *report)
 {
     cleanup(buf_fini) struct buf note;
     buf_init(&note, 0);
     if (check(part, &note) == 0)
         return mem_strdup(part);
     cleanup(mem_free_ptr) char *expected = mem_printf("%s %s", row->expected, where);
-    refuse(e, expected, part[0] == '\0' ? "there is nothing" : buf_str(&note), report);
+    services_refuse(e, expected, part[0] == '\0' ? "there is nothing" : buf_str(&note), report);
     return NULL;
 }
 
@@ -99,7 +100,7 @@ static char *cut(char *text, char c)
     return at;
 }
 
-static void parse_entry(struct entry *e, struct settings_mapping *m, struct settings_report *report)
+static void services_parse_entry(struct entry *e, struct settings_mapping *m, struct settings_report *report)
 {
     cleanup(mem_free_ptr) char *text = mem_strdup(e->text);
     char *backend = cut(text, '='), *name = cut(text, '/'), *namespace = name != NULL ? text : NULL;
@@ -108,22 +109,25 @@ static void parse_entry(struct entry *e, struct settings_mapping *m, struct sett
     char *port = cut(name, ':');
     e->own_backend = backend != NULL;
     if (namespace == NULL)
-        refuse(e, "namespace/service[:port][=backend]",
-               name[0] == '\0' ? "there is no white space around ':' and '='" : "the namespace is missing", report);
+        services_refuse(e, "namespace/service[:port][=backend]",
+                        name[0] == '\0' ? "there is no white space around ':' and '='" : "the namespace is missing",
+                        report);
     else
-        m->namespace = take_part(e, namespace, "before the '/'", SETTING(ingress_namespace), name_check_label, report);
+        m->namespace =
+            services_take_part(e, namespace, "before the '/'", SETTING(ingress_namespace), name_check_label, report);
     if (namespace != NULL || name[0] != '\0')
-        m->service = take_part(e, name, "behind the '/'", SETTING(ingress_service), name_check_label, report);
+        m->service = services_take_part(e, name, "behind the '/'", SETTING(ingress_service), name_check_label, report);
     if (port != NULL)
-        m->port = take_part(e, port, "behind the ':'", SETTING(ingress_port), name_check_port, report);
+        m->port = services_take_part(e, port, "behind the ':'", SETTING(ingress_port), name_check_port, report);
     if (backend != NULL)
-        m->backend = take_part(e, backend, "behind the '='", SETTING(backend_name), name_check_backend, report);
+        m->backend =
+            services_take_part(e, backend, "behind the '='", SETTING(backend_name), name_check_backend, report);
     else
         m->backend = mem_strdup(m->service);
 }
 
-static void check_backend(const struct settings *c, const struct entry *entries, size_t i,
-                          struct settings_report *report)
+static void services_check_backend(const struct settings *c, const struct entry *entries, size_t i,
+                                   struct settings_report *report)
 {
     const char *backend = c->mappings[i].backend;
     for (size_t k = 0; backend != NULL && k < i; k++) {
@@ -132,12 +136,12 @@ static void check_backend(const struct settings *c, const struct entry *entries,
         bool add = !entries[i].own_backend || !entries[k].own_backend;
         cleanup(mem_free_ptr) char *note = mem_printf("%s is that of entry %zu%s", backend, entries[k].number,
                                                       add ? "; without =backend it is called like the Service" : "");
-        refuse(&entries[i], "a backend of its own", note, report);
+        services_refuse(&entries[i], "a backend of its own", note, report);
         return;
     }
 }
 
-static void parse_entries(struct settings *c, struct settings_report *report)
+static void services_parse_entries(struct settings *c, struct settings_report *report)
 {
     struct entry entries[SETTINGS_MAPPINGS_MAX];
     const char *rest = c->ingress_services;
@@ -148,13 +152,13 @@ static void parse_entries(struct settings *c, struct settings_report *report)
             return;
         size_t i = c->mapping_count++;
         entries[i] = (struct entry){.number = i + 1, .text = text};
-        parse_entry(&entries[i], &c->mappings[i], report);
-        check_backend(c, entries, i, report);
+        services_parse_entry(&entries[i], &c->mappings[i], report);
+        services_check_backend(c, entries, i, report);
         entries[i].text = NULL;
     }
 }
 
-static void check_conflicts(const struct settings *c, struct settings_report *report)
+static void services_check_beside(const struct settings *c, struct settings_report *report)
 {
     cleanup(buf_fini) struct buf names;
     buf_init(&names, 0);
@@ -172,7 +176,7 @@ static void check_conflicts(const struct settings *c, struct settings_report *re
                      c->mapping_count);
 }
 
-static void take_single(struct settings *c)
+static void services_take_single(struct settings *c)
 {
     c->mappings = mem_array(1, sizeof(c->mappings[0]));
     c->mapping_count = 1;
@@ -187,9 +191,9 @@ void services_parse(struct settings *c, struct settings_report *report)
     if (c->backend_name == NULL)
         c->backend_name = mem_strdup(c->ingress_service);
     if (c->ingress_services != NULL)
-        parse_entries(c, report);
+        services_parse_entries(c, report);
     if (setting_is_given(c, SETTING(ingress_services)))
-        check_conflicts(c, report);
+        services_check_beside(c, report);
     else
-        take_single(c);
+        services_take_single(c);
 }

@@ -14,7 +14,7 @@
 #include "settings/unknown.h"
 
 /* A mistake that explains itself better than `expected` would: NULL for none. */
-static const char *explain_text(const struct setting *row, const char *value)
+static const char *settings_explain(const struct setting *row, const char *value)
 {
     size_t len = strlen(value);
     if (!row->is_list && (isspace((unsigned char)value[0]) || isspace((unsigned char)value[len - 1])))
@@ -24,28 +24,23 @@ static const char *explain_text(const struct setting *row, const char *value)
     return NULL;
 }
 
-static void refuse(const struct setting *row, const char *value, const char *why, struct settings_report *report)
-{
-    cleanup(mem_free_ptr) char *shown = report_name_value(row->name, value);
-    report_error(report, "%s: expected %s%s%s", shown, row->expected, str_empty(why) ? "" : "; ", why);
-}
-
-static void parse_value(const struct setting *row, const char *value, struct settings *s,
-                        struct settings_report *report)
+static void settings_parse_value(const struct setting *row, const char *value, struct settings *s,
+                                 struct settings_report *report)
 {
     cleanup(buf_fini) struct buf note;
     buf_init(&note, 0);
     bool bad = (row->check != NULL && row->check(value, &note) != 0) || row->type->parse(row, value, s, &note) != 0;
-    if (bad) {
-        const char *why = explain_text(row, value);
-        refuse(row, value, why != NULL ? why : buf_str(&note), report);
-    } else if (note.len > 0) {
-        cleanup(mem_free_ptr) char *shown = report_name_value(row->name, value);
-        report_warning(report, "%s: %s", shown, buf_str(&note));
-    }
+    cleanup(mem_free_ptr) char *shown = report_name_value(row->name, value);
+    const char *why = bad ? settings_explain(row, value) : NULL;
+    why = why != NULL ? why : buf_str(&note);
+    if (bad)
+        report_error(report, "%s: expected %s%s%s", shown, row->expected, str_empty(why) ? "" : "; ", why);
+    else if (!str_empty(why))
+        report_warning(report, "%s: %s", shown, why);
 }
 
-static bool is_injected(char *const *env, const struct setting *row, const char *value, struct settings_report *report)
+static bool settings_is_injected(char *const *env, const struct setting *row, const char *value,
+                                 struct settings_report *report)
 {
     if (!environment_is_injected(env, row->name, value))
         return false;
@@ -57,17 +52,18 @@ static bool is_injected(char *const *env, const struct setting *row, const char 
     return true;
 }
 
-static void parse_row(char *const *env, const struct setting *row, struct settings *s, struct settings_report *report)
+static void settings_parse_row(char *const *env, const struct setting *row, struct settings *s,
+                               struct settings_report *report)
 {
     const char *value = environment_get(env, row->name);
-    if (str_empty(value) || is_injected(env, row, value, report))
+    if (str_empty(value) || settings_is_injected(env, row, value, report))
         value = NULL;
     if (value != NULL)
         setting_set_given(s, row);
     else
         value = row->fallback;
     if (value != NULL)
-        parse_value(row, value, s, report);
+        settings_parse_value(row, value, s, report);
 }
 
 void settings_wipe_environment(char *const *env)
@@ -81,7 +77,7 @@ void settings_wipe_environment(char *const *env)
 }
 
 /* What cannot be told from one setting alone. */
-static void check_effects(const struct settings *s, struct settings_report *report)
+static void settings_check_effects(const struct settings *s, struct settings_report *report)
 {
     if (s->park_nodes && s->park_ttl_ms == 0)
         report_warning(report, "PARK_NODES=true is of no effect with PARK_TTL=0, which parks nothing");
@@ -101,11 +97,11 @@ int settings_parse(char *const *env, struct settings *ret, struct settings_repor
     *report = (struct settings_report){0};
     for (const struct setting *row = setting_table; row->name != NULL; row++)
         if (row->type->parse != NULL)
-            parse_row(env, row, &s, report);
+            settings_parse_row(env, row, &s, report);
     credentials_parse(env, &s, report);
     services_parse(&s, report);
     if (report->error_count == 0)
-        check_effects(&s, report);
+        settings_check_effects(&s, report);
     dataplanes_check_tls(&s, report);
     unknown_report(env, report);
     enum log_format format = s.log_format;

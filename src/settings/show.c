@@ -22,7 +22,7 @@ static bool is_unused(const struct settings *s, const struct setting *row)
 }
 
 /* Where the value comes from. */
-static void add_remark(struct buf *out, const struct settings *s, const struct setting *row, bool is_replaced)
+static void show_add_remark(struct buf *out, const struct settings *s, const struct setting *row, bool is_replaced)
 {
     const char *path = row->or_file ? SETTING_MEMBER(const struct secret, row, s).path : NULL;
     if (is_unused(s, row))
@@ -37,7 +37,7 @@ static void add_remark(struct buf *out, const struct settings *s, const struct s
         buf_printf(out, "default%s%s", row->fallback == NULL ? ": " : "", row->fallback == NULL ? row->unset : "");
 }
 
-static void add_dataplanes(struct buf *out, const struct settings *c)
+static void show_add_dataplanes(struct buf *out, const struct settings *c)
 {
     for (size_t i = 0; i < c->dataplane_count; i++) {
         const struct settings_dataplane *d = &c->dataplanes[i];
@@ -58,7 +58,7 @@ static void add_dataplanes(struct buf *out, const struct settings *c)
     }
 }
 
-static void add_backends(struct buf *out, const struct settings *c)
+static void show_add_backends(struct buf *out, const struct settings *c)
 {
     for (size_t i = 0; i < c->mapping_count; i++) {
         const struct settings_mapping *m = &c->mappings[i];
@@ -81,9 +81,9 @@ void settings_print(const struct settings *s, struct buf *out)
         if (!is_replaced)
             row->type->print(row, s, out);
         buf_add(out, "  # ");
-        add_remark(out, s, row, is_replaced);
+        show_add_remark(out, s, row, is_replaced);
         buf_add(out, "\n");
     }
-    add_dataplanes(out, s);
-    add_backends(out, s);
+    show_add_dataplanes(out, s);
+    show_add_backends(out, s);
 }

@@ -14,7 +14,8 @@
 #define LIST_MAX 1000u
 
 /* The list in `key`; *ret NULL where there is none. */
-static int get_list(const struct kubeconfig_object *o, const char *key, const struct yaml_node **ret, struct error *err)
+static int exec_get_list(const struct kubeconfig_object *o, const char *key, const struct yaml_node **ret,
+                         struct error *err)
 {
     size_t twice;
     const struct yaml_node *n = yaml_node_get(o->node, key, &twice);
@@ -80,7 +81,7 @@ static int read_mode(const struct kubeconfig_object *o, const struct kube_exec *
 static int read_args(const struct kubeconfig_object *o, struct kube_exec *e, struct error *err)
 {
     const struct yaml_node *list = NULL;
-    if (get_list(o, "args", &list, err) != 0)
+    if (exec_get_list(o, "args", &list, err) != 0)
         return -1;
     e->args = mem_array((list != NULL ? list->kid_count : 0) + 1, sizeof(e->args[0]));
     for (size_t i = 0; list != NULL && i < list->kid_count; i++) {
@@ -114,7 +115,7 @@ static int read_variable(const struct kubeconfig_object *o, const struct yaml_no
 static int read_env(const struct kubeconfig_object *o, struct kube_exec *e, struct error *err)
 {
     const struct yaml_node *list = NULL;
-    if (get_list(o, "env", &list, err) != 0)
+    if (exec_get_list(o, "env", &list, err) != 0)
         return -1;
     e->env = mem_array((list != NULL ? list->kid_count : 0) + 1, sizeof(e->env[0]));
     for (size_t i = 0; list != NULL && i < list->kid_count; i++)
@@ -127,7 +128,7 @@ static int read_env(const struct kubeconfig_object *o, struct kube_exec *e, stru
 static int read_extension(const struct kubeconfig_object *cluster, struct kube_exec *e, struct error *err)
 {
     const struct yaml_node *list = NULL;
-    if (get_list(cluster, "extensions", &list, err) != 0)
+    if (exec_get_list(cluster, "extensions", &list, err) != 0)
         return -1;
     for (size_t i = 0; list != NULL && i < list->kid_count; i++) {
         size_t twice;

@@ -104,7 +104,8 @@ void kubeconfig_files_fini(struct kubeconfig_files *k)
 }
 
 /* The list of that name in one file; *ret NULL where there is none. */
-static int get_list(const struct kubeconfig_file *f, const char *list, const struct yaml_node **ret, struct error *err)
+static int kubeconfig_get_list(const struct kubeconfig_file *f, const char *list, const struct yaml_node **ret,
+                               struct error *err)
 {
     const struct yaml_node *n;
     if (top_get(f, list, &n, err) != 0)
@@ -126,7 +127,7 @@ static int find_in_file(const struct kubeconfig_file *f, const struct kubeconfig
                         struct kubeconfig_object *ret, struct error *err)
 {
     const struct yaml_node *list = NULL;
-    if (get_list(f, wanted->list, &list, err) != 0)
+    if (kubeconfig_get_list(f, wanted->list, &list, err) != 0)
         return -1;
     const struct yaml_node *found = NULL;
     for (size_t i = 0; list != NULL && i < list->kid_count; i++) {
@@ -189,7 +190,7 @@ void kubeconfig_names(const struct kubeconfig_files *k, const char *list, struct
     size_t count = 0;
     for (size_t i = 0; i < k->count; i++) {
         const struct yaml_node *n = NULL;
-        if (get_list(&k->files[i], list, &n, NULL) != 0 || n == NULL)
+        if (kubeconfig_get_list(&k->files[i], list, &n, NULL) != 0 || n == NULL)
             continue;
         for (size_t e = 0; e < n->kid_count; e++) {
             const char *name = element_name(n->kids[e]);

@@ -32,7 +32,7 @@ static bool is_given(const struct given *g)
     return g->value != NULL || g->path != NULL;
 }
 
-static const char *take(char *const *env, const char *name, bool *empty)
+static const char *credentials_take(char *const *env, const char *name, bool *empty)
 {
     const char *value = environment_get(env, name);
     if (!str_empty(value))
@@ -41,15 +41,15 @@ static const char *take(char *const *env, const char *name, bool *empty)
     return NULL;
 }
 
-static void look_up(char *const *env, struct given *g)
+static void credentials_look_up(char *const *env, struct given *g)
 {
     g->file_name = mem_printf("%s_FILE", g->row->name);
-    g->value = take(env, g->row->name, &g->empty);
-    g->path = take(env, g->file_name, &g->empty);
+    g->value = credentials_take(env, g->row->name, &g->empty);
+    g->path = credentials_take(env, g->file_name, &g->empty);
 }
 
 /* A Secret that was made with `echo` ends in a line break, which nobody means. */
-static void parse_value(const struct given *g, struct settings_report *report)
+static void credentials_parse_value(const struct given *g, struct settings_report *report)
 {
     size_t len = strlen(g->value);
     char *text = mem_strdup(g->value);
@@ -73,7 +73,7 @@ static bool is_path(const char *value)
     return value[0] == '/' || str_has_prefix(value, "./") || str_has_prefix(value, "../");
 }
 
-static void parse_path(const struct given *g, struct settings_report *report)
+static void credentials_parse_path(const struct given *g, struct settings_report *report)
 {
     if (!is_path(g->path)) {
         report_error(report,
@@ -95,14 +95,14 @@ static void parse_path(const struct given *g, struct settings_report *report)
     report_error(report, "%s: expected the file to hold %s; %s", shown, g->row->expected, why);
 }
 
-static void parse_one(const struct given *g, struct settings_report *report)
+static void credentials_parse_one(const struct given *g, struct settings_report *report)
 {
     if (g->value != NULL && g->path != NULL)
         report_error(report, "%s and %s are both set: expected one of them", g->row->name, g->file_name);
     else if (g->value != NULL)
-        parse_value(g, report);
+        credentials_parse_value(g, report);
     else if (g->path != NULL)
-        parse_path(g, report);
+        credentials_parse_path(g, report);
 }
 
 static void check_half(const struct given *has, const struct given *lacks, struct settings_report *report)
@@ -116,15 +116,13 @@ static void check_half(const struct given *has, const struct given *lacks, struc
 static bool parse_variables(char *const *env, struct settings *c, struct settings_report *report)
 {
     enum { COUNT = 3 };
-    struct given g[COUNT] = {
-        [SECRET_USER] = {.part = SECRET_USER, .row = SETTING(dataplane_username), .secret = &c->dataplane_username},
-        [SECRET_PASSWORD] = {.part = SECRET_PASSWORD,
-                             .row = SETTING(dataplane_password),
-                             .secret = &c->dataplane_password},
-        [SECRET_TOKEN] = {.part = SECRET_TOKEN, .row = SETTING(dataplane_token), .secret = &c->dataplane_token}};
+    struct given g[COUNT] = {[SECRET_USER] = {.row = SETTING(dataplane_username), .secret = &c->dataplane_username},
+                             [SECRET_PASSWORD] = {.row = SETTING(dataplane_password), .secret = &c->dataplane_password},
+                             [SECRET_TOKEN] = {.row = SETTING(dataplane_token), .secret = &c->dataplane_token}};
     for (size_t i = 0; i < COUNT; i++) {
-        look_up(env, &g[i]);
-        parse_one(&g[i], report);
+        g[i].part = (enum secret_part)i;
+        credentials_look_up(env, &g[i]);
+        credentials_parse_one(&g[i], report);
         if (is_given(&g[i]))
             setting_set_given(c, g[i].row);
     }

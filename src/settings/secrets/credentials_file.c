@@ -41,7 +41,7 @@ static char *why_with(const char *what, const char *why)
     return why != NULL ? mem_printf("%s: %s", what, why) : NULL;
 }
 
-static char *take_token(char *text, struct credentials_line *ret)
+static char *credentials_take_token(char *text, struct credentials_line *ret)
 {
     size_t len = strlen(text);
     while (len > 0 && is_blank(text[len - 1]))
@@ -60,7 +60,7 @@ static bool is_url_and_more(const char *text)
     return url && more != NULL && strchr(more, ':') != NULL;
 }
 
-static char *take_login(char *text, struct credentials_line *ret)
+static char *credentials_take_login(char *text, struct credentials_line *ret)
 {
     char *colon = strchr(text, ':');
     if (colon == NULL)
@@ -85,7 +85,7 @@ static char *take_login(char *text, struct credentials_line *ret)
 }
 
 /* Why the line is bad, allocated, or NULL. */
-static char *take_line(char *line, struct credentials_line *ret)
+static char *credentials_take_line(char *line, struct credentials_line *ret)
 {
     char *rest = line + strcspn(line, BLANK);
     bool alone = *rest == '\0';
@@ -100,7 +100,7 @@ static char *take_line(char *line, struct credentials_line *ret)
     if (*rest == '\0')
         return mem_strdup("there is nothing behind the URL");
     char *token = behind_word(rest, "Bearer");
-    return token != NULL ? take_token(token, ret) : take_login(rest, ret);
+    return token != NULL ? credentials_take_token(token, ret) : credentials_take_login(rest, ret);
 }
 
 /* A line that is bad has nothing else: none of it is used by mistake. */
@@ -110,7 +110,7 @@ static void set_bad(struct credentials_line *line, char *why)
     *line = (struct credentials_line){.number = line->number, .why = why};
 }
 
-static void add_line(struct credentials_file *f, char *text, size_t len, size_t number)
+static void credentials_add_line(struct credentials_file *f, char *text, size_t len, size_t number)
 {
     struct credentials_line line = {.number = number};
     char *why;
@@ -119,7 +119,7 @@ static void add_line(struct credentials_file *f, char *text, size_t len, size_t 
     else if (memchr(text, '\0', len) != NULL)
         why = mem_strdup("it holds a control character");
     else
-        why = take_line(text, &line);
+        why = credentials_take_line(text, &line);
     const struct credentials_line *same = why == NULL ? credentials_file_find(f, line.url) : NULL;
     if (same != NULL)
         why = mem_printf("its URL is that of line %zu", same->number);
@@ -143,7 +143,7 @@ void credentials_file_parse(char *text, size_t len, struct credentials_file *ret
         *stop = '\0';
         text += strspn(text, BLANK);
         if (text < stop && *text != '#')
-            add_line(ret, text, (size_t)(stop - text), number);
+            credentials_add_line(ret, text, (size_t)(stop - text), number);
         text = next;
     }
 }

@@ -70,7 +70,7 @@ static const char *checks_text(char *text, size_t len)
 }
 
 /* Whether value, NULL included, is another one than before; it is the secret's from here on. */
-static bool take(struct secret *s, const char *value)
+static bool secret_take(struct secret *s, const char *value)
 {
     if (str_eq(s->value, value))
         return false;
@@ -80,16 +80,16 @@ static bool take(struct secret *s, const char *value)
     return true;
 }
 
-static int take_whole(struct secret *s, struct secret_file *file, bool *ret_changed, struct error *err)
+static int secret_take_whole(struct secret *s, struct secret_file *file, bool *ret_changed, struct error *err)
 {
     const char *why = checks_text(file->text, file->len);
     if (why != NULL)
         return error_set(err, ERROR_INVALID, "%s: %s", s->path, why);
-    *ret_changed = take(s, file->text);
+    *ret_changed = secret_take(s, file->text);
     return 0;
 }
 
-static int take_part(struct secret *s, struct secret_file *file, bool *ret_changed, struct error *err)
+static int secret_take_part(struct secret *s, struct secret_file *file, bool *ret_changed, struct error *err)
 {
     cleanup(credentials_file_fini) struct credentials_file lines;
     credentials_file_parse(file->text, file->len, &lines);
@@ -102,18 +102,19 @@ static int take_part(struct secret *s, struct secret_file *file, bool *ret_chang
         return error_set(err, ERROR_INVALID,
                          "%s: has no line for %s any more; put it back, or restart to go by the variables", s->path,
                          s->url);
-    *ret_changed = take(s, s->part == SECRET_USER       ? line->user
-                           : s->part == SECRET_PASSWORD ? line->password
-                                                        : line->token);
+    *ret_changed = secret_take(s, s->part == SECRET_USER       ? line->user
+                                  : s->part == SECRET_PASSWORD ? line->password
+                                                               : line->token);
     return 0;
 }
 
-static int read_again(struct secret *s, bool *ret_changed, struct error *err)
+static int secret_read_again(struct secret *s, bool *ret_changed, struct error *err)
 {
     cleanup(secret_file_fini) struct secret_file file;
     if (secret_file_read(s->path, SECRET_FILE_MAX_BYTES, &file, err) != 0)
         return -1;
-    int rc = s->url == NULL ? take_whole(s, &file, ret_changed, err) : take_part(s, &file, ret_changed, err);
+    int rc =
+        s->url == NULL ? secret_take_whole(s, &file, ret_changed, err) : secret_take_part(s, &file, ret_changed, err);
     if (rc == 0)
         s->stamp = file.stamp;
     return rc;
@@ -123,7 +124,7 @@ int secret_refresh(struct secret *s, bool force, bool *ret_changed, struct error
 {
     bool changed = false;
     if (s->path != NULL && (force || !secret_file_unchanged(s->path, &s->stamp)))
-        if (read_again(s, &changed, err) != 0)
+        if (secret_read_again(s, &changed, err) != 0)
             return -1;
     if (ret_changed != NULL)
         *ret_changed = changed;

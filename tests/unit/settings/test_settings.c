@@ -493,8 +493,8 @@ END_TEST
 
 static Suite *suite(void)
 {
-    Suite *s = suite_create("config");
-    TCase *t = tcase_create("config");
+    Suite *s = suite_create("settings");
+    TCase *t = tcase_create("settings");
     tcase_add_test(t, defaults);
     tcase_add_test(t, empty_is_unset);
     tcase_add_test(t, backend_name_follows_the_service);
