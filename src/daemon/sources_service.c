@@ -113,7 +113,7 @@ static void say_denied(const struct service_sources *s, const struct informer_st
              status->synced ? "the Service may not be read any more; what it said last stays in use"
                             : "the Service may not be read; going on without what it says",
              log_str("service", s->scope), log_str("why", status->problem),
-             log_if(status->denied == INFORMER_FORBIDDEN, log_str("cure", refusal_cure(status->problem))));
+             log_if(status->denied == INFORMER_FORBIDDEN, log_str("hint", refusal_hint(status->problem))));
 }
 
 static void settle_service(struct service_sources *s)

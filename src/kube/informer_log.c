@@ -70,7 +70,7 @@ static void log_lost(struct informer_log *l, const struct watch *w, uint64_t now
              w->synced ? "no contact with the Kubernetes API; the last good state stays in use"
                        : "the Kubernetes API gave no complete list yet; HAProxy stays as it is",
              OF(l), log_str("reason", w->reason), log_str("error", w->detail),
-             log_if(str_eq(w->reason, "forbidden"), log_str("cure", refusal_cure(w->detail))),
+             log_if(str_eq(w->reason, "forbidden"), log_str("hint", refusal_hint(w->detail))),
              log_if(w->state == WATCH_WAITING, log_us_as_ms("retry_ms", (w->wait_until_ms - now_ms) * 1000)),
              log_if(held_back > 0, log_int("times_before", held_back)));
 }

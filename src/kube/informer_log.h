@@ -1,4 +1,4 @@
-/* What an informer tells an operator: few lines, each once, repeated trouble with a count. */
+/* The log of an informer: few lines, each once, repeated trouble with a count. */
 #ifndef KUBE_INFORMER_LOG_H
 #define KUBE_INFORMER_LOG_H
 

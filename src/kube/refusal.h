@@ -1,12 +1,12 @@
 /*
- * What mends a 403 of the Kubernetes API, in the words of the log and of /readyz. The words of the server only choose between
- * them; nothing else goes by these.
+ * What to do about a 403 of the Kubernetes API, for the log and /readyz. The server's text only chooses between two hints; nothing
+ * else depends on it.
  */
 #ifndef KUBE_REFUSAL_H
 #define KUBE_REFUSAL_H
 
-/* said: the server's message. Whoever sends no credentials is told by no server that they are missing, only that somebody
- * called system:anonymous may not do it; rights would be the wrong cure for that. */
-const char *refusal_cure(const char *said);
+/* said: the server's message. A request without credentials is refused to a user system:anonymous, and no server says that
+ * credentials are missing; rights would be the wrong hint. */
+const char *refusal_hint(const char *said);
 
 #endif

@@ -53,7 +53,7 @@ static char *lacks_port(const struct service *s, const char *where, const char *
     buf_init(&b, 0);
     buf_printf(&b, "Service %s has no port \"%s\"; it has ", where, wanted);
     list_ports(&b, s);
-    buf_add(&b, ": mend INGRESS_SERVICE_PORT or INGRESS_SERVICES");
+    buf_add(&b, ": fix INGRESS_SERVICE_PORT or INGRESS_SERVICES");
     return buf_take(&b);
 }
 

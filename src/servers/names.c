@@ -68,7 +68,7 @@ static char *node_in_name(const char *format, const struct backend_server *line)
     return mem_strndup(line->name + head.len, len - head.len - tail.len);
 }
 
-/* ---- lines that nobody wishes for by name ---- */
+/* ---- lines that are desired by no name ---- */
 
 struct spot {
     const struct backend_server *line;
@@ -133,7 +133,7 @@ static bool is_free(const struct work *w, const struct backend_server *line)
            !has_name(w, line->name) && backend_find_template(w->in->actual, line->name) == NULL;
 }
 
-/* Who serves already goes before one that somebody has just put beside it. */
+/* A line that serves already goes before one that was just put beside it. */
 static unsigned rank_of(const struct names_input *in, const struct backend_server *line)
 {
     bool known = in->runtime != NULL && in->runtime->readable;
@@ -152,7 +152,7 @@ static void add_spot(struct work *w, const struct backend_server *line)
     w->spots[w->spot_count++] = s;
 }
 
-/* Names that several lines have are nobody's. */
+/* Names that several lines have are taken by none. */
 static void find_spots(struct work *w)
 {
     const struct backend *b = w->in->actual;

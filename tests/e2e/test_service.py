@@ -95,7 +95,7 @@ def test_forbidden_service_changes_nothing_and_is_said_once(world: World) -> Non
     world.serve("node-a", "node-b", HAPROXY_BACKEND_PORT=str(world.node_port))
     daemon = world.daemon
     daemon.wait_log('level=warn msg="the Service may not be read; going on without what it says".*403.*'
-                    'cure="deploy/rbac.yaml grants it"')
+                    'hint="deploy/rbac.yaml grants it"')
     assert "may not be read, going on without what it says" in daemon.get("/readyz")[1]
     refused = daemon.metrics().sum("requests_total", target="kubernetes", code="403")
     world.hurried(lambda: daemon.metrics().sum("requests_total", target="kubernetes", code="403") >= refused + 2, "more refusals")

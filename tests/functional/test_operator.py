@@ -199,15 +199,15 @@ def test_who_sends_no_credentials_is_not_told_to_grant_rights(rig: Rig) -> None:
     rig.start()
     body = rig.daemon.wait_not_ready('watch nodes: not synced: .*"system:anonymous"')
     assert "; no credentials are sent" in body and "deploy/rbac.yaml" not in body
-    rig.daemon.wait_log('level=warn .*resource=nodes reason=forbidden .*cure="no credentials are sent')
+    rig.daemon.wait_log('level=warn .*resource=nodes reason=forbidden .*hint="no credentials are sent')
 
 
-def test_forbidden_nodes_name_the_cure(rig: Rig) -> None:
+def test_forbidden_nodes_name_the_fix(rig: Rig) -> None:
     rig.kube.forbid("nodes")
     rig.start()
     body = rig.daemon.wait_not_ready("watch nodes: not synced: .*403")
     assert "deploy/rbac.yaml grants it" in body
-    rig.daemon.wait_log('level=warn .*resource=nodes reason=forbidden .*cure="deploy/rbac.yaml grants it"')
+    rig.daemon.wait_log('level=warn .*resource=nodes reason=forbidden .*hint="deploy/rbac.yaml grants it"')
     assert not rig.writes()
 
 

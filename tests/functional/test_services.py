@@ -125,7 +125,7 @@ def test_forbidden_service_is_said_once_and_all_goes_on_as_before(rig: Rig) -> N
     rig.kube.forbid("services")
     rig.start()
     rig.wait_in_sync()
-    rig.daemon.wait_log('level=warn msg="the Service may not be read; going on without what it says".*403.*cure="deploy/rbac.yaml grants it"')
+    rig.daemon.wait_log('level=warn msg="the Service may not be read; going on without what it says".*403.*hint="deploy/rbac.yaml grants it"')
     followed(rig, 2, 3)
     rig.daemon.wait_ready()
     assert "watch services: may not be read, going on without what it says" in rig.daemon.get("/readyz")[1]

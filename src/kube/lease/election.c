@@ -220,7 +220,7 @@ static void on_refusal(struct election *e, const struct http_response *r)
     const char *said = str_empty(status.status_message) ? "" : status.status_message;
     error_set_http(&err, r->status, "%s %s%s: HTTP %d%s%s%s%s", e->method, kube_client_server(e->client),
                    str_eq(e->method, "POST") ? e->collection : e->path, r->status, said[0] != '\0' ? ": " : "", said,
-                   r->status == 403 ? "; " : "", r->status == 403 ? refusal_cure(said) : "");
+                   r->status == 403 ? "; " : "", r->status == 403 ? refusal_hint(said) : "");
     bool write = !str_eq(e->method, "GET");
     trouble(e, write && (r->status == 403 || r->status == 404 || err.kind == ERROR_INVALID), err.message);
     if (r->status == 404)

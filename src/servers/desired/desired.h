@@ -79,13 +79,13 @@ struct desired_skip {
     bool announced; /* it was said that it would go: no fault of a control plane */
 };
 
-/* A line that is not wished for, and its node. */
+/* A line that is not desired, and its node. */
 struct desired_alias {
     char *name, *node;
 };
 
 enum desired_state {
-    DESIRED_OK,         /* servers is the wish, at least one of them LIVE */
+    DESIRED_OK,         /* servers is what is desired, at least one of them LIVE */
     DESIRED_EMPTY,      /* synced, but no usable endpoint */
     DESIRED_NOT_SYNCED, /* a cache that is needed has not synced */
     DESIRED_UNDECIDED,  /* a rule needs a decision by the user: `problem` says which */
@@ -132,7 +132,7 @@ void desired_unref_ptr(const struct desired **shared); /* for cleanup() */
 /* The same for HAProxy: all but skips, reasons, note and due_ms. */
 bool desired_eq(const struct desired *a, const struct desired *b);
 
-/* Of which servers it is told why they are not wished for, in the order of their names: to ask of thousands. Borrows. */
+/* The servers with a reason why they are not desired, in the order of their names: to ask of thousands. Borrows. */
 struct desired_outs {
     const struct desired_skip **list;
     size_t count;
@@ -143,14 +143,14 @@ void desired_outs_fini(struct desired_outs *o);
 size_t desired_outs_place(const struct desired_outs *o, const char *server_name);
 const struct desired_skip *desired_outs_find(const struct desired_outs *o, const char *server_name); /* NULL: none */
 
-/* Why the server of that name is not wished for; NULL: nothing is known of it, or it is. */
+/* Why the server of that name is not desired; NULL: nothing is known of it, or it is. */
 const struct desired_skip *desired_why_out(const struct desired *d, const char *server_name);
-const struct desired_server *desired_find(const struct desired *d, const char *server_name); /* NULL: not wished for */
+const struct desired_server *desired_find(const struct desired *d, const char *server_name); /* NULL: not desired */
 const struct desired_server *desired_find_spare(const struct desired *d, const char *server_name); /* NULL: none */
 
 /* The node of the server, or of the line, of that name; NULL: nothing is known of it. */
 const char *desired_node(const struct desired *d, const char *server_name);
-/* The name under which a node is wished for, or has a line; NULL: none but its own. */
+/* The name under which a node is desired, or has a line; NULL: none but its own. */
 const char *desired_name_of_node(const struct desired *d, const char *node);
 
 /* Node name -> server name: HAProxy takes letters, digits and "_.:-" ("character 'x' is not permitted in server name");

@@ -20,7 +20,7 @@ enum rank {
 };
 
 /* An endpoint at its place: once, however many slices list it, as the best of them says. */
-struct sighting {
+struct placed_endpoint {
     const struct endpoint *endpoint;
     const struct endpoint_set *set;
     uint32_t place; /* index */
@@ -32,8 +32,8 @@ struct sighting {
 
 /* The ready or the leaving endpoints of a place. */
 struct tally {
-    const struct sighting *first; /* NULL: there are none */
-    const struct sighting
+    const struct placed_endpoint *first; /* NULL: there are none */
+    const struct placed_endpoint
         *elsewhere; /* has a port, but not at an address of its node; of the server's family if any is */
     const struct endpoint_set *sets[TALLY_SETS]; /* that list them; for messages */
     uint32_t count4, count6;
@@ -68,12 +68,12 @@ enum cause {
 
 /* Where endpoints are: a node, or an address of its own where they name none. Gives at most one server. */
 struct place {
-    const char *name;            /* the node's, or the endpoint's address */
-    bool named;                  /* it is a node */
-    const struct node *node;     /* NULL: not known, or not named */
-    const char *exclusion;       /* of node_exclusion */
-    const char *address;         /* its server's, as the object spells it; NULL: none */
-    const struct sighting *best; /* the first of the highest rank; NULL: no endpoint is here */
+    const char *name;                   /* the node's, or the endpoint's address */
+    bool named;                         /* it is a node */
+    const struct node *node;            /* NULL: not known, or not named */
+    const char *exclusion;              /* of node_exclusion */
+    const char *address;                /* its server's, as the object spells it; NULL: none */
+    const struct placed_endpoint *best; /* the first of the highest rank; NULL: no endpoint is here */
     uint32_t endpoint_count;
     struct tally ready, leaving;
     char *server; /* the name in HAProxy; NULL: none can be told */
@@ -113,8 +113,8 @@ struct run {
 
     struct place *places;
     size_t place_count, place_room;
-    struct sighting *sightings;
-    size_t sighting_count;
+    struct placed_endpoint *placed;
+    size_t placed_count;
     struct tally ready, leaving; /* of all places */
     bool any_port;               /* a usable endpoint has one */
     bool any_same_family;        /* a usable endpoint is of its node's own address family */

@@ -8,12 +8,12 @@
 #include "model/address.h"
 #include "servers/desired/desired_internal.h"
 
-/* Two tables with open addressing: 1 + index into places and into sightings; 0: free. At most half full. Not uthash: of 20,000
+/* Two tables with open addressing: 1 + index into places and into placed; 0: free. At most half full. Not uthash: of 20,000
  * endpoints it makes twice the time and twice the memory (tests/bench/mapping), and they live for one computation. */
 struct reader {
     struct run *r;
-    uint32_t *place_slots, *sighting_slots;
-    size_t place_mask, sighting_mask;
+    uint32_t *place_slots, *endpoint_slots;
+    size_t place_mask, endpoint_mask;
 };
 
 static uint64_t mix(uint64_t h, uint64_t word)
@@ -161,8 +161,8 @@ static uint16_t lower_port(uint16_t a, uint16_t b)
     return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-/* Another slice lists it, too: the better one is believed, and of its port whoever says one. */
-static void merge(struct sighting *s, const struct sighting *seen)
+/* Another slice lists it, too: the better one counts, and of its port the one that says one. */
+static void merge(struct placed_endpoint *s, const struct placed_endpoint *seen)
 {
     uint16_t port = seen->rank == s->rank  ? lower_port(s->port, seen->port)
                     : seen->rank > s->rank ? (seen->port != 0 ? seen->port : s->port)
@@ -172,20 +172,20 @@ static void merge(struct sighting *s, const struct sighting *seen)
     s->port = port;
 }
 
-static void see_endpoint(struct reader *in, const struct sighting *seen)
+static void see_endpoint(struct reader *in, const struct placed_endpoint *seen)
 {
     struct run *r = in->r;
     const char *address = seen->endpoint->address;
-    size_t slot = hash_text(address, seen->place) & in->sighting_mask;
-    for (; in->sighting_slots[slot] != 0; slot = (slot + 1) & in->sighting_mask) {
-        struct sighting *s = &r->sightings[in->sighting_slots[slot] - 1];
+    size_t slot = hash_text(address, seen->place) & in->endpoint_mask;
+    for (; in->endpoint_slots[slot] != 0; slot = (slot + 1) & in->endpoint_mask) {
+        struct placed_endpoint *s = &r->placed[in->endpoint_slots[slot] - 1];
         if (s->place != seen->place || strcmp(s->endpoint->address, address) != 0)
             continue;
         merge(s, seen);
         return;
     }
-    r->sightings[r->sighting_count++] = *seen;
-    in->sighting_slots[slot] = (uint32_t)r->sighting_count;
+    r->placed[r->placed_count++] = *seen;
+    in->endpoint_slots[slot] = (uint32_t)r->placed_count;
 }
 
 static void see_group(struct reader *in, const struct endpoint_set *set, const struct endpoint_group *g)
@@ -194,7 +194,7 @@ static void see_group(struct reader *in, const struct endpoint_set *set, const s
     bool served = group_port(in->r, g, &port);
     for (size_t i = 0; i < g->endpoint_count; i++) {
         const struct endpoint *e = &g->endpoints[i];
-        struct sighting seen = {.endpoint = e, .set = set, .port = port};
+        struct placed_endpoint seen = {.endpoint = e, .set = set, .port = port};
         seen.place = find_place(in, e->node_name != NULL ? e->node_name : e->address, e->node_name != NULL);
         seen.rank = served ? rank_of(e) : RANK_UNSERVED;
         see_endpoint(in, &seen);
@@ -216,7 +216,7 @@ static void tally_set(struct tally *t, const struct endpoint_set *set)
     t->more_sets = true;
 }
 
-static void tally_add(struct tally *t, const struct sighting *s)
+static void tally_add(struct tally *t, const struct placed_endpoint *s)
 {
     if (t->first == NULL)
         t->first = s;
@@ -245,7 +245,7 @@ static bool is_at_node(const struct place *p, const char *address)
 }
 
 /* What a usable endpoint says about its place's port, where that has to be its own. */
-static void note_own_port(struct run *r, const struct place *p, struct tally *t, const struct sighting *s)
+static void note_own_port(struct run *r, const struct place *p, struct tally *t, const struct placed_endpoint *s)
 {
     const char *address = s->endpoint->address;
     if (s->port == 0)
@@ -265,8 +265,8 @@ static void note_own_port(struct run *r, const struct place *p, struct tally *t,
 
 static void tally_up(struct run *r)
 {
-    for (size_t i = 0; i < r->sighting_count; i++) {
-        const struct sighting *s = &r->sightings[i];
+    for (size_t i = 0; i < r->placed_count; i++) {
+        const struct placed_endpoint *s = &r->placed[i];
         struct place *p = &r->places[s->place];
         p->endpoint_count++;
         if (p->best == NULL || s->rank > p->best->rank)
@@ -333,14 +333,14 @@ void run_read(struct run *r, const char *ask)
     r->sets = mem_array(cache_count(r->cache), sizeof(r->sets[0]));
     cache_each(r->cache, collect_set, r);
     size_t nodes = r->all ? cache_count(r->in->caches->nodes) : 0;
-    size_t place_slots = slots_for(r->endpoint_count + nodes + 1), sighting_slots = slots_for(r->endpoint_count);
+    size_t place_slots = slots_for(r->endpoint_count + nodes + 1), endpoint_slots = slots_for(r->endpoint_count);
     cleanup(mem_free_ptr) uint32_t *places = mem_array(place_slots, sizeof(places[0]));
-    cleanup(mem_free_ptr) uint32_t *sightings = mem_array(sighting_slots, sizeof(sightings[0]));
+    cleanup(mem_free_ptr) uint32_t *endpoints = mem_array(endpoint_slots, sizeof(endpoints[0]));
     in.place_slots = places;
     in.place_mask = place_slots - 1;
-    in.sighting_slots = sightings;
-    in.sighting_mask = sighting_slots - 1;
-    r->sightings = mem_array(r->endpoint_count, sizeof(r->sightings[0]));
+    in.endpoint_slots = endpoints;
+    in.endpoint_mask = endpoint_slots - 1;
+    r->placed = mem_array(r->endpoint_count, sizeof(r->placed[0]));
     if (r->all)
         cache_each(r->in->caches->nodes, add_node, &in);
     read_sets(&in);

@@ -52,14 +52,14 @@ char *problem_of_place(const struct run *r, const struct place *p)
         return mem_printf("HAPROXY_BACKEND_PORT is not set and endpoint %s has no port of its own: set "
                           "HAPROXY_BACKEND_PORT to the port that HAProxy shall connect to",
                           t->first->endpoint->address);
-    const char *cure = r->service != NULL ? "set HAPROXY_BACKEND_PORT to the port that the nodes serve, or give the "
-                                            "Service a NodePort (type NodePort or LoadBalancer)"
-                       : r->in->service_denied
-                           ? "set HAPROXY_BACKEND_PORT to the NodePort, or grant list and watch on services"
-                           : "the Service does not exist; create it, or set HAPROXY_BACKEND_PORT to the NodePort";
+    const char *fix = r->service != NULL ? "set HAPROXY_BACKEND_PORT to the port that the nodes serve, or give the "
+                                           "Service a NodePort (type NodePort or LoadBalancer)"
+                      : r->in->service_denied
+                          ? "set HAPROXY_BACKEND_PORT to the NodePort, or grant list and watch on services"
+                          : "the Service does not exist; create it, or set HAPROXY_BACKEND_PORT to the NodePort";
     return mem_printf("HAPROXY_BACKEND_PORT is not set and endpoint %s with port %u is not at the address of its node "
                       "%s, %s (it is not on host network, so that port is not the node's): %s",
-                      t->elsewhere->endpoint->address, t->elsewhere->port, p->name, p->address, cure);
+                      t->elsewhere->endpoint->address, t->elsewhere->port, p->name, p->address, fix);
 }
 
 /* ---- empty ---- */

@@ -156,7 +156,7 @@ static bool is_about_node(const struct place *p)
 }
 
 /* The endpoint that speaks for a place: of those that would be used, if there are any. */
-static const struct sighting *spokesman(const struct place *p)
+static const struct placed_endpoint *speaking_endpoint(const struct place *p)
 {
     const struct tally *t = p->by != NULL ? p->by : here(p);
     return t != NULL ? t->first : p->best;
@@ -166,7 +166,7 @@ char *text_skip_subject(const struct run *r, const struct place *p)
 {
     if (is_about_node(p))
         return mem_printf("node %s", p->name);
-    const struct sighting *s = spokesman(p);
+    const struct placed_endpoint *s = speaking_endpoint(p);
     return mem_printf("endpoint %s of %s %s", s->endpoint->address, set_word(r, false), s->set->name);
 }
 

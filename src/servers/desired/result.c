@@ -77,7 +77,7 @@ void run_close(struct run *r)
     free(r->where);
     free(r->sets);
     free(r->places);
-    free(r->sightings);
+    free(r->placed);
     free(r->order);
     free(r->problem);
 }
@@ -189,14 +189,14 @@ static void add_places(const struct run *r, struct desired *d)
 }
 
 /* A server that the states remember and no place has any more. */
-struct goodbye {
+struct departed {
     const struct run *r;
     struct desired *d;
 };
 
 static void add_gone(void *arg, const char *name, bool announced)
 {
-    const struct goodbye *g = arg;
+    const struct departed *g = arg;
     const struct node *node = cache_find(g->r->in->caches->nodes, name);
     const char *exclusion = node != NULL ? node_exclusion(node) : NULL;
     const char *said = announced ? ", as was announced" : "";
@@ -223,7 +223,7 @@ static void end_pass(const struct run *r, struct desired *d)
     size_t first = d->skip_count;
     if (states == NULL)
         return;
-    server_states_end(states, add_gone, &(struct goodbye){r, d});
+    server_states_end(states, add_gone, &(struct departed){r, d});
     for (size_t i = first; i < d->skip_count; i++)
         if (d->skips[i].announced)
             server_states_announce(states, d->skips[i].server);

@@ -13,7 +13,7 @@ struct entry {
     uint64_t last_ms; /* seen last, or out by itself */
     uint64_t until_ms;
     enum server_state state;
-    bool told; /* it was seen terminating since it was last usable */
+    bool ending; /* it was seen terminating since it was last usable */
     bool announced;
 };
 
@@ -69,7 +69,7 @@ static void go_out(struct entry *e, bool announced)
 
 static void leave(const struct server_states *s, struct entry *e)
 {
-    e->told = true;
+    e->ending = true;
     if (e->state == SERVER_LIVE) {
         e->state = SERVER_DRAINING;
         e->until_ms = s->now_ms + s->drain_timeout_ms;
@@ -81,7 +81,7 @@ static void leave(const struct server_states *s, struct entry *e)
 static void vanish(struct entry *e)
 {
     if (e->state != SERVER_OUT)
-        go_out(e, e->told);
+        go_out(e, e->ending);
 }
 
 static void step(const struct server_states *s, struct entry *e, enum server_sign sign)
@@ -90,7 +90,7 @@ static void step(const struct server_states *s, struct entry *e, enum server_sig
     case SIGN_USABLE:
     case SIGN_ENDING:
         e->state = SERVER_LIVE;
-        e->told = sign == SIGN_ENDING;
+        e->ending = sign == SIGN_ENDING;
         break;
     case SIGN_LEAVING:
         leave(s, e);

@@ -13,7 +13,7 @@
  * it up again.
  *
  * A pass sees each server once; what it does not see is gone. What was seen ENDING or LEAVING before it went, or was
- * excluded, was announced: the brake does not count it.
+ * excluded, was announced: the loss limit does not count it.
  */
 #ifndef SERVERS_DESIRED_SERVER_STATE_H
 #define SERVERS_DESIRED_SERVER_STATE_H

@@ -24,8 +24,8 @@ static const struct {
 
 START_TEST(cure_of_a_refusal)
 {
-    const char *cure = refusal_cure(rows[_i].said);
-    ck_assert_msg(strncmp(cure, rows[_i].wanted, strlen(rows[_i].wanted)) == 0, "%s: %s", rows[_i].said, cure);
+    const char *hint = refusal_hint(rows[_i].said);
+    ck_assert_msg(strncmp(hint, rows[_i].wanted, strlen(rows[_i].wanted)) == 0, "%s: %s", rows[_i].said, hint);
 }
 END_TEST
 

@@ -84,14 +84,14 @@ static const struct {
     {"NodePort https/443:30443 443/80:30080", "443", 0, "nodePort 30080 443", "nodePort 30080 of its port 443"},
     /* what it lacks */
     {TWO, "httpx", 0, "undecided",
-     "Service ns/web has no port \"httpx\"; it has http 80, https 443: mend INGRESS_SERVICE_PORT or INGRESS_SERVICES"},
+     "Service ns/web has no port \"httpx\"; it has http 80, https 443: fix INGRESS_SERVICE_PORT or INGRESS_SERVICES"},
     {TWO, "HTTP", 0, "undecided", "no port \"HTTP\""},
     {TWO, "8443", 0, "undecided", "no port \"8443\""},
     {TWO, "30443", 0, "undecided", "no port \"30443\""}, /* a nodePort is not its port's number */
     {TWO, "0", 0, "undecided", "no port \"0\""},
     {TWO, "65979", 0, "undecided", "no port \"65979\""}, /* 443 + 65536 */
-    {"NodePort /80:30080", "http", 0, "undecided", "no port \"http\"; it has 80: mend"},
-    {NINE, "z", 0, "undecided", "g 7, h 8, ...: mend"},
+    {"NodePort /80:30080", "http", 0, "undecided", "no port \"http\"; it has 80: fix"},
+    {NINE, "z", 0, "undecided", "g 7, h 8, ...: fix"},
     {"ClusterIP", NULL, 0, "undecided", "Service ns/web has no TCP port"},
     {"ClusterIP", "http", 0, "undecided", "Service ns/web has no TCP port"},
     {"ExternalName", NULL, 0, "undecided", "ns/web is of type ExternalName|without endpoints of its own"},

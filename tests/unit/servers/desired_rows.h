@@ -228,7 +228,7 @@ static const struct row rows[] = {
      "n1 10.0.0.1 30080", "", NULL, NULL},
     {"a choice that the Service lacks", TWO_PORTS "slice a http/80 https/443 : 10.0.0.1@n1", "want=dns",
      DESIRED_UNDECIDED, "", "",
-     "Service ns/web has no port \"dns\"; it has https 443, http 80: mend INGRESS_SERVICE_PORT or INGRESS_SERVICES",
+     "Service ns/web has no port \"dns\"; it has https 443, http 80: fix INGRESS_SERVICE_PORT or INGRESS_SERVICES",
      NULL},
     {"chosen among the endpoints' own: that of the name, though it is not the first",
      "service web ClusterIP http/80 https/443\n" NODES "slice a http/8080 https/8443 : 10.0.0.1@n1", "want=https",
