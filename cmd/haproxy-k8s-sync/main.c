@@ -31,19 +31,19 @@ static int print(void (*fill)(struct buf *out))
 }
 
 /* Every problem at once, on standard error for check-config and the terminal. */
-static void print_findings(const struct settings_report *report)
+static void print_findings(const struct settings_findings *findings)
 {
-    for (size_t i = 0; i < report->count; i++)
-        fprintf(stderr, "%s: %s\n", report->findings[i].is_error ? "error" : "warning", report->findings[i].text);
+    for (size_t i = 0; i < findings->count; i++)
+        fprintf(stderr, "%s: %s\n", findings->list[i].is_error ? "error" : "warning", findings->list[i].text);
 }
 
-static void log_findings(const struct settings_report *report, const struct log *log)
+static void log_findings(const struct settings_findings *findings, const struct log *log)
 {
-    for (size_t i = 0; i < report->count; i++) {
-        if (report->findings[i].is_error)
-            log_error(log, "configuration", log_str("error", report->findings[i].text));
+    for (size_t i = 0; i < findings->count; i++) {
+        if (findings->list[i].is_error)
+            log_error(log, "configuration", log_str("error", findings->list[i].text));
         else
-            log_warn(log, "configuration", log_str("warning", report->findings[i].text));
+            log_warn(log, "configuration", log_str("warning", findings->list[i].text));
     }
 }
 
@@ -62,11 +62,11 @@ static int find_kubernetes(const struct settings *settings, char **environ_, str
     return 0;
 }
 
-static int check_config(struct settings *settings, const struct settings_report *report, bool ok)
+static int check_config(struct settings *settings, const struct settings_findings *findings, bool ok)
 {
     cleanup(buf_fini) struct buf out;
     buf_init(&out, 0);
-    print_findings(report);
+    print_findings(findings);
     if (!ok)
         return SETTINGS_EXIT_CODE;
     struct error err = {0};
@@ -215,7 +215,7 @@ static int inspect(struct settings *settings, char **environ_, const struct comm
 }
 
 /* ok: the settings can be used. */
-static int doctor(struct settings *settings, const struct settings_report *findings, bool ok, char **environ_,
+static int doctor(struct settings *settings, const struct settings_findings *findings, bool ok, char **environ_,
                   const struct command *command)
 {
     cleanup(kube_access_fini) struct kube_access access = {0};
@@ -252,7 +252,7 @@ static void on_libevent(int severity, const char *message)
 static int start(const struct command *command, char **environ_)
 {
     cleanup(settings_fini) struct settings settings = {0};
-    cleanup(settings_report_fini) struct settings_report report = {0};
+    cleanup(settings_findings_fini) struct settings_findings findings = {0};
     struct error err = {0};
     signal(SIGPIPE, SIG_IGN);
     if (sandbox_harden(&err) != 0 || library_memory_wipe(&err) != 0) {
@@ -262,20 +262,20 @@ static int start(const struct command *command, char **environ_)
     if (command->kind == COMMAND_RUN)
         hold_signals(SIG_BLOCK);
     event_set_log_callback(on_libevent);
-    bool ok = settings_parse(environ_, &settings, &report) == 0;
+    bool ok = settings_parse(environ_, &settings, &findings) == 0;
     settings_wipe_environment(environ_);
     if (command->kind == COMMAND_CHECK_CONFIG)
-        return check_config(&settings, &report, ok);
+        return check_config(&settings, &findings, ok);
     if (command->kind == COMMAND_DOCTOR)
-        return doctor(&settings, &report, ok, environ_, command);
+        return doctor(&settings, &findings, ok, environ_, command);
     if (command->kind != COMMAND_RUN) {
-        print_findings(&report);
+        print_findings(&findings);
         return ok ? inspect(&settings, environ_, command) : SETTINGS_EXIT_CODE;
     }
     struct log_losses losses = {0};
     const struct log log = {
         .level = settings.log_level, .format = settings.log_format, .fd = STDERR_FILENO, .losses = &losses};
-    log_findings(&report, &log);
+    log_findings(&findings, &log);
     return ok ? run(&settings, environ_, &log) : SETTINGS_EXIT_CODE;
 }
 

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "settings/settings.h"
-#include "settings/report.h"
+#include "settings/findings.h"
 #include "settings/url.h"
 #include "settings/table.h"
 #include "settings/types.h"
@@ -153,7 +153,7 @@ static void dataplanes_add_why(const struct list *l, size_t number, const char *
         buf_printf(note, "entry %zu", number);
     if (l->count > 1 && l->shown) {
         buf_add(note, ", ");
-        report_quote(note, entry);
+        finding_quote(note, entry);
     }
     buf_printf(note, "%s%s", l->count > 1 && !str_empty(why) ? ": " : "", why);
 }
@@ -237,18 +237,18 @@ bool dataplanes_any_https(const struct settings *c)
     return false;
 }
 
-void dataplanes_check_tls(const struct settings *c, struct settings_report *report)
+void dataplanes_check_tls(const struct settings *c, struct settings_findings *found)
 {
     bool any = c->dataplane_ca_file != NULL || c->dataplane_cert_file != NULL || c->dataplane_key_file != NULL ||
                c->dataplane_server_name != NULL || c->dataplane_insecure;
     if (c->dataplane_cert_file != NULL && c->dataplane_key_file == NULL)
-        report_error(report, "HAPROXY_DATAPLANE_CERT_FILE needs HAPROXY_DATAPLANE_KEY_FILE beside it");
+        finding_error(found, "HAPROXY_DATAPLANE_CERT_FILE needs HAPROXY_DATAPLANE_KEY_FILE beside it");
     if (c->dataplane_key_file != NULL && c->dataplane_cert_file == NULL)
-        report_error(report, "HAPROXY_DATAPLANE_KEY_FILE needs HAPROXY_DATAPLANE_CERT_FILE beside it");
+        finding_error(found, "HAPROXY_DATAPLANE_KEY_FILE needs HAPROXY_DATAPLANE_CERT_FILE beside it");
     if (c->dataplane_insecure && (c->dataplane_ca_file != NULL || c->dataplane_server_name != NULL))
-        report_warning(report, "HAPROXY_DATAPLANE_INSECURE=true: nothing is verified, so %s is of no effect",
-                       c->dataplane_ca_file != NULL ? "HAPROXY_DATAPLANE_CA_FILE" : "HAPROXY_DATAPLANE_SERVER_NAME");
+        finding_warning(found, "HAPROXY_DATAPLANE_INSECURE=true: nothing is verified, so %s is of no effect",
+                        c->dataplane_ca_file != NULL ? "HAPROXY_DATAPLANE_CA_FILE" : "HAPROXY_DATAPLANE_SERVER_NAME");
     if (any && c->dataplane_count > 0 && !dataplanes_any_https(c))
-        report_warning(report, "the TLS settings (HAPROXY_DATAPLANE_CA_FILE and so on) are of no effect: there is no "
+        finding_warning(found, "the TLS settings (HAPROXY_DATAPLANE_CA_FILE and so on) are of no effect: there is no "
                                "https URL in HAPROXY_DATAPLANE_URL");
 }

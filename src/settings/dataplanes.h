@@ -8,7 +8,7 @@
 #include "base/compiler.h"
 
 struct settings;
-struct settings_report;
+struct settings_findings;
 
 /* One URL, without white space around it. *ret_url is its checked form (struct settings_dataplane), *ret_socket (may be
  * NULL) the path in it or NULL; both allocated. -1: note may say why, and holds no part of the text. */
@@ -20,6 +20,6 @@ bool dataplane_url_same(const char *a, const char *b);
 bool dataplanes_any_https(const struct settings *c);
 
 /* Reports which of the TLS settings do not go together, or have no effect. */
-void dataplanes_check_tls(const struct settings *c, struct settings_report *report);
+void dataplanes_check_tls(const struct settings *c, struct settings_findings *found);
 
 #endif

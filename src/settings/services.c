@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "settings/settings.h"
 #include "settings/names.h"
-#include "settings/report.h"
+#include "settings/findings.h"
 #include "settings/table.h"
 #include "settings/types.h"
 #include "settings/values.h"
@@ -28,7 +28,7 @@ static int services_parse_list(const struct setting *row, const char *value, str
     for (char *entry; (entry = value_next_entry(&rest)) != NULL; count++)
         free(entry);
     /* No entry holds what makes it delicate, and its parts could not be shown. */
-    if (report_is_delicate(value))
+    if (finding_is_delicate(value))
         return -1;
     if (count == 0 || count > SETTINGS_MAPPINGS_MAX) {
         buf_printf(note, "it has %zu", count);
@@ -71,23 +71,23 @@ static void services_fini(const struct setting *row, struct settings *s)
 const struct setting_type type_services = {services_parse_list, services_print_list, services_fini};
 
 static void services_refuse(const struct entry *e, const char *expected, const char *note,
-                            struct settings_report *report)
+                            struct settings_findings *found)
 {
-    cleanup(mem_free_ptr) char *shown = report_quoted(e->text);
-    report_error(report, "INGRESS_SERVICES, entry %zu, %s: expected %s%s%s", e->number, shown, expected,
-                 str_empty(note) ? "" : "; ", note);
+    cleanup(mem_free_ptr) char *shown = finding_quoted(e->text);
+    finding_error(found, "INGRESS_SERVICES, entry %zu, %s: expected %s%s%s", e->number, shown, expected,
+                  str_empty(note) ? "" : "; ", note);
 }
 
 /* A copy of part where it is what the row takes; otherwise NULL, reported. */
 static char *services_take_part(const struct entry *e, const char *part, const char *where, const struct setting *row,
-                                int (*check)(const char *, struct buf *), struct settings_report *report)
+                                int (*check)(const char *, struct buf *), struct settings_findings *found)
 {
     cleanup(buf_fini) struct buf note;
     buf_init(&note, 0);
     if (check(part, &note) == 0)
         return mem_strdup(part);
     cleanup(mem_free_ptr) char *expected = mem_printf("%s %s", row->expected, where);
-    services_refuse(e, expected, part[0] == '\0' ? "there is nothing" : buf_str(&note), report);
+    services_refuse(e, expected, part[0] == '\0' ? "there is nothing" : buf_str(&note), found);
     return NULL;
 }
 
@@ -100,7 +100,7 @@ static char *cut(char *text, char c)
     return at;
 }
 
-static void services_parse_entry(struct entry *e, struct settings_mapping *m, struct settings_report *report)
+static void services_parse_entry(struct entry *e, struct settings_mapping *m, struct settings_findings *found)
 {
     cleanup(mem_free_ptr) char *text = mem_strdup(e->text);
     char *backend = cut(text, '='), *name = cut(text, '/'), *namespace = name != NULL ? text : NULL;
@@ -111,23 +111,22 @@ static void services_parse_entry(struct entry *e, struct settings_mapping *m, st
     if (namespace == NULL)
         services_refuse(e, "namespace/service[:port][=backend]",
                         name[0] == '\0' ? "there is no white space around ':' and '='" : "the namespace is missing",
-                        report);
+                        found);
     else
         m->namespace =
-            services_take_part(e, namespace, "before the '/'", SETTING(ingress_namespace), name_check_label, report);
+            services_take_part(e, namespace, "before the '/'", SETTING(ingress_namespace), name_check_label, found);
     if (namespace != NULL || name[0] != '\0')
-        m->service = services_take_part(e, name, "behind the '/'", SETTING(ingress_service), name_check_label, report);
+        m->service = services_take_part(e, name, "behind the '/'", SETTING(ingress_service), name_check_label, found);
     if (port != NULL)
-        m->port = services_take_part(e, port, "behind the ':'", SETTING(ingress_port), name_check_port, report);
+        m->port = services_take_part(e, port, "behind the ':'", SETTING(ingress_port), name_check_port, found);
     if (backend != NULL)
-        m->backend =
-            services_take_part(e, backend, "behind the '='", SETTING(backend_name), name_check_backend, report);
+        m->backend = services_take_part(e, backend, "behind the '='", SETTING(backend_name), name_check_backend, found);
     else
         m->backend = mem_strdup(m->service);
 }
 
 static void services_check_backend(const struct settings *c, const struct entry *entries, size_t i,
-                                   struct settings_report *report)
+                                   struct settings_findings *found)
 {
     const char *backend = c->mappings[i].backend;
     for (size_t k = 0; backend != NULL && k < i; k++) {
@@ -136,12 +135,12 @@ static void services_check_backend(const struct settings *c, const struct entry 
         bool add = !entries[i].own_backend || !entries[k].own_backend;
         cleanup(mem_free_ptr) char *note = mem_printf("%s is that of entry %zu%s", backend, entries[k].number,
                                                       add ? "; without =backend it is called like the Service" : "");
-        services_refuse(&entries[i], "a backend of its own", note, report);
+        services_refuse(&entries[i], "a backend of its own", note, found);
         return;
     }
 }
 
-static void services_parse_entries(struct settings *c, struct settings_report *report)
+static void services_parse_entries(struct settings *c, struct settings_findings *found)
 {
     struct entry entries[SETTINGS_MAPPINGS_MAX];
     const char *rest = c->ingress_services;
@@ -152,13 +151,13 @@ static void services_parse_entries(struct settings *c, struct settings_report *r
             return;
         size_t i = c->mapping_count++;
         entries[i] = (struct entry){.number = i + 1, .text = text};
-        services_parse_entry(&entries[i], &c->mappings[i], report);
-        services_check_backend(c, entries, i, report);
+        services_parse_entry(&entries[i], &c->mappings[i], found);
+        services_check_backend(c, entries, i, found);
         entries[i].text = NULL;
     }
 }
 
-static void services_check_beside(const struct settings *c, struct settings_report *report)
+static void services_check_beside(const struct settings *c, struct settings_findings *found)
 {
     cleanup(buf_fini) struct buf names;
     buf_init(&names, 0);
@@ -166,14 +165,14 @@ static void services_check_beside(const struct settings *c, struct settings_repo
         if (row->single && setting_is_given(c, row))
             buf_printf(&names, "%s%s", names.len > 0 ? ", " : "", row->name);
     if (names.len > 0)
-        report_error(report,
-                     "INGRESS_SERVICES is set beside %s: expected either the list or the variables for one Service",
-                     buf_str(&names));
+        finding_error(found,
+                      "INGRESS_SERVICES is set beside %s: expected either the list or the variables for one Service",
+                      buf_str(&names));
     if (setting_is_given(c, SETTING(backend_port)) && c->mapping_count > 1)
-        report_error(report,
-                     "HAPROXY_BACKEND_PORT is set, but INGRESS_SERVICES has %zu entries: expected no fixed port for "
-                     "several backends, whose ports the Services say",
-                     c->mapping_count);
+        finding_error(found,
+                      "HAPROXY_BACKEND_PORT is set, but INGRESS_SERVICES has %zu entries: expected no fixed port for "
+                      "several backends, whose ports the Services say",
+                      c->mapping_count);
 }
 
 static void services_take_single(struct settings *c)
@@ -186,14 +185,14 @@ static void services_take_single(struct settings *c)
                                                .backend = mem_strdup(c->backend_name)};
 }
 
-void services_parse(struct settings *c, struct settings_report *report)
+void services_parse(struct settings *c, struct settings_findings *found)
 {
     if (c->backend_name == NULL)
         c->backend_name = mem_strdup(c->ingress_service);
     if (c->ingress_services != NULL)
-        services_parse_entries(c, report);
+        services_parse_entries(c, found);
     if (setting_is_given(c, SETTING(ingress_services)))
-        services_check_beside(c, report);
+        services_check_beside(c, found);
     else
         services_take_single(c);
 }

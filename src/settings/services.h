@@ -3,10 +3,10 @@
 #define SETTINGS_SERVICES_H
 
 struct settings;
-struct settings_report;
+struct settings_findings;
 
 /* Makes c->mappings and c's default of the backend's name of what the other fields hold, and reports everything that is
  * wrong with INGRESS_SERVICES and beside it. The mappings are whole only where nothing was reported, by anybody. */
-void services_parse(struct settings *c, struct settings_report *report);
+void services_parse(struct settings *c, struct settings_findings *found);
 
 #endif

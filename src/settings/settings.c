@@ -8,7 +8,7 @@
 #include "settings/secrets/credentials.h"
 #include "settings/dataplanes.h"
 #include "settings/environment.h"
-#include "settings/report.h"
+#include "settings/findings.h"
 #include "settings/services.h"
 #include "settings/table.h"
 #include "settings/unknown.h"
@@ -25,45 +25,45 @@ static const char *settings_explain(const struct setting *row, const char *value
 }
 
 static void settings_parse_value(const struct setting *row, const char *value, struct settings *s,
-                                 struct settings_report *report)
+                                 struct settings_findings *found)
 {
     cleanup(buf_fini) struct buf note;
     buf_init(&note, 0);
     bool bad = (row->check != NULL && row->check(value, &note) != 0) || row->type->parse(row, value, s, &note) != 0;
-    cleanup(mem_free_ptr) char *shown = report_name_value(row->name, value);
+    cleanup(mem_free_ptr) char *shown = finding_name_value(row->name, value);
     const char *why = bad ? settings_explain(row, value) : NULL;
     why = why != NULL ? why : buf_str(&note);
     if (bad)
-        report_error(report, "%s: expected %s%s%s", shown, row->expected, str_empty(why) ? "" : "; ", why);
+        finding_error(found, "%s: expected %s%s%s", shown, row->expected, str_empty(why) ? "" : "; ", why);
     else if (!str_empty(why))
-        report_warning(report, "%s: %s", shown, why);
+        finding_warning(found, "%s: %s", shown, why);
 }
 
 static bool settings_is_injected(char *const *env, const struct setting *row, const char *value,
-                                 struct settings_report *report)
+                                 struct settings_findings *found)
 {
     if (!environment_is_injected(env, row->name, value))
         return false;
-    cleanup(mem_free_ptr) char *shown = report_name_value(row->name, value);
-    report_warning(report,
-                   "%s: this comes from a Kubernetes Service of that name, not from you, and is ignored; set "
-                   "enableServiceLinks: false in the pod's spec",
-                   shown);
+    cleanup(mem_free_ptr) char *shown = finding_name_value(row->name, value);
+    finding_warning(found,
+                    "%s: this comes from a Kubernetes Service of that name, not from you, and is ignored; set "
+                    "enableServiceLinks: false in the pod's spec",
+                    shown);
     return true;
 }
 
 static void settings_parse_row(char *const *env, const struct setting *row, struct settings *s,
-                               struct settings_report *report)
+                               struct settings_findings *found)
 {
     const char *value = environment_get(env, row->name);
-    if (str_empty(value) || settings_is_injected(env, row, value, report))
+    if (str_empty(value) || settings_is_injected(env, row, value, found))
         value = NULL;
     if (value != NULL)
         setting_set_given(s, row);
     else
         value = row->fallback;
     if (value != NULL)
-        settings_parse_value(row, value, s, report);
+        settings_parse_value(row, value, s, found);
 }
 
 void settings_wipe_environment(char *const *env)
@@ -77,40 +77,40 @@ void settings_wipe_environment(char *const *env)
 }
 
 /* What cannot be told from one setting alone. */
-static void settings_check_effects(const struct settings *s, struct settings_report *report)
+static void settings_check_effects(const struct settings *s, struct settings_findings *found)
 {
     if (s->park_nodes && s->park_ttl_ms == 0)
-        report_warning(report, "PARK_NODES=true is of no effect with PARK_TTL=0, which parks nothing");
+        finding_warning(found, "PARK_NODES=true is of no effect with PARK_TTL=0, which parks nothing");
     if (s->leader_elect && s->dry_run)
-        report_warning(report,
-                       "LEADER_ELECT=true is of no effect with DRY_RUN=true: the Lease is for those that write");
+        finding_warning(found,
+                        "LEADER_ELECT=true is of no effect with DRY_RUN=true: the Lease is for those that write");
     if (s->emit_events && s->dry_run)
-        report_warning(report,
-                       "EMIT_EVENTS=true is of no effect with DRY_RUN=true, with which nothing happens to HAProxy");
+        finding_warning(found,
+                        "EMIT_EVENTS=true is of no effect with DRY_RUN=true, with which nothing happens to HAProxy");
     if (!s->leader_elect && (!str_eq(s->lease_name, SETTING(lease_name)->fallback) || s->lease_namespace != NULL))
-        report_warning(report, "LEASE_NAME and LEASE_NAMESPACE are of no effect without LEADER_ELECT=true");
+        finding_warning(found, "LEASE_NAME and LEASE_NAMESPACE are of no effect without LEADER_ELECT=true");
 }
 
-int settings_parse(char *const *env, struct settings *ret, struct settings_report *report)
+int settings_parse(char *const *env, struct settings *ret, struct settings_findings *found)
 {
     struct settings s = {0};
-    *report = (struct settings_report){0};
+    *found = (struct settings_findings){0};
     for (const struct setting *row = setting_table; row->name != NULL; row++)
         if (row->type->parse != NULL)
-            settings_parse_row(env, row, &s, report);
-    credentials_parse(env, &s, report);
-    services_parse(&s, report);
-    if (report->error_count == 0)
-        settings_check_effects(&s, report);
-    dataplanes_check_tls(&s, report);
-    unknown_report(env, report);
+            settings_parse_row(env, row, &s, found);
+    credentials_parse(env, &s, found);
+    services_parse(&s, found);
+    if (found->error_count == 0)
+        settings_check_effects(&s, found);
+    dataplanes_check_tls(&s, found);
+    unknown_report(env, found);
     enum log_format format = s.log_format;
-    if (report->error_count > 0) {
+    if (found->error_count > 0) {
         settings_fini(&s);
         s.log_format = format; /* the errors are logged in the form that was asked for */
     }
     *ret = s;
-    return report->error_count > 0 ? -1 : 0;
+    return found->error_count > 0 ? -1 : 0;
 }
 
 void settings_fini(struct settings *s)

@@ -121,21 +121,21 @@ struct settings_finding {
     char *text;
 };
 
-struct settings_report {
-    struct settings_finding *findings;
+struct settings_findings {
+    struct settings_finding *list;
     size_t count;
     size_t error_count;
 };
 
 /* Parses all of environ and reports every problem at once. 0 also with warnings; -1 where there is any error: then *ret
- * holds nothing but log_format. Files of secrets are read here for the first time; an unreadable one is an error. *report is set in
+ * holds nothing but log_format. Files of secrets are read here for the first time; an unreadable one is an error. *found is set in
  * either case. */
-int settings_parse(char *const *environ, struct settings *ret, struct settings_report *report) must_check;
+int settings_parse(char *const *environ, struct settings *ret, struct settings_findings *found) must_check;
 /* Overwrites the values of secrets in environ itself, which /proc/PID/environ shows and every child gets; they are parsed as empty
  * from then on. */
 void settings_wipe_environment(char *const *environ);
 void settings_fini(struct settings *c);
-void settings_report_fini(struct settings_report *r);
+void settings_findings_fini(struct settings_findings *found);
 
 /* The effective settings, one NAME=value a line and where it comes from behind "  # ", secrets masked; then a line of remark
  * for each HAProxy and each backend, "# HAProxy http://a:5555: user name admin, password *** by its line in FILE",

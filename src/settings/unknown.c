@@ -10,7 +10,7 @@
 #include "settings/environment.h"
 #include "settings/settings.h"
 #include "settings/table.h"
-#include "settings/report.h"
+#include "settings/findings.h"
 
 #define NAME_MAX_BYTES 64
 #define KNOWN_MAX (2 * SETTINGS_MAX)
@@ -199,7 +199,7 @@ static const char *meant_by_any(const struct known *k, const char *name)
     return best != NULL ? best : longer_name(k, with_prefix, 100);
 }
 
-static void report_one(const struct known *k, const char *name, struct settings_report *report)
+static void unknown_report_one(const struct known *k, const char *name, struct settings_findings *found)
 {
     char upper[NAME_MAX_BYTES];
     size_t len = strlen(name);
@@ -211,20 +211,20 @@ static void report_one(const struct known *k, const char *name, struct settings_
     bool is_sure = meant != NULL || !str_has_prefix(upper, PREFIX);
     if (suggestion == NULL && !ours)
         return;
-    cleanup(mem_free_ptr) char *quoted = report_quoted(name);
+    cleanup(mem_free_ptr) char *quoted = finding_quoted(name);
     if (suggestion != NULL && is_sure && is_safety(suggestion))
-        report_error(report,
-                     "%s is not a setting of this program; did you mean %s? It is not safe to ignore it: correct the "
-                     "name or remove it",
-                     quoted, suggestion);
+        finding_error(found,
+                      "%s is not a setting of this program; did you mean %s? It is not safe to ignore it: correct the "
+                      "name or remove it",
+                      quoted, suggestion);
     else if (suggestion != NULL)
-        report_warning(report, "%s is not a setting of this program and is ignored; did you mean %s?", quoted,
-                       suggestion);
+        finding_warning(found, "%s is not a setting of this program and is ignored; did you mean %s?", quoted,
+                        suggestion);
     else
-        report_warning(report, "%s is not a setting of this program and is ignored; --help lists all", quoted);
+        finding_warning(found, "%s is not a setting of this program and is ignored; --help lists all", quoted);
 }
 
-void unknown_report(char *const *env, struct settings_report *report)
+void unknown_report(char *const *env, struct settings_findings *found)
 {
     struct known k;
     known_init(&k);
@@ -236,6 +236,6 @@ void unknown_report(char *const *env, struct settings_report *report)
         memcpy(name, *env, len);
         name[len] = '\0';
         if (!is_known(&k, name) && !environment_is_service_link(name, *env + len + 1))
-            report_one(&k, name, report);
+            unknown_report_one(&k, name, found);
     }
 }

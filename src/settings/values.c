@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "settings/settings.h"
 #include "settings/names.h"
-#include "settings/report.h"
+#include "settings/findings.h"
 #include "settings/selector.h"
 #include "settings/types.h"
 
@@ -175,10 +175,10 @@ static void add_fault(const char *text, const struct selector_fault *f, struct b
         return;
     }
     buf_printf(note, "at character %zu", f->offset + 1);
-    if (!report_is_delicate(text)) {
+    if (!finding_is_delicate(text)) {
         cleanup(mem_free_ptr) char *word = mem_strndup(text + f->offset, f->len);
         buf_add(note, ", ");
-        report_quote(note, word);
+        finding_quote(note, word);
     }
     buf_printf(note, ": %s", f->why);
 }

@@ -39,14 +39,14 @@ static void split(char *text, char **env)
     env[count] = NULL;
 }
 
-static void check_report(const struct settings_report *r, int rc)
+static void check_report(const struct settings_findings *r, int rc)
 {
     size_t errors = 0;
     for (size_t i = 0; i < r->count; i++) {
-        require(r->findings[i].text[0] != '\0');
-        for (const char *p = r->findings[i].text; *p != '\0'; p++)
+        require(r->list[i].text[0] != '\0');
+        for (const char *p = r->list[i].text; *p != '\0'; p++)
             require(*p >= 0x20 && *p < 0x7f);
-        errors += r->findings[i].is_error ? 1 : 0;
+        errors += r->list[i].is_error ? 1 : 0;
     }
     require(errors == r->error_count);
     require((rc != 0) == (errors > 0));
@@ -74,11 +74,11 @@ static char *print(const struct settings *c)
 static int parse(const char *text, struct settings *ret)
 {
     char *env[ENTRIES_MAX + 1], *copy = mem_strdup(text);
-    struct settings_report report;
+    struct settings_findings report;
     split(copy, env);
     int rc = settings_parse(env, ret, &report);
     check_report(&report, rc);
-    settings_report_fini(&report);
+    settings_findings_fini(&report);
     free(copy);
     return rc;
 }

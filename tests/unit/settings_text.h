@@ -16,14 +16,14 @@
 
 struct parsed {
     struct settings settings;
-    struct settings_report report;
+    struct settings_findings report;
     int rc;
 };
 
 static inline void parsed_fini(struct parsed *p)
 {
     settings_fini(&p->settings);
-    settings_report_fini(&p->report);
+    settings_findings_fini(&p->report);
 }
 
 /* What holds whatever is parsed: one clean line each, counted right, and nothing left of a refused environment. */
@@ -32,8 +32,8 @@ static inline void check_invariants(const struct parsed *p)
     static const struct settings nothing;
     size_t errors = 0;
     for (size_t i = 0; i < p->report.count; i++) {
-        const char *text = p->report.findings[i].text;
-        errors += p->report.findings[i].is_error ? 1 : 0;
+        const char *text = p->report.list[i].text;
+        errors += p->report.list[i].is_error ? 1 : 0;
         ck_assert_uint_gt(strlen(text), 0);
         for (const char *c = text; *c != '\0'; c++)
             ck_assert_msg(*c >= 0x20 && *c < 0x7f, "not printable: %s", text);
@@ -61,7 +61,7 @@ static inline char *all_text(const struct parsed *p)
     struct buf out;
     buf_init(&out, 0);
     for (size_t i = 0; i < p->report.count; i++)
-        buf_printf(&out, "%s: %s\n", p->report.findings[i].is_error ? "error" : "warning", p->report.findings[i].text);
+        buf_printf(&out, "%s: %s\n", p->report.list[i].is_error ? "error" : "warning", p->report.list[i].text);
     return buf_take(&out);
 }
 

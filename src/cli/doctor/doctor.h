@@ -12,14 +12,14 @@
 #include "base/log.h"
 
 struct settings;
-struct settings_report;
+struct settings_findings;
 struct doctor_report;
 struct event_base;
 struct kube_access;
 
 struct doctor_options {
-    const struct settings_report *findings; /* about the settings */
-    const struct kube_access *access;       /* NULL: there is none, because of no_access */
+    const struct settings_findings *findings; /* about the settings */
+    const struct kube_access *access;         /* NULL: there is none, because of no_access */
     const struct error *no_access;
     const char *version; /* our own */
     const struct log *log;

@@ -8,10 +8,10 @@
 
 static const char id[] = "settings";
 
-static void report_findings(const struct settings_report *findings, struct doctor_section *s)
+static void report_findings(const struct settings_findings *findings, struct doctor_section *s)
 {
     for (size_t i = 0; i < findings->count; i++) {
-        const struct settings_finding *f = &findings->findings[i];
+        const struct settings_finding *f = &findings->list[i];
         if (f->is_error)
             doctor_fail(s, id, "setting", "%s", f->text);
         else
@@ -26,7 +26,7 @@ static void report_dry_run(struct doctor_section *s)
     doctor_fix(c, "to let it write", "DRY_RUN=false");
 }
 
-void doctor_settings_report(const struct settings *settings, const struct settings_report *findings,
+void doctor_settings_report(const struct settings *settings, const struct settings_findings *findings,
                             const char *version, struct doctor_section *s)
 {
     doctor_ok(s, "settings.program", "program", "haproxy-k8s-sync %s", version);

@@ -8,7 +8,7 @@
 #include "settings/kubeconfig/kubeconfig_exec.h"
 #include "settings/kubeconfig/kubeconfig_file.h"
 #include "settings/names.h"
-#include "settings/report.h"
+#include "settings/findings.h"
 #include "settings/url.h"
 
 /* KEY-data (base64) beats KEY (a file). label: what the PEM text must hold. */
@@ -57,7 +57,7 @@ static int url_field(const struct kubeconfig_object *o, const char *key, unsigne
     if (text == NULL || url_check(text, rules, ret, &why) == 0)
         return 0;
     cleanup(mem_free_ptr) char *masked = url_masked(text);
-    cleanup(mem_free_ptr) char *quoted = report_quoted(masked);
+    cleanup(mem_free_ptr) char *quoted = finding_quoted(masked);
     return kubeconfig_fail(o, key, err, "%s: expected a URL such as https://host:6443; %s", quoted, why);
 }
 
@@ -85,7 +85,8 @@ static int refuse_unsupported(const struct kubeconfig_object *o, struct error *e
     if (kubeconfig_has(o, "auth-provider")) {
         size_t twice;
         const struct yaml_node *name = yaml_node_get(yaml_node_get(o->node, "auth-provider", &twice), "name", &twice);
-        cleanup(mem_free_ptr) char *quoted = report_quoted(name != NULL && name->kind == NODE_SCALAR ? name->text : "");
+        cleanup(mem_free_ptr) char *quoted =
+            finding_quoted(name != NULL && name->kind == NODE_SCALAR ? name->text : "");
         return kubeconfig_fail(
             o, "auth-provider", err,
             "the plugin %s is not supported, nor is any other of that kind, which Kubernetes has given "
@@ -173,7 +174,7 @@ static int find_context(const struct kubeconfig_files *k, struct kubeconfig_obje
             err, ERROR_FATAL,
             "kubeconfig %s: current-context is not set: choose one by kubectl config use-context; contexts: %s",
             k->files[0].path, buf_str(&names));
-    cleanup(mem_free_ptr) char *quoted = report_quoted(name);
+    cleanup(mem_free_ptr) char *quoted = finding_quoted(name);
     return error_set(err, ERROR_FATAL, "kubeconfig %s:%zu: current-context: there is no context %s; contexts: %s", file,
                      line, quoted, buf_str(&names));
 }
@@ -192,7 +193,7 @@ static int follow(const struct kubeconfig_files *k, const struct kubeconfig_obje
         return -1;
     if (ret->file != NULL)
         return 0;
-    cleanup(mem_free_ptr) char *quoted = report_quoted(name);
+    cleanup(mem_free_ptr) char *quoted = finding_quoted(name);
     return kubeconfig_fail(context, key, err, "there is no %s %s in any of the files", key, quoted);
 }
 

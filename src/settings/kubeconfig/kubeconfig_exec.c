@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "settings/kubeconfig/kubeconfig.h"
-#include "settings/report.h"
+#include "settings/findings.h"
 #include "settings/kubeconfig/yaml_json.h"
 
 #define EXTENSION "client.authentication.k8s.io/exec"
@@ -37,7 +37,7 @@ static int read_version(const struct kubeconfig_object *o, struct kube_exec *e, 
     if (version == NULL)
         return kubeconfig_fail(o, NULL, err, "has no apiVersion: expected " KUBE_EXEC_V1);
     if (!str_eq(version, KUBE_EXEC_V1) && !str_eq(version, KUBE_EXEC_V1BETA1)) {
-        cleanup(mem_free_ptr) char *quoted = report_quoted(version);
+        cleanup(mem_free_ptr) char *quoted = finding_quoted(version);
         return kubeconfig_fail(o, "apiVersion", err,
                                "%s is not spoken any more: expected " KUBE_EXEC_V1
                                " (or v1beta1); a newer plugin and a new kubeconfig from whoever made this one help",
@@ -74,7 +74,7 @@ static int read_mode(const struct kubeconfig_object *o, const struct kube_exec *
         return kubeconfig_fail(o, "interactiveMode", err,
                                "Always: the plugin wants to ask somebody at a terminal, and a daemon has none: use one "
                                "that can do without (Never or IfAvailable), a tokenFile or a client certificate");
-    cleanup(mem_free_ptr) char *quoted = report_quoted(mode);
+    cleanup(mem_free_ptr) char *quoted = finding_quoted(mode);
     return kubeconfig_fail(o, "interactiveMode", err, "%s: expected Never or IfAvailable", quoted);
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "settings/report.h"
+#include "settings/findings.h"
 
 static int fail_at(const struct kubeconfig_file *f, size_t line, struct error *err, const char *fmt, ...)
     printf_like(4, 5);
@@ -197,7 +197,7 @@ void kubeconfig_names(const struct kubeconfig_files *k, const char *list, struct
             if (name == NULL || count++ >= SHOWN_MAX)
                 continue;
             buf_add(out, out->len > 0 ? ", " : "");
-            report_quote(out, name);
+            finding_quote(out, name);
         }
     }
     if (count > SHOWN_MAX)
@@ -215,7 +215,7 @@ int kubeconfig_fail(const struct kubeconfig_object *o, const char *key, struct e
     va_end(ap);
     size_t twice;
     const struct yaml_node *value = key != NULL ? yaml_node_get(o->node, key, &twice) : NULL;
-    cleanup(mem_free_ptr) char *name = report_quoted(o->name);
+    cleanup(mem_free_ptr) char *name = finding_quoted(o->name);
     return fail_at(o->file, value != NULL ? value->line : o->line, err, "%s[%s].%s%s%s: %s", o->list, name, o->inner,
                    key != NULL ? "." : "", key != NULL ? key : "", what);
 }

@@ -9,7 +9,7 @@
 #include "settings/secrets/credentials_file.h"
 #include "settings/dataplanes.h"
 #include "settings/environment.h"
-#include "settings/report.h"
+#include "settings/findings.h"
 #include "settings/table.h"
 #include "settings/url.h"
 
@@ -49,7 +49,7 @@ static void credentials_look_up(char *const *env, struct given *g)
 }
 
 /* A Secret that was made with `echo` ends in a line break, which nobody means. */
-static void credentials_parse_value(const struct given *g, struct settings_report *report)
+static void credentials_parse_value(const struct given *g, struct settings_findings *found)
 {
     size_t len = strlen(g->value);
     char *text = mem_strdup(g->value);
@@ -57,11 +57,11 @@ static void credentials_parse_value(const struct given *g, struct settings_repor
         text[--len] = '\0';
         if (len > 0 && text[len - 1] == '\r')
             text[--len] = '\0';
-        report_warning(report, "%s: ends with a line break, which is left out", g->row->name);
+        finding_warning(found, "%s: ends with a line break, which is left out", g->row->name);
     }
     const char *why = len == 0 ? "it is empty but for that" : credentials_refuse(g->part, text);
     if (why != NULL)
-        report_error(report, "%s: expected %s; %s", g->row->name, g->row->expected, why);
+        finding_error(found, "%s: expected %s; %s", g->row->name, g->row->expected, why);
     else
         secret_set_value(g->secret, text);
     mem_wipe_free(text);
@@ -73,47 +73,47 @@ static bool is_path(const char *value)
     return value[0] == '/' || str_has_prefix(value, "./") || str_has_prefix(value, "../");
 }
 
-static void credentials_parse_path(const struct given *g, struct settings_report *report)
+static void credentials_parse_path(const struct given *g, struct settings_findings *found)
 {
     if (!is_path(g->path)) {
-        report_error(report,
-                     "%s: expected the path of a file, beginning with '/' or './' (the value is not shown: it may "
-                     "be the secret itself, which would belong into %s)",
-                     g->file_name, g->row->name);
+        finding_error(found,
+                      "%s: expected the path of a file, beginning with '/' or './' (the value is not shown: it may "
+                      "be the secret itself, which would belong into %s)",
+                      g->file_name, g->row->name);
         return;
     }
     struct error err;
     secret_set_path(g->secret, g->path);
     if (secret_refresh(g->secret, true, NULL, &err) != 0) {
-        report_error(report, "%s: expected a readable file that holds it; %s", g->file_name, err.message);
+        finding_error(found, "%s: expected a readable file that holds it; %s", g->file_name, err.message);
         return;
     }
     const char *why = credentials_refuse(g->part, g->secret->value);
     if (why == NULL)
         return;
-    cleanup(mem_free_ptr) char *shown = report_name_value(g->file_name, g->path);
-    report_error(report, "%s: expected the file to hold %s; %s", shown, g->row->expected, why);
+    cleanup(mem_free_ptr) char *shown = finding_name_value(g->file_name, g->path);
+    finding_error(found, "%s: expected the file to hold %s; %s", shown, g->row->expected, why);
 }
 
-static void credentials_parse_one(const struct given *g, struct settings_report *report)
+static void credentials_parse_one(const struct given *g, struct settings_findings *found)
 {
     if (g->value != NULL && g->path != NULL)
-        report_error(report, "%s and %s are both set: expected one of them", g->row->name, g->file_name);
+        finding_error(found, "%s and %s are both set: expected one of them", g->row->name, g->file_name);
     else if (g->value != NULL)
-        credentials_parse_value(g, report);
+        credentials_parse_value(g, found);
     else if (g->path != NULL)
-        credentials_parse_path(g, report);
+        credentials_parse_path(g, found);
 }
 
-static void check_half(const struct given *has, const struct given *lacks, struct settings_report *report)
+static void check_half(const struct given *has, const struct given *lacks, struct settings_findings *found)
 {
     if (is_given(has) && !is_given(lacks))
-        report_error(report, "%s is set, but %s (or %s) is %s: expected both or none", has->row->name, lacks->row->name,
-                     lacks->file_name, lacks->empty ? "empty" : "not");
+        finding_error(found, "%s is set, but %s (or %s) is %s: expected both or none", has->row->name, lacks->row->name,
+                      lacks->file_name, lacks->empty ? "empty" : "not");
 }
 
 /* Those of the variables; whether there are any. */
-static bool parse_variables(char *const *env, struct settings *c, struct settings_report *report)
+static bool parse_variables(char *const *env, struct settings *c, struct settings_findings *found)
 {
     enum { COUNT = 3 };
     struct given g[COUNT] = {[SECRET_USER] = {.row = SETTING(dataplane_username), .secret = &c->dataplane_username},
@@ -122,16 +122,16 @@ static bool parse_variables(char *const *env, struct settings *c, struct setting
     for (size_t i = 0; i < COUNT; i++) {
         g[i].part = (enum secret_part)i;
         credentials_look_up(env, &g[i]);
-        credentials_parse_one(&g[i], report);
+        credentials_parse_one(&g[i], found);
         if (is_given(&g[i]))
             setting_set_given(c, g[i].row);
     }
     if (is_given(&g[SECRET_TOKEN]) && (is_given(&g[SECRET_USER]) || is_given(&g[SECRET_PASSWORD]))) {
-        report_error(report, "HAPROXY_DATAPLANE_TOKEN is set beside HAPROXY_DATAPLANE_USERNAME or _PASSWORD: expected "
+        finding_error(found, "HAPROXY_DATAPLANE_TOKEN is set beside HAPROXY_DATAPLANE_USERNAME or _PASSWORD: expected "
                              "either the token or user name and password");
     } else {
-        check_half(&g[SECRET_USER], &g[SECRET_PASSWORD], report);
-        check_half(&g[SECRET_PASSWORD], &g[SECRET_USER], report);
+        check_half(&g[SECRET_USER], &g[SECRET_PASSWORD], found);
+        check_half(&g[SECRET_PASSWORD], &g[SECRET_USER], found);
     }
     for (size_t i = 0; i < COUNT; i++)
         free(g[i].file_name);
@@ -140,16 +140,16 @@ static bool parse_variables(char *const *env, struct settings *c, struct setting
 
 /* ---- the file with a line for each URL ---- */
 
-static void refuse_lines(const char *shown, const struct credentials_file *f, struct settings_report *report)
+static void refuse_lines(const char *shown, const struct credentials_file *f, struct settings_findings *found)
 {
     size_t bad = 0;
     for (size_t i = 0; i < f->count; i++)
         if (f->lines[i].why != NULL && ++bad <= BAD_LINES_SHOWN)
-            report_error(report, "%s, line %zu: expected " CREDENTIALS_LINE_EXPECTED "; %s", shown, f->lines[i].number,
-                         f->lines[i].why);
+            finding_error(found, "%s, line %zu: expected " CREDENTIALS_LINE_EXPECTED "; %s", shown, f->lines[i].number,
+                          f->lines[i].why);
     if (bad > BAD_LINES_SHOWN)
-        report_error(report, "%s: expected lines " CREDENTIALS_LINE_EXPECTED "; %zu more are none", shown,
-                     bad - BAD_LINES_SHOWN);
+        finding_error(found, "%s: expected lines " CREDENTIALS_LINE_EXPECTED "; %zu more are none", shown,
+                      bad - BAD_LINES_SHOWN);
 }
 
 /* The URL without a line that may be meant by this one; NULL: none. */
@@ -177,55 +177,55 @@ static bool is_of_a_dataplane(const struct settings *c, const char *url)
 
 /* What is odd about a line that can be used. */
 static void warn_of_line(const char *shown, const struct settings *c, const struct credentials_file *f,
-                         const struct credentials_line *line, struct settings_report *report)
+                         const struct credentials_line *line, struct settings_findings *found)
 {
     if (line->blank_around)
-        report_warning(report,
-                       "%s, line %zu: the password begins or ends with white space, which is taken as a part of it",
-                       shown, line->number);
+        finding_warning(found,
+                        "%s, line %zu: the password begins or ends with white space, which is taken as a part of it",
+                        shown, line->number);
     /* Where no URL could be used, an error says so already. */
     if (c->dataplane_count == 0 || is_of_a_dataplane(c, line->url))
         return;
     cleanup(mem_free_ptr) char *masked = url_masked(line->url);
-    cleanup(mem_free_ptr) char *quoted = report_quoted(masked);
+    cleanup(mem_free_ptr) char *quoted = finding_quoted(masked);
     const char *meant = meant_url(c, f, line->url);
     cleanup(mem_free_ptr) char *meant_masked = meant != NULL ? url_masked(meant) : NULL;
-    cleanup(mem_free_ptr) char *meant_quoted = meant != NULL ? report_quoted(meant_masked) : NULL;
-    report_warning(report, "%s, line %zu: the line is not used, since its URL %s is not in HAPROXY_DATAPLANE_URL%s%s%s",
-                   shown, line->number, quoted, meant != NULL ? "; did you mean " : "",
-                   meant != NULL ? meant_quoted : "", meant != NULL ? "?" : "");
+    cleanup(mem_free_ptr) char *meant_quoted = meant != NULL ? finding_quoted(meant_masked) : NULL;
+    finding_warning(found, "%s, line %zu: the line is not used, since its URL %s is not in HAPROXY_DATAPLANE_URL%s%s%s",
+                    shown, line->number, quoted, meant != NULL ? "; did you mean " : "",
+                    meant != NULL ? meant_quoted : "", meant != NULL ? "?" : "");
 }
 
 /* -1: reported. The lines point into *ret_file. */
 static int read_lines(const struct settings *c, struct secret_file *ret_file, struct credentials_file *ret,
-                      struct settings_report *report)
+                      struct settings_findings *found)
 {
     const char *name = SETTING(dataplane_credentials_file)->name, *path = c->dataplane_credentials_file;
     struct error err;
     if (!is_path(path)) {
-        report_error(report,
-                     "%s: expected the path of a file, beginning with '/' or './' (the value is not shown: it may be "
-                     "what belongs into that file)",
-                     name);
+        finding_error(found,
+                      "%s: expected the path of a file, beginning with '/' or './' (the value is not shown: it may be "
+                      "what belongs into that file)",
+                      name);
         return -1;
     }
     if (secret_file_read(path, SECRET_FILE_MAX_BYTES, ret_file, &err) != 0) {
-        report_error(report, "%s: expected a readable file with lines " CREDENTIALS_LINE_EXPECTED "; %s", name,
-                     err.message);
+        finding_error(found, "%s: expected a readable file with lines " CREDENTIALS_LINE_EXPECTED "; %s", name,
+                      err.message);
         return -1;
     }
-    cleanup(mem_free_ptr) char *shown = report_name_value(name, path);
+    cleanup(mem_free_ptr) char *shown = finding_name_value(name, path);
     credentials_file_parse(ret_file->text, ret_file->len, ret);
-    refuse_lines(shown, ret, report);
+    refuse_lines(shown, ret, found);
     for (size_t i = 0; i < ret->count; i++)
         if (ret->lines[i].why == NULL)
-            warn_of_line(shown, c, ret, &ret->lines[i], report);
+            warn_of_line(shown, c, ret, &ret->lines[i], found);
     if (ret->count == 0)
-        report_warning(report, "%s: the file has no line with credentials, so it is of no effect", shown);
+        finding_warning(found, "%s: the file has no line with credentials, so it is of no effect", shown);
     return credentials_file_first_bad(ret) == NULL ? 0 : -1;
 }
 
-static void set_line(const char *path, struct settings_dataplane *d, struct settings_report *report)
+static void set_line(const char *path, struct settings_dataplane *d, struct settings_findings *found)
 {
     struct secret *const secrets[] = {
         [SECRET_USER] = &d->username, [SECRET_PASSWORD] = &d->password, [SECRET_TOKEN] = &d->token};
@@ -234,7 +234,7 @@ static void set_line(const char *path, struct settings_dataplane *d, struct sett
         secret_set_line(secrets[i], path, d->url, (enum secret_part)i);
         if (secret_refresh(secrets[i], true, NULL, &err) == 0)
             continue;
-        report_error(report, "%s: %s", SETTING(dataplane_credentials_file)->name, err.message);
+        finding_error(found, "%s: %s", SETTING(dataplane_credentials_file)->name, err.message);
         return;
     }
 }
@@ -243,38 +243,38 @@ static void set_line(const char *path, struct settings_dataplane *d, struct sett
     "neither HAPROXY_DATAPLANE_USERNAME and HAPROXY_DATAPLANE_PASSWORD nor HAPROXY_DATAPLANE_TOKEN is set"
 #define NO_CREDENTIALS "is asked without credentials, which it refuses unless something in front of it adds them"
 
-static void warn_of_none(const struct settings *c, const struct settings_dataplane *d, struct settings_report *report)
+static void warn_of_none(const struct settings *c, const struct settings_dataplane *d, struct settings_findings *found)
 {
     const char *name = SETTING(dataplane_credentials_file)->name;
-    cleanup(mem_free_ptr) char *shown = report_name_value(name, c->dataplane_credentials_file);
+    cleanup(mem_free_ptr) char *shown = finding_name_value(name, c->dataplane_credentials_file);
     cleanup(mem_free_ptr) char *masked = url_masked(d->url);
-    cleanup(mem_free_ptr) char *quoted = report_quoted(masked);
-    report_warning(report, "%s has no line for %s, and " NO_VARIABLES ": the Data Plane API there " NO_CREDENTIALS,
-                   shown, quoted);
+    cleanup(mem_free_ptr) char *quoted = finding_quoted(masked);
+    finding_warning(found, "%s has no line for %s, and " NO_VARIABLES ": the Data Plane API there " NO_CREDENTIALS,
+                    shown, quoted);
 }
 
-void credentials_parse(char *const *env, struct settings *c, struct settings_report *report)
+void credentials_parse(char *const *env, struct settings *c, struct settings_findings *found)
 {
-    bool variables = parse_variables(env, c, report);
+    bool variables = parse_variables(env, c, found);
     cleanup(secret_file_fini) struct secret_file file = {0};
     cleanup(credentials_file_fini) struct credentials_file lines = {0};
     if (c->dataplane_credentials_file == NULL) {
         if (!variables)
-            report_warning(report, NO_VARIABLES ": the Data Plane API " NO_CREDENTIALS);
-    } else if (read_lines(c, &file, &lines, report) != 0) {
+            finding_warning(found, NO_VARIABLES ": the Data Plane API " NO_CREDENTIALS);
+    } else if (read_lines(c, &file, &lines, found) != 0) {
         return;
     }
     for (size_t i = 0; i < c->dataplane_count; i++) {
         struct settings_dataplane *d = &c->dataplanes[i];
         if (credentials_file_find(&lines, d->url) != NULL) {
-            set_line(c->dataplane_credentials_file, d, report);
+            set_line(c->dataplane_credentials_file, d, found);
             continue;
         }
         secret_copy(&d->username, &c->dataplane_username);
         secret_copy(&d->password, &c->dataplane_password);
         secret_copy(&d->token, &c->dataplane_token);
         if (!variables && c->dataplane_credentials_file != NULL)
-            warn_of_none(c, d, report);
+            warn_of_none(c, d, found);
     }
     /* The copies are read again when the files change; these would keep the old value for ever. */
     secret_forget(&c->dataplane_password);

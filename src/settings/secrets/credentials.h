@@ -3,9 +3,9 @@
 #define SETTINGS_SECRETS_CREDENTIALS_H
 
 struct settings;
-struct settings_report;
+struct settings_findings;
 
 /* Sets the secrets of c and their bits of c->given, reads the files, reports what is wrong. */
-void credentials_parse(char *const *env, struct settings *c, struct settings_report *report);
+void credentials_parse(char *const *env, struct settings *c, struct settings_findings *found);
 
 #endif

@@ -41,14 +41,14 @@ static void write_file(const char *text)
 
 struct parsed {
     struct settings settings;
-    struct settings_report report;
+    struct settings_findings report;
     char *text; /* all findings */
 };
 
 static void parsed_fini(struct parsed *p)
 {
     settings_fini(&p->settings);
-    settings_report_fini(&p->report);
+    settings_findings_fini(&p->report);
     free(p->text);
 }
 
@@ -70,7 +70,7 @@ static struct parsed parse_env(const char *const *env)
     struct buf out;
     buf_init(&out, 0);
     for (size_t i = 0; i < p.report.count; i++)
-        buf_printf(&out, "%s\n", p.report.findings[i].text);
+        buf_printf(&out, "%s\n", p.report.list[i].text);
     p.text = buf_take(&out);
     ck_assert_msg(strstr(p.text, "hunter2") == NULL, "a secret is shown: %s", p.text);
     return p;

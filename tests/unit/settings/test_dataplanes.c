@@ -69,7 +69,7 @@ START_TEST(all_wrong_entries_are_told_and_the_text_stays_short)
     ck_assert_uint_eq(p.report.error_count, 1);
     assert_says(&p, "; entry 1, \"000");
     assert_says(&p, "; entry 16, \"000");
-    ck_assert_uint_lt(strlen(p.report.findings[0].text), 5000);
+    ck_assert_uint_lt(strlen(p.report.list[0].text), 5000);
     buf_fini(&entry);
 }
 END_TEST

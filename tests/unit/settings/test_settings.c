@@ -319,7 +319,7 @@ START_TEST(a_huge_value_is_shown_cut)
     memset(entry + strlen(entry), 'x', sizeof(entry) - 20);
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, entry);
     assert_says(&p, "x\"... (69980 bytes): expected debug");
-    ck_assert_uint_lt(strlen(p.report.findings[0].text), 300);
+    ck_assert_uint_lt(strlen(p.report.list[0].text), 300);
 }
 END_TEST
 

@@ -219,8 +219,8 @@ START_TEST(a_bad_value_is_refused_with_a_reason)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, refused[_i].entry);
     ck_assert_uint_eq(p.report.count, 1);
-    const char *text = p.report.findings[0].text, *at = strstr(text, "\": expected ");
-    ck_assert_msg(p.report.findings[0].is_error && at != NULL, "%s", text);
+    const char *text = p.report.list[0].text, *at = strstr(text, "\": expected ");
+    ck_assert_msg(p.report.list[0].is_error && at != NULL, "%s", text);
     ck_assert_str_eq(at + 3, refused[_i].says);
     ck_assert_int_eq(strncmp(text, refused[_i].entry, strcspn(text, "=") + 1), 0);
 }

@@ -208,11 +208,11 @@ START_TEST(defaults_and_examples_are_accepted)
         const char *const env[] = {
             LOGIN_USER, LOGIN_PASSWORD, entry, HTTPS_URL, values[i] != NULL ? other_half(f) : NULL, NULL};
         struct settings c;
-        struct settings_report r;
+        struct settings_findings r;
         int rc = settings_parse((char *const *)env, &c, &r);
-        ck_assert_msg(rc == 0 && r.count == 0, "%s: %s", entry, r.count > 0 ? r.findings[0].text : "");
+        ck_assert_msg(rc == 0 && r.count == 0, "%s: %s", entry, r.count > 0 ? r.list[0].text : "");
         settings_fini(&c);
-        settings_report_fini(&r);
+        settings_findings_fini(&r);
     }
 }
 END_TEST
@@ -230,11 +230,11 @@ START_TEST(each_line_of_the_example_works)
         const char *const env[] = {
             LOGIN_USER, LOGIN_PASSWORD, line + 1, HTTPS_URL, of_lease ? "LEADER_ELECT=true" : NULL, NULL};
         struct settings c;
-        struct settings_report r;
+        struct settings_findings r;
         int rc = settings_parse((char *const *)env, &c, &r);
-        ck_assert_msg(rc == 0 && r.count == 0, "%s: %s", line, r.count > 0 ? r.findings[0].text : "");
+        ck_assert_msg(rc == 0 && r.count == 0, "%s: %s", line, r.count > 0 ? r.list[0].text : "");
         settings_fini(&c);
-        settings_report_fini(&r);
+        settings_findings_fini(&r);
         count++;
     }
     ck_assert_int_eq(count, row_count() - 5); /* without the token and the four files */
@@ -259,12 +259,12 @@ START_TEST(the_config_map_names_settings)
         bool of_lease = strncmp(entry, "LEASE_", strlen("LEASE_")) == 0;
         const char *const env[] = {LOGIN_USER, LOGIN_PASSWORD, entry, of_lease ? "LEADER_ELECT=true" : NULL, NULL};
         struct settings c;
-        struct settings_report r;
+        struct settings_findings r;
         int rc = settings_parse((char *const *)env, &c, &r);
         ck_assert_msg(rc == 0 && r.count == 0 && __builtin_popcountll(c.given) == 3 + of_lease, "%s: %s", entry,
-                      r.count > 0 ? r.findings[0].text : "");
+                      r.count > 0 ? r.list[0].text : "");
         settings_fini(&c);
-        settings_report_fini(&r);
+        settings_findings_fini(&r);
         count++;
     }
     ck_assert_uint_ge(count, 10);

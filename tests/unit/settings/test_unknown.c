@@ -12,14 +12,14 @@
 static size_t warn(const char *entry, char *ret_text, size_t size)
 {
     const char *const env[] = {entry, NULL};
-    struct settings_report r = {0};
+    struct settings_findings r = {0};
     unknown_report((char *const *)env, &r);
     size_t count = r.count;
     ret_text[0] = '\0';
     if (count > 0)
-        snprintf(ret_text, size, "%s%s", r.findings[0].is_error ? "error: " : "", r.findings[0].text);
+        snprintf(ret_text, size, "%s%s", r.list[0].is_error ? "error: " : "", r.list[0].text);
     ck_assert_uint_eq(r.error_count, str_has_prefix(ret_text, "error: ") ? 1 : 0);
-    settings_report_fini(&r);
+    settings_findings_fini(&r);
     return count;
 }
 

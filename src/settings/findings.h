@@ -1,0 +1,29 @@
+/* What there is to say about the environment, collected (struct settings_findings of settings/settings.h). */
+#ifndef SETTINGS_FINDINGS_H
+#define SETTINGS_FINDINGS_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+
+struct settings_findings;
+
+void finding_add(struct settings_findings *found, bool is_error, const char *fmt, ...) printf_like(3, 4);
+#define finding_error(found, ...) finding_add((found), true, __VA_ARGS__)
+#define finding_warning(found, ...) finding_add((found), false, __VA_ARGS__)
+
+/* Whether it looks like a URL: any of the values could by mistake be one with a password in it, and no other holds what
+ * makes it look so. Then no part of it may be shown but by finding_name_value. */
+bool finding_is_delicate(const char *value);
+
+/* NAME="value", quoted and cut; where it looks like a URL, without what may be secret in it. Not for secrets. Allocates. */
+char *finding_name_value(const char *name, const char *value) must_check;
+
+/* Appends s in double quotes as printable ASCII, cut where it is long: nobody can forge a line by it. */
+void finding_quote(struct buf *out, const char *s);
+
+/* The same as a string of its own. Allocates. */
+char *finding_quoted(const char *s) must_check;
+
+#endif
