@@ -130,7 +130,7 @@ static struct said state_now(const struct inspect_report *r, const struct inspec
 /* What it is called in this HAProxy. */
 static const char *server_name(const struct inspect_backend *b)
 {
-    const char *name = desired_name_of_node(b->wish, b->of->explanation.server);
+    const char *name = desired_name_of_node(b->desired, b->of->explanation.server);
     return name != NULL ? name : b->of->explanation.server;
 }
 
@@ -220,7 +220,7 @@ static char *unchanged_text(const struct inspect_report *r, const struct inspect
 }
 
 /* What the running HAProxy is told. */
-static void print_call(const struct inspect_backend *b, const struct route_command *call, struct page *p)
+static void print_call(const struct inspect_backend *b, const struct runtime_command *call, struct page *p)
 {
     cleanup(mem_free_ptr) char *reason = inspect_call_reason(b, call);
     cleanup(mem_free_ptr) char *text =
@@ -249,7 +249,7 @@ static void print_next(const struct inspect_report *r, const struct inspect_back
 {
     const char *server = server_name(b);
     size_t change = find_change(&b->plan.diff, server);
-    const struct route_command *call = inspect_call(b, server);
+    const struct runtime_command *call = inspect_call(b, server);
     cleanup(mem_free_ptr) char *text = NULL;
     if (inspect_has_lines(b) && change < b->plan.diff.change_count) {
         print_change(b, change, p);

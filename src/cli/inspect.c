@@ -132,12 +132,12 @@ static void fill_mapping(const struct inspect *i, const struct mapping *from, st
     m->rules = &from->rules;
     m->source = from->service;
     if (i->sources == NULL) {
-        m->wish.state = DESIRED_NOT_SYNCED;
-        m->wish.problem = mem_strdup("Kubernetes could not be asked");
+        m->desired.state = DESIRED_NOT_SYNCED;
+        m->desired.problem = mem_strdup("Kubernetes could not be asked");
         return;
     }
     fill_service(i, from, m);
-    mapping_compute(from, i->sources, clock_mono_ms(), &m->wish);
+    mapping_compute(from, i->sources, clock_mono_ms(), &m->desired);
     if (node == NULL)
         return;
     m->node_known = mapping_explain(from, i->sources, node, &m->explanation) == 0;
@@ -152,14 +152,14 @@ static void add_reason(struct inspect_backend *b, const char *server, const char
 /* The wish tells only of nodes that have something to do with the Service. Of the others, the rules tell. */
 static void fill_reasons(const struct inspect *i, const struct mapping *from, struct inspect_backend *b)
 {
-    const struct desired *wish = b->wish;
+    const struct desired *desired = b->desired;
     b->reasons = mem_array(b->actual.server_count, sizeof(b->reasons[0]));
     for (size_t k = 0; i->sources != NULL && k < b->actual.server_count && b->reason_count < REASONS_MAX; k++) {
         cleanup(explanation_fini) struct explanation e = {.state = SERVER_OUT};
         const char *server = b->actual.servers[k].name;
-        if (desired_find(wish, server) != NULL || desired_why_out(wish, server) != NULL)
+        if (desired_find(desired, server) != NULL || desired_why_out(desired, server) != NULL)
             continue;
-        const char *node = desired_node(wish, server);
+        const char *node = desired_node(desired, server);
         bool known = mapping_explain(from, i->sources, node != NULL ? node : server, &e) == 0;
         if (known && e.state == SERVER_OUT)
             add_reason(b, server, e.verdict);
@@ -181,9 +181,9 @@ static void fill_backend(const struct inspect *i, const struct mapping *from, st
     backend_init(&found->backend);
     runtime_init(&found->runtime);
     const struct names_input names = {
-        .desired = b->wish, .actual = &b->actual, .runtime = &b->runtime, .rules = &i->rules.diff};
+        .desired = b->desired, .actual = &b->actual, .runtime = &b->runtime, .rules = &i->rules.diff};
     if (names_apply(&names, &b->named))
-        b->wish = &b->named;
+        b->desired = &b->named;
     fill_reasons(i, from, b);
 }
 

@@ -10,7 +10,7 @@
 
 static bool is_withheld(const struct inspect_backend *b, const struct inspect_rules *rules)
 {
-    return rules->plan->dry_run || b->wish->paused;
+    return rules->plan->dry_run || b->desired->paused;
 }
 
 static void make_plan(const struct inspect_target *t, const struct inspect_backend *b,
@@ -21,7 +21,7 @@ static void make_plan(const struct inspect_target *t, const struct inspect_backe
     of_plan.diff.parking = b->parking;
     of_plan.file_problem = t->file_problem;
     of_plan.diff.runtime = runtime && b->runtime.readable;
-    plan_make(actual, b->wish, &of_plan, t->dirty, &loss_limit, rules->now_ms, ret);
+    plan_make(actual, b->desired, &of_plan, t->dirty, &loss_limit, rules->now_ms, ret);
     loss_limit_fini(&loss_limit);
 }
 
@@ -50,7 +50,7 @@ static void choose(const struct inspect_backend *b, const struct inspect_rules *
     const struct route_input in = {
         .actual = actual,
         .runtime = runtime,
-        .wish = b->wish,
+        .desired = b->desired,
         .diff = &plan->diff,
         .rules = &rules->plan->diff,
         .memory = &b->memory,
@@ -99,10 +99,10 @@ static void ahead_make(struct ahead *a, const struct inspect_backend *b)
         a->actual.servers[i] = b->actual.servers[i];
     for (size_t i = 0; i < b->runtime.count; i++)
         a->runtime.servers[i] = b->runtime.servers[i];
-    for (size_t i = 0; i < b->choice.call_count; i++)
-        set_state(a, b->choice.calls[i].name, b->choice.calls[i].state);
-    for (size_t i = 0; i < b->choice.write_count; i++)
-        write_line(a, &b->first.diff.changes[b->choice.writes[i].change]);
+    for (size_t i = 0; i < b->choice.command_count; i++)
+        set_state(a, b->choice.commands[i].name, b->choice.commands[i].state);
+    for (size_t i = 0; i < b->choice.update_count; i++)
+        write_line(a, &b->first.diff.changes[b->choice.updates[i].change]);
 }
 
 /* What takes a server away is told only where another one is ready, and that may take a write. */
@@ -115,29 +115,30 @@ static void look_ahead(const struct inspect_target *t, struct inspect_backend *b
     ahead_make(&ahead, b);
     make_plan(t, b, rules, &ahead.actual, true, &plan);
     choose(b, rules, &ahead.actual, &ahead.runtime, &plan, &later);
-    choice->calls = mem_resize(choice->calls, choice->call_count + later.call_count, sizeof(choice->calls[0]));
-    for (size_t i = 0; i < later.call_count; i++)
-        choice->calls[choice->call_count++] = later.calls[i];
+    choice->commands =
+        mem_resize(choice->commands, choice->command_count + later.command_count, sizeof(choice->commands[0]));
+    for (size_t i = 0; i < later.command_count; i++)
+        choice->commands[choice->command_count++] = later.commands[i];
 }
 
 /* As the daemon begins. */
 static void decide_first(const struct inspect_target *t, struct inspect_backend *b, const struct inspect_rules *rules)
 {
-    const struct desired *wish = b->wish;
+    const struct desired *desired = b->desired;
     const struct diff_rules *ours = &rules->plan->diff;
     begin_anew(b);
     if (rules->park_ttl_ms > 0) {
         b->parking = parking_new(rules->park_ttl_ms);
-        parking_look(b->parking, &b->actual, wish, ours, rules->node_exists, rules->node_arg, rules->now_ms);
+        parking_look(b->parking, &b->actual, desired, ours, rules->node_exists, rules->node_arg, rules->now_ms);
     }
     make_plan(t, b, rules, &b->actual, true, &b->first);
-    if (b->actual.exists && (wish->state == DESIRED_OK || wish->state == DESIRED_EMPTY))
-        admin_states_look(&b->memory, &b->actual, &b->runtime, wish, ours, WORKER_SAME);
+    if (b->actual.exists && (desired->state == DESIRED_OK || desired->state == DESIRED_EMPTY))
+        admin_states_look(&b->memory, &b->actual, &b->runtime, desired, ours, WORKER_SAME);
     choose(b, rules, &b->actual, &b->runtime, &b->first, &b->choice);
-    if (b->choice.write_count > 0 && !t->dirty)
+    if (b->choice.update_count > 0 && !t->dirty)
         look_ahead(t, b, rules);
     if (is_withheld(b, rules))
-        b->choice.call_count = 0;
+        b->choice.command_count = 0;
 }
 
 /* ---- what goes into the file ---- */
@@ -163,8 +164,8 @@ static bool joins(const struct inspect_backend *b)
 {
     enum plan_verdict v = b->first.verdict;
     bool drains = false;
-    for (size_t i = 0; i < b->wish->server_count; i++)
-        drains = drains || b->wish->servers[i].state == SERVER_DRAINING;
+    for (size_t i = 0; i < b->desired->server_count; i++)
+        drains = drains || b->desired->servers[i].state == SERVER_DRAINING;
     return drains && b->runtime.readable &&
            (v == PLAN_WRITE || v == PLAN_IN_STEP || v == PLAN_LOSS_LIMIT || v == PLAN_RELOAD_AGAIN);
 }
@@ -179,8 +180,8 @@ static const struct diff_change *find_change(const struct diff *d, const char *s
 
 static bool is_written(const struct inspect_backend *b, const char *server)
 {
-    for (size_t i = 0; i < b->choice.write_count; i++)
-        if (str_eq(b->first.diff.changes[b->choice.writes[i].change].server.name, server))
+    for (size_t i = 0; i < b->choice.update_count; i++)
+        if (str_eq(b->first.diff.changes[b->choice.updates[i].change].server.name, server))
             return true;
     return false;
 }
@@ -208,7 +209,7 @@ static void let_homeless_go(struct inspect_backend *b, const struct inspect_rule
     struct diff *d = &b->plan.diff;
     for (size_t i = 0; i < d->change_count; i++) {
         struct diff_change *c = &d->changes[i];
-        const char *node = desired_node(b->wish, c->server.name);
+        const char *node = desired_node(b->desired, c->server.name);
         if (!c->parks || c->op != DIFF_CHANGE || !is_written(b, c->server.name) ||
             rules->node_exists(rules->node_arg, node != NULL ? node : c->server.name))
             continue;

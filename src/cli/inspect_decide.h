@@ -15,7 +15,7 @@ struct plan_rules;
 struct inspect_rules {
     const struct plan_rules *plan;
     uint64_t park_ttl_ms; /* 0: what is out is removed */
-    /* As in servers/target.h. */
+    /* As in servers/servers.h. */
     bool (*node_exists)(const void *arg, const char *server);
     const void *node_arg;
     uint64_t now_ms;

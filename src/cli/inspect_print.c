@@ -120,13 +120,13 @@ char *inspect_address(const struct backend_server *s)
 
 char *inspect_why(const struct inspect_backend *b)
 {
-    const struct desired *wish = b->wish;
+    const struct desired *desired = b->desired;
     if (b->seen)
         return mem_strdup(b->plan.why);
     /* Two troubles at once are both worth saying. */
-    bool waiting = wish->state == DESIRED_NOT_SYNCED || wish->state == DESIRED_UNDECIDED;
+    bool waiting = desired->state == DESIRED_NOT_SYNCED || desired->state == DESIRED_UNDECIDED;
     return mem_printf("%s%s%s", b->unseen.message, waiting ? "; besides, " : "",
-                      waiting && wish->problem != NULL ? wish->problem : "");
+                      waiting && desired->problem != NULL ? desired->problem : "");
 }
 
 const char *inspect_unseen(const struct inspect_report *r, const struct inspect_target *t)
@@ -144,11 +144,11 @@ bool inspect_has_lines(const struct inspect_backend *b)
 
 /* ---- what becomes of a line ---- */
 
-const struct route_command *inspect_call(const struct inspect_backend *b, const char *server)
+const struct runtime_command *inspect_call(const struct inspect_backend *b, const char *server)
 {
-    for (size_t i = 0; i < b->choice.call_count; i++)
-        if (str_eq(b->choice.calls[i].name, server))
-            return &b->choice.calls[i];
+    for (size_t i = 0; i < b->choice.command_count; i++)
+        if (str_eq(b->choice.commands[i].name, server))
+            return &b->choice.commands[i];
     return NULL;
 }
 
@@ -163,8 +163,8 @@ bool inspect_is_only_told(const struct inspect_backend *b, const char *server)
 size_t inspect_told_count(const struct inspect_backend *b)
 {
     size_t count = 0;
-    for (size_t i = 0; i < b->choice.call_count; i++)
-        count += inspect_is_only_told(b, b->choice.calls[i].name);
+    for (size_t i = 0; i < b->choice.command_count; i++)
+        count += inspect_is_only_told(b, b->choice.commands[i].name);
     return count;
 }
 
@@ -193,7 +193,7 @@ enum inspect_line inspect_line(const struct inspect_report *r, const struct insp
             return INSPECT_LINE_CHANGED;
     if (inspect_call(b, line->name) != NULL)
         return INSPECT_LINE_TOLD;
-    const struct desired_server *want = desired_find(b->wish, line->name);
+    const struct desired_server *want = desired_find(b->desired, line->name);
     if (want == NULL)
         return line->maintenance && b->parking != NULL ? INSPECT_LINE_PARKED : INSPECT_LINE_HELD;
     bool as_wanted = want->state == SERVER_DRAINING ? is_drained(b, line) : !line->maintenance;
@@ -233,9 +233,9 @@ static const char *known_reason(const struct inspect_backend *b, const char *ser
 
 char *inspect_reason(const struct inspect_backend *b, const char *server)
 {
-    const struct desired *wish = b->wish;
-    const struct desired_server *want = desired_find(wish, server);
-    const struct desired_skip *skip = want == NULL ? desired_why_out(wish, server) : NULL;
+    const struct desired *desired = b->desired;
+    const struct desired_server *want = desired_find(desired, server);
+    const struct desired_skip *skip = want == NULL ? desired_why_out(desired, server) : NULL;
     if (skip != NULL)
         return mem_printf("%s: %s", skip->subject, skip->reason);
     return mem_strdup(want != NULL ? want->reason : known_reason(b, server));
@@ -249,9 +249,9 @@ char *inspect_change_reason(const struct inspect_backend *b, const struct diff_c
     return mem_strdup(known != NULL ? known : c->reason);
 }
 
-char *inspect_call_reason(const struct inspect_backend *b, const struct route_command *c)
+char *inspect_call_reason(const struct inspect_backend *b, const struct runtime_command *c)
 {
-    const struct desired_server *want = desired_find(b->wish, c->name);
+    const struct desired_server *want = desired_find(b->desired, c->name);
     bool drains = want != NULL && want->state == SERVER_DRAINING && c->state == RUNTIME_DRAIN;
     return mem_strdup(drains ? want->reason : c->why);
 }

@@ -57,7 +57,7 @@ struct inspect_backend;
 struct inspect_mapping;
 struct inspect_report;
 struct inspect_target;
-struct route_command;
+struct runtime_command;
 struct admin_state;
 struct page;
 
@@ -104,12 +104,12 @@ enum inspect_line {
 enum inspect_line inspect_line(const struct inspect_report *r, const struct inspect_backend *b,
                                const struct backend_server *line);
 /* Of a server: what the running HAProxy is told; NULL: nothing. */
-const struct route_command *inspect_call(const struct inspect_backend *b, const char *server);
+const struct runtime_command *inspect_call(const struct inspect_backend *b, const char *server);
 /* That is all that happens to it: no change is about it. */
 bool inspect_is_only_told(const struct inspect_backend *b, const char *server);
 size_t inspect_told_count(const struct inspect_backend *b); /* of these */
 /* Why it is told that: in the words of the wish where these say it. Allocates. */
-char *inspect_call_reason(const struct inspect_backend *b, const struct route_command *c);
+char *inspect_call_reason(const struct inspect_backend *b, const struct runtime_command *c);
 /* What somebody else has set in the running HAProxy; NULL: nothing. */
 const struct admin_state *inspect_by_hand(const struct inspect_backend *b, const char *server);
 /* Whether what inspect_line says means anything. */

@@ -13,7 +13,7 @@ void inspect_report_init(struct inspect_report *r, size_t target_count, size_t m
                                  .targets = mem_array(target_count, sizeof(r->targets[0])),
                                  .target_count = target_count};
     for (size_t m = 0; m < mapping_count; m++) {
-        desired_init(&r->mappings[m].wish);
+        desired_init(&r->mappings[m].desired);
         r->mappings[m].explanation.state = SERVER_OUT;
     }
     for (size_t t = 0; t < target_count; t++) {
@@ -21,7 +21,7 @@ void inspect_report_init(struct inspect_report *r, size_t target_count, size_t m
         for (size_t m = 0; m < mapping_count; m++) {
             struct inspect_backend *b = &r->targets[t].backends[m];
             b->of = &r->mappings[m];
-            b->wish = &b->of->wish;
+            b->desired = &b->of->desired;
             desired_init(&b->named);
             backend_init(&b->actual);
             runtime_init(&b->runtime);
@@ -60,7 +60,7 @@ void inspect_report_fini(struct inspect_report *r)
         free(target->warning);
     }
     for (size_t m = 0; m < r->mapping_count; m++) {
-        desired_fini(&r->mappings[m].wish);
+        desired_fini(&r->mappings[m].desired);
         explanation_fini(&r->mappings[m].explanation);
     }
     free(r->targets);
@@ -80,7 +80,7 @@ enum inspect_verdict inspect_verdict(const struct inspect_backend *b)
     };
     if (!b->seen)
         return INSPECT_UNSEEN;
-    bool only_told = b->plan.verdict == PLAN_IN_STEP && b->choice.call_count > 0;
+    bool only_told = b->plan.verdict == PLAN_IN_STEP && b->choice.command_count > 0;
     return only_told ? INSPECT_CHANGES : verdicts[b->plan.verdict];
 }
 

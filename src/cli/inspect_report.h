@@ -35,7 +35,7 @@ struct inspect_mapping {
     const struct mapping_rules *rules; /* which Service it is for */
     enum inspect_service service_state;
     const struct service *service; /* KNOWN */
-    struct desired wish;
+    struct desired desired;
     bool node_known; /* of `explain`: something of that name is known here, and explanation says what about it */
     bool is_node;    /* a node, not the address of an endpoint */
     struct explanation explanation;
@@ -56,7 +56,7 @@ enum inspect_way {
 /* One backend in one HAProxy. */
 struct inspect_backend {
     const struct inspect_mapping *of; /* in the report */
-    const struct desired *wish;       /* by the names of this HAProxy: that of the mapping, or named */
+    const struct desired *desired;    /* by the names of this HAProxy: that of the mapping, or named */
     struct desired named;
     bool seen;           /* HAProxy was read: actual and runtime are set */
     struct error unseen; /* otherwise: why not */

@@ -24,7 +24,7 @@ static void put_service(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct i
 /* As it would be. */
 static enum server_state state_after(const struct inspect_backend *b, const struct diff_change *c)
 {
-    const struct desired_server *want = desired_find(b->wish, c->server.name);
+    const struct desired_server *want = desired_find(b->desired, c->server.name);
     return c->op != DIFF_REMOVE && want != NULL ? want->state : SERVER_OUT;
 }
 
@@ -67,8 +67,8 @@ static void put_lines(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key,
 static void put_told(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_backend *b)
 {
     yyjson_mut_val *list = json_put_list(doc, obj, "told");
-    for (size_t i = 0; i < b->choice.call_count; i++) {
-        const struct route_command *call = &b->choice.calls[i];
+    for (size_t i = 0; i < b->choice.command_count; i++) {
+        const struct runtime_command *call = &b->choice.commands[i];
         cleanup(mem_free_ptr) char *reason = inspect_call_reason(b, call);
         yyjson_mut_val *told = json_add_object(doc, list);
         json_put_text(doc, told, "server", call->name);
@@ -90,11 +90,11 @@ static void put_by_hand(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct i
     }
 }
 
-static void put_servers(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct desired *wish)
+static void put_servers(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct desired *desired)
 {
     yyjson_mut_val *list = json_put_list(doc, obj, "servers");
-    for (size_t i = 0; i < wish->server_count; i++) {
-        const struct desired_server *s = &wish->servers[i];
+    for (size_t i = 0; i < desired->server_count; i++) {
+        const struct desired_server *s = &desired->servers[i];
         yyjson_mut_val *server = json_add_object(doc, list);
         json_put_text(doc, server, "name", s->name);
         if (s->node != NULL)
@@ -120,8 +120,8 @@ static void add_left_out(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct
 static void put_left_out(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_backend *b)
 {
     yyjson_mut_val *list = json_put_list(doc, obj, "left_out");
-    for (size_t i = 0; i < b->wish->skip_count; i++)
-        add_left_out(doc, list, &b->wish->skips[i]);
+    for (size_t i = 0; i < b->desired->skip_count; i++)
+        add_left_out(doc, list, &b->desired->skips[i]);
     for (size_t i = 0; i < b->plan.diff.skip_count; i++) {
         const struct diff_skip *s = &b->plan.diff.skips[i];
         const struct desired_skip as = {.subject = s->name, .reason = s->reason, .server = s->name};
@@ -149,7 +149,7 @@ static void put_backend(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct 
     put_service(doc, obj, b->of);
     json_put_text(doc, obj, "verdict", inspect_verdict_word(inspect_verdict(b)));
     json_put_text(doc, obj, "why", why);
-    json_put_text(doc, obj, "note", b->wish->note);
+    json_put_text(doc, obj, "note", b->desired->note);
     json_put_text(doc, obj, "settings", d->backend_detail);
     json_put_bool(doc, obj, "create", d->create_backend);
     json_put_bool(doc, obj, "reload", reload_why != NULL || inspect_verdict(b) == INSPECT_RELOAD_AGAIN);
@@ -158,7 +158,7 @@ static void put_backend(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct 
     json_put_count(doc, obj, "held_back", b->plan.held_back);
     put_lines(doc, obj, "held", INSPECT_LINE_HELD, r, b);
     put_runtime(doc, obj, r, b);
-    put_servers(doc, obj, b->wish);
+    put_servers(doc, obj, b->desired);
     put_left_out(doc, obj, b);
     json_put(doc, obj, "not_ours", b->seen ? yyjson_mut_uint(doc, d->foreign_count) : yyjson_mut_null(doc));
 }

@@ -112,7 +112,7 @@ static void gather_changes(const struct inspect_backend *b, struct rows *r)
 
 static void add_equal(const struct inspect_backend *b, const struct backend_server *s, struct rows *r)
 {
-    const struct desired_server *want = desired_find(b->wish, s->name);
+    const struct desired_server *want = desired_find(b->desired, s->name);
     const struct admin_state *by_hand = inspect_by_hand(b, s->name);
     bool draining = want != NULL && want->state == SERVER_DRAINING;
     cleanup(mem_free_ptr) char *set =
@@ -123,7 +123,7 @@ static void add_equal(const struct inspect_backend *b, const struct backend_serv
 
 static void add_told(const struct inspect_backend *b, const struct backend_server *s, struct rows *r)
 {
-    const struct route_command *call = inspect_call(b, s->name);
+    const struct runtime_command *call = inspect_call(b, s->name);
     cleanup(mem_free_ptr) char *what = mem_printf("%s, in the running HAProxy alone", runtime_admin_name(call->state));
     add_detail(r, s->name, what, NULL, inspect_call_reason(b, call));
 }

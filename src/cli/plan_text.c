@@ -96,7 +96,7 @@ static void print_left_out(const char *subject, const char *reason, bool ordinar
 /* The row of its server says it already: as the reason of what goes or is held. */
 static bool is_told(const struct inspect_report *r, const struct inspect_backend *b, const struct desired_skip *s)
 {
-    if (!inspect_has_lines(b) || s->server == NULL || desired_why_out(b->wish, s->server) != s)
+    if (!inspect_has_lines(b) || s->server == NULL || desired_why_out(b->desired, s->server) != s)
         return false;
     const struct backend_server *line = backend_find(&b->actual, s->server);
     return line != NULL && inspect_line(r, b, line) != INSPECT_LINE_PARKED;
@@ -105,10 +105,10 @@ static bool is_told(const struct inspect_report *r, const struct inspect_backend
 static void print_skips(const struct inspect_report *r, const struct inspect_backend *b, bool ordinary, size_t most,
                         struct page *p)
 {
-    const struct desired *wish = b->wish;
+    const struct desired *desired = b->desired;
     size_t count = 0;
-    for (size_t i = 0; i < wish->skip_count; i++) {
-        const struct desired_skip *s = &wish->skips[i];
+    for (size_t i = 0; i < desired->skip_count; i++) {
+        const struct desired_skip *s = &desired->skips[i];
         if (s->ordinary == ordinary && !is_told(r, b, s) && count++ < most)
             print_left_out(s->subject, s->reason, ordinary, p);
     }
@@ -122,8 +122,8 @@ static void print_skips(const struct inspect_report *r, const struct inspect_bac
 /* Wished for as draining, but there is no line to drain. */
 static void print_drained(const struct inspect_backend *b, struct page *p)
 {
-    for (size_t i = 0; b->seen && i < b->wish->server_count; i++) {
-        const struct desired_server *s = &b->wish->servers[i];
+    for (size_t i = 0; b->seen && i < b->desired->server_count; i++) {
+        const struct desired_server *s = &b->desired->servers[i];
         if (s->state != SERVER_DRAINING || backend_find(&b->actual, s->name) != NULL)
             continue;
         cleanup(mem_free_ptr) char *why = mem_printf("draining, and not there: it gets no line (%s)", s->reason);
@@ -139,10 +139,10 @@ static void print_all_left_out(const struct inspect_report *r, const struct insp
     print_skips(r, b, false, LEFT_OUT_SHOWN, p);
     print_drained(b, p);
     print_skips(r, b, true, ORDINARY_SHOWN, p);
-    if (b->wish->note != NULL) {
+    if (b->desired->note != NULL) {
         page_to(p, MARGIN);
         page_put(p, INK_YELLOW, "! ");
-        page_flow(p, INK_YELLOW, b->wish->note);
+        page_flow(p, INK_YELLOW, b->desired->note);
         page_end_line(p);
     }
 }
@@ -169,8 +169,8 @@ static size_t count_parks(const struct diff *d)
 static size_t count_told(const struct inspect_backend *b, enum runtime_admin state)
 {
     size_t count = 0;
-    for (size_t i = 0; i < b->choice.call_count; i++)
-        count += b->choice.calls[i].state == state && inspect_is_only_told(b, b->choice.calls[i].name);
+    for (size_t i = 0; i < b->choice.command_count; i++)
+        count += b->choice.commands[i].state == state && inspect_is_only_told(b, b->choice.commands[i].name);
     return count;
 }
 
@@ -211,12 +211,12 @@ static void add_ways(struct buf *b, const struct inspect_backend *of)
 
 static void add_in_step(struct buf *b, const struct inspect_backend *of)
 {
-    const struct desired *wish = of->wish;
+    const struct desired *desired = of->desired;
     size_t draining = 0, count = 0;
-    for (size_t i = 0; i < wish->server_count; i++)
-        if (backend_find(&of->actual, wish->servers[i].name) != NULL) {
+    for (size_t i = 0; i < desired->server_count; i++)
+        if (backend_find(&of->actual, desired->servers[i].name) != NULL) {
             count++;
-            draining += wish->servers[i].state == SERVER_DRAINING;
+            draining += desired->servers[i].state == SERVER_DRAINING;
         }
     buf_printf(b, "%zu server%s", count, count == 1 ? "" : "s");
     if (draining > 0)

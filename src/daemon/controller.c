@@ -73,7 +73,7 @@ static bool compute(struct controller *c, size_t which, uint64_t *due_ms)
         *due_ms = wish->due_ms;
     bool news = wisher_take(w, wish) && c->targets != NULL && !c->stepping_down;
     if (news)
-        targets_wish(c->targets, which, wish, w->cause != NULL ? w->cause : "a drain ended", w->event_us);
+        targets_set_desired(c->targets, which, wish, w->cause != NULL ? w->cause : "a drain ended", w->event_us);
     w->dirty = false;
     w->event_us = 0;
     wisher_set_cause(w, NULL);
@@ -117,7 +117,7 @@ static void take_up(void *arg)
     else
         timer_cancel(&c->drain);
     if (any)
-        targets_go(c->targets); /* all that changed at once goes into one transaction */
+        targets_apply(c->targets); /* all that changed at once goes into one transaction */
     set_pause(c, began_us);
     if (any_synced(c))
         leadership_start(c->leadership); /* a replica that sees nothing is no candidate */
@@ -228,21 +228,22 @@ static void on_dataplane_request(void *arg, const char *url, const char *method,
 
 /* ---- life ---- */
 
-static void make_targets(struct controller *c)
+static int make_targets(struct controller *c, struct error *err)
 {
-    struct target_options options = {
-        .backends = c->mappings.backends,
-        .backend_count = c->mappings.count,
-        .rules = rules_for_plan(c->settings),
-        .resync_period_ms = c->settings->resync_period_ms,
-        .park_ttl_ms = c->settings->park_ttl_ms,
-        .node_exists = sources_node_exists,
-        .node_arg = c->sources,
-        .telemetry = &c->telemetry,
-        .history = c->history,
-        .log = c->log,
+    const struct targets_options options = {
+        .servers = {.backends = c->mappings.backends,
+                    .backend_count = c->mappings.count,
+                    .rules = rules_for_plan(c->settings),
+                    .park_ttl_ms = c->settings->park_ttl_ms,
+                    .node_exists = sources_node_exists,
+                    .node_arg = c->sources},
+        .instance = {.resync_period_ms = c->settings->resync_period_ms,
+                     .telemetry = &c->telemetry,
+                     .history = c->history,
+                     .log = c->log},
     };
-    c->targets = targets_new(c->base, &options, c->clients.dataplanes, c->clients.dataplane_count);
+    c->targets = targets_new(c->base, &options, c->clients.dataplanes, c->clients.dataplane_count, err);
+    return c->targets != NULL ? 0 : -1;
 }
 
 /* ---- leading, and not ---- */
@@ -254,7 +255,11 @@ static void on_lead(void *arg)
     c->leading = true;
     if (c->stopping || c->stepping_down)
         return; /* on_stepped_down goes on */
-    make_targets(c);
+    struct error err = {0};
+    if (make_targets(c, &err) != 0) {
+        log_error(c->log, "cannot drive HAProxy", log_str("error", err.message));
+        return;
+    }
     targets_start(c->targets);
     for (size_t i = 0; i < c->mappings.count; i++) {
         struct wisher *w = &c->wishers[i];
@@ -483,7 +488,7 @@ void controller_compare(struct controller *c)
     leadership_poke(c->leadership);
     events_poke(c->events);
     if (c->targets != NULL && !c->stepping_down)
-        targets_compare(c->targets);
+        targets_refresh(c->targets);
     notify_reloading(c->notify, clock_mono_us());
     tell_systemd(c);
 }

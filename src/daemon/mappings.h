@@ -24,7 +24,7 @@ struct mapping {
 struct mappings {
     struct mapping *list; /* in the order of the settings */
     size_t count;
-    const char **backends; /* their names, as target_options want them */
+    const char **backends; /* their names, as servers_options want them */
     struct sources_service *services;
     size_t service_count;
 };

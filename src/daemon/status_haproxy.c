@@ -8,7 +8,8 @@
 #include "haproxy/dataplane/client.h"
 #include "json/write.h"
 #include "daemon/status.h"
-#include "servers/target_internal.h"
+#include "daemon/targets.h"
+#include "servers/servers_internal.h"
 
 /* ---- one server ---- */
 
@@ -26,24 +27,24 @@ struct server_view {
     enum place place;
 };
 
-static enum place place_of(const struct slot *s, const struct server_view *v)
+static enum place place_of(const struct servers_backend *s, const struct server_view *v)
 {
-    const struct desired_server *want = desired_find(s->wish, v->line->name);
-    if (diff_server_is_foreign(v->line, &s->target->options.rules.diff))
+    const struct desired_server *want = desired_find(s->desired, v->line->name);
+    if (diff_server_is_foreign(v->line, &s->engine->options.rules.diff))
         return PLACE_NOT_OURS;
     if (want == NULL && v->line->maintenance)
-        return desired_find_spare(s->wish, v->line->name) != NULL ? PLACE_SPARE : PLACE_PARKED;
-    if (want == NULL && s->have_wish && s->wish->state == DESIRED_OK)
+        return desired_find_spare(s->desired, v->line->name) != NULL ? PLACE_SPARE : PLACE_PARKED;
+    if (want == NULL && s->have_desired && s->desired->state == DESIRED_OK)
         return PLACE_LEAVING;
     bool rests = v->line->maintenance || (v->running != NULL && v->running->admin != RUNTIME_READY);
     return rests && v->theirs == RUNTIME_READY ? PLACE_DRAINING : PLACE_LIVE;
 }
 
-static struct server_view view_of(const struct slot *s, const struct backend_server *line)
+static struct server_view view_of(const struct servers_backend *s, const struct backend_server *line)
 {
-    const struct admin_state *mark = admin_states_find(&s->memory, line->name);
+    const struct admin_state *mark = admin_states_find(&s->states, line->name);
     struct server_view v = {.line = line,
-                            .running = s->runtime.readable ? runtime_find(&s->runtime, line->name) : NULL,
+                            .running = s->at->runtime.readable ? runtime_find(&s->at->runtime, line->name) : NULL,
                             .theirs = mark != NULL ? mark->theirs : RUNTIME_READY};
     v.place = place_of(s, &v);
     return v;
@@ -62,13 +63,13 @@ static bool is_down(const struct server_view *v)
     return v->place == PLACE_LIVE && v->running != NULL && runtime_fails_check(v->running);
 }
 
-static void add_server(const struct slot *s, const struct status_haproxies *h, yyjson_mut_doc *doc,
+static void add_server(const struct servers_backend *s, const struct status_haproxies *h, yyjson_mut_doc *doc,
                        yyjson_mut_val *list, const struct server_view *v)
 {
     const struct plan_held *held = plan_find_held(&s->plan, v->line->name);
     yyjson_mut_val *obj = json_add_object(doc, list);
     json_put_text(doc, obj, "name", v->line->name);
-    const char *node = desired_node(s->wish, v->line->name);
+    const char *node = desired_node(s->desired, v->line->name);
     if (node != NULL && !str_eq(node, v->line->name))
         json_put_text(doc, obj, "node", node);
     json_put_text(doc, obj, "address", v->line->address);
@@ -88,14 +89,15 @@ static bool is_telling(const struct server_view *v)
     return v->place == PLACE_DRAINING || v->place == PLACE_LEAVING || v->theirs != RUNTIME_READY || is_down(v);
 }
 
-static void put_servers(const struct slot *s, struct status_haproxies *h, yyjson_mut_doc *doc, yyjson_mut_val *obj)
+static void put_servers(const struct servers_backend *s, struct status_haproxies *h, yyjson_mut_doc *doc,
+                        yyjson_mut_val *obj)
 {
     yyjson_mut_val *servers = json_put_object(doc, obj, "servers"), *list = yyjson_mut_arr(doc);
     size_t count[PLACES] = {0}, by_hand = 0, down = 0, listed = 0;
     size_t max = h->left < STATUS_LIST_MAX ? h->left : STATUS_LIST_MAX;
     for (int telling = 1; telling >= 0; telling--) {
-        for (size_t i = 0; i < s->actual.server_count; i++) {
-            const struct server_view v = view_of(s, &s->actual.servers[i]);
+        for (size_t i = 0; i < s->at->actual.server_count; i++) {
+            const struct server_view v = view_of(s, &s->at->actual.servers[i]);
             if (is_telling(&v) != (telling == 1))
                 continue;
             count[v.place]++;
@@ -118,20 +120,21 @@ static void put_servers(const struct slot *s, struct status_haproxies *h, yyjson
 
 /* ---- one backend ---- */
 
-static enum status_state state_of(const struct target *t, const struct slot *s)
+static enum status_state state_of(const struct instance_view *v, const struct servers_backend *s)
 {
-    bool undecided = s->have_wish && s->wish->state == DESIRED_UNDECIDED; /* somebody has to say more */
-    if (s->problem.kind != ERROR_NONE || t->problem.kind != ERROR_NONE || undecided)
+    bool undecided = s->have_desired && s->desired->state == DESIRED_UNDECIDED; /* somebody has to say more */
+    if (s->problem.kind != ERROR_NONE || v->problem->kind != ERROR_NONE || undecided)
         return STATUS_PROBLEM;
     if (s->holding)
         return s->plan.verdict == PLAN_HOLD && s->plan.diff.ours_count == 0 ? STATUS_PROBLEM : STATUS_HOLDING;
-    if (s->in_step)
+    if (s->in_sync)
         return STATUS_IN_STEP;
-    bool waits = !s->have_wish || s->wish->state == DESIRED_NOT_SYNCED;
-    return waits || !s->looked || !t->last_reload_known ? STATUS_WAITING : STATUS_CHANGING;
+    bool waits = !s->have_desired || s->desired->state == DESIRED_NOT_SYNCED;
+    return waits || !s->at->was_read || !v->last_reload_known ? STATUS_WAITING : STATUS_CHANGING;
 }
 
-static void put_held(const struct slot *s, const struct status_haproxies *h, yyjson_mut_doc *doc, yyjson_mut_val *obj)
+static void put_held(const struct servers_backend *s, const struct status_haproxies *h, yyjson_mut_doc *doc,
+                     yyjson_mut_val *obj)
 {
     yyjson_mut_val *held = json_put_object(doc, obj, "held");
     bool any = s->plan.held_back > 0;
@@ -141,23 +144,23 @@ static void put_held(const struct slot *s, const struct status_haproxies *h, yyj
 }
 
 /* What /readyz says of it; NULL: nothing. Allocates. */
-static char *text_of(const struct target *t, const char *backend, const struct status_haproxies *h)
+static char *text_of(const struct servers *e, const char *backend, const struct status_haproxies *h)
 {
-    cleanup(mem_free_ptr) char *name = target_check_name(t, backend);
+    cleanup(mem_free_ptr) char *name = servers_check_name(e, backend);
     const struct check *check = checks_find(h->checks, name);
     return check != NULL ? checks_text(check) : NULL;
 }
 
-static enum status_state add_backend(const struct target *t, const struct slot *s, struct status_haproxies *h,
-                                     yyjson_mut_doc *doc, yyjson_mut_val *list)
+static enum status_state add_backend(const struct instance_view *v, const struct servers_backend *s,
+                                     struct status_haproxies *h, yyjson_mut_doc *doc, yyjson_mut_val *list)
 {
-    cleanup(mem_free_ptr) char *text = text_of(t, s->name, h);
-    enum status_state state = state_of(t, s);
+    cleanup(mem_free_ptr) char *text = text_of(s->engine, s->name, h);
+    enum status_state state = state_of(v, s);
     yyjson_mut_val *obj = json_add_object(doc, list);
     json_put_text(doc, obj, "backend", s->name);
     json_put_text(doc, obj, "state", status_state_name(state));
     json_put_text(doc, obj, "text", text);
-    json_put_bool(doc, obj, "readable", s->runtime.readable);
+    json_put_bool(doc, obj, "readable", s->at->runtime.readable);
     put_held(s, h, doc, obj);
     json_put_text(doc, obj, "by_hand", s->overrides);
     put_servers(s, h, doc, obj);
@@ -166,53 +169,54 @@ static enum status_state add_backend(const struct target *t, const struct slot *
 
 /* ---- one HAProxy ---- */
 
-static const char *trust_name(const struct target *t)
+static const char *verification_name(const struct instance_view *v)
 {
-    static const char *const names[] = {[TRUST_UNTRIED] = "untried",
-                                        [TRUST_PROVEN] = "proven",
-                                        [TRUST_DOUBTED] = "doubted",
-                                        [TRUST_DISPROVEN] = "disproven"};
-    return t->options.runtime == NULL ? "off" : names[t->trust];
+    static const char *const names[] = {[VERIFICATION_NONE] = "untried",
+                                        [VERIFICATION_PASSED] = "proven",
+                                        [VERIFICATION_FAILED] = "doubted",
+                                        [VERIFICATION_FAILED_AGAIN] = "disproven"};
+    return v->with_runtime ? names[v->verification] : "off";
 }
 
-static void put_reload(const struct target *t, yyjson_mut_doc *doc, yyjson_mut_val *obj)
+static void put_reload(const struct instance_view *v, yyjson_mut_doc *doc, yyjson_mut_val *obj)
 {
     static const char *const names[] = {
         [RELOAD_NONE] = "none", [RELOAD_PENDING] = "pending", [RELOAD_DONE] = "done", [RELOAD_BROKEN] = "failed"};
     yyjson_mut_val *reload = json_put_object(doc, obj, "reload");
-    json_put_text(doc, reload, "state", names[t->reload.state]);
-    json_put_text(doc, reload, "id", t->reload.id);
-    json_put_text(doc, reload, "problem", t->reload.state == RELOAD_BROKEN ? t->reload.error.message : NULL);
+    json_put_text(doc, reload, "state", names[v->reload]);
+    json_put_text(doc, reload, "id", v->reload_id);
+    json_put_text(doc, reload, "problem", v->reload_problem);
 }
 
-static void put_facts(const struct target *t, yyjson_mut_doc *doc, yyjson_mut_val *obj)
+static void put_facts(const struct instance_view *v, yyjson_mut_doc *doc, yyjson_mut_val *obj)
 {
-    json_put_int_or_null(doc, obj, "version", t->version);
-    json_put_int_or_null(doc, obj, "worker_pid", t->worker_known ? t->worker_pid : -1);
-    put_reload(t, doc, obj);
-    json_put_text(doc, obj, "runtime", trust_name(t));
-    json_put_text(doc, obj, "drift", t->drift);
+    json_put_int_or_null(doc, obj, "version", v->version);
+    json_put_int_or_null(doc, obj, "worker_pid", v->worker_pid);
+    put_reload(v, doc, obj);
+    json_put_text(doc, obj, "runtime", verification_name(v));
+    json_put_text(doc, obj, "drift", v->drift);
 }
 
 void status_haproxy_add(const struct target *t, struct status_haproxies *h, yyjson_mut_doc *doc, yyjson_mut_val *list,
                         enum status_state *worst)
 {
-    const char *url = dataplane_client_url(t->options.client);
+    const struct instance_view v = instance_view(t->instance);
+    const struct servers *e = t->servers;
     yyjson_mut_val *obj = json_add_object(doc, list), *backends = yyjson_mut_arr(doc);
     enum status_state state = STATUS_IN_STEP;
-    const char *of = t->slots[0].name;
-    for (size_t i = 0; i < t->options.backend_count; i++) {
-        enum status_state one = add_backend(t, &t->slots[i], h, doc, backends);
+    const char *of = e->backends[0].name;
+    for (size_t i = 0; i < e->options.backend_count; i++) {
+        enum status_state one = add_backend(&v, &e->backends[i], h, doc, backends);
         if (one > state) {
             state = one;
-            of = t->slots[i].name;
+            of = e->backends[i].name;
         }
     }
-    cleanup(mem_free_ptr) char *text = text_of(t, of, h);
-    json_put_text(doc, obj, "url", url);
+    cleanup(mem_free_ptr) char *text = text_of(e, of, h);
+    json_put_text(doc, obj, "url", v.url);
     json_put_text(doc, obj, "state", status_state_name(state));
     json_put_text(doc, obj, "text", text);
-    put_facts(t, doc, obj);
+    put_facts(&v, doc, obj);
     json_put(doc, obj, "backends", backends);
     if (state > *worst)
         *worst = state;

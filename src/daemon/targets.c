@@ -7,24 +7,31 @@
 #include "daemon/clients.h"
 
 struct targets {
-    struct target **list;
+    struct target *list;
     size_t count;
     size_t running; /* while stopping */
     void (*stopped)(void *arg);
     void *stopped_arg;
 };
 
-struct targets *targets_new(struct event_base *base, const struct target_options *options,
-                            const struct clients_dataplane *list, size_t count)
+struct targets *targets_new(struct event_base *base, const struct targets_options *options,
+                            const struct clients_dataplane *list, size_t count, struct error *err)
 {
     struct targets *t = mem_alloc(sizeof(*t));
     t->list = mem_array(count, sizeof(t->list[0]));
     for (size_t i = 0; i < count; i++) {
-        struct target_options own = *options;
+        struct target *target = &t->list[t->count++];
+        struct instance_options own = options->instance;
         own.several = count > 1;
         own.client = list[i].file;
         own.runtime = list[i].runtime;
-        t->list[t->count++] = target_new(base, &own);
+        target->servers = servers_new(&options->servers);
+        const struct engine *engines[] = {servers_engine(target->servers)};
+        target->instance = instance_new(base, &own, engines, array_len(engines), err);
+        if (target->instance == NULL) {
+            targets_free(t);
+            return NULL;
+        }
     }
     return t;
 }
@@ -33,8 +40,10 @@ void targets_free(struct targets *t)
 {
     if (t == NULL)
         return;
-    for (size_t i = 0; i < t->count; i++)
-        target_free(t->list[i]);
+    for (size_t i = 0; i < t->count; i++) {
+        instance_free(t->list[i].instance);
+        servers_free(t->list[i].servers);
+    }
     free(t->list);
     free(t);
 }
@@ -42,29 +51,29 @@ void targets_free(struct targets *t)
 void targets_start(struct targets *t)
 {
     for (size_t i = 0; i < t->count; i++)
-        target_start(t->list[i]);
+        instance_start(t->list[i].instance);
 }
 
-void targets_wish(struct targets *t, size_t backend, const struct desired *wish, const char *cause,
-                  uint64_t received_us)
+void targets_set_desired(struct targets *t, size_t backend, const struct desired *desired, const char *cause,
+                         uint64_t received_us)
 {
     for (size_t i = 0; i < t->count; i++)
-        target_wish(t->list[i], backend, wish, cause, received_us);
+        servers_set_desired(t->list[i].servers, backend, desired, cause, received_us);
 }
 
-void targets_go(struct targets *t)
+void targets_apply(struct targets *t)
 {
     for (size_t i = 0; i < t->count; i++)
-        target_go(t->list[i]);
+        servers_apply(t->list[i].servers);
 }
 
-void targets_compare(struct targets *t)
+void targets_refresh(struct targets *t)
 {
     for (size_t i = 0; i < t->count; i++)
-        target_compare(t->list[i]);
+        instance_refresh(t->list[i].instance);
 }
 
-static void on_stopped(void *arg)
+static void targets_on_stopped(void *arg)
 {
     struct targets *t = arg;
     if (--t->running == 0)
@@ -77,7 +86,7 @@ void targets_stop(struct targets *t, void (*stopped)(void *arg), void *arg)
     t->stopped_arg = arg;
     t->running = t->count;
     for (size_t i = 0; i < t->count; i++)
-        target_stop(t->list[i], on_stopped, t);
+        instance_stop(t->list[i].instance, targets_on_stopped, t);
 }
 
 size_t targets_count(const struct targets *t)
@@ -87,13 +96,13 @@ size_t targets_count(const struct targets *t)
 
 const struct target *targets_at(const struct targets *t, size_t i)
 {
-    return t->list[i];
+    return &t->list[i];
 }
 
 bool targets_ready(const struct targets *t, struct checks *checks)
 {
     bool any = false;
     for (size_t i = 0; i < t->count; i++)
-        any = target_ready(t->list[i], checks) || any;
+        any = servers_ready(t->list[i].servers, checks) || any;
     return any;
 }

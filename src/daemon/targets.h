@@ -1,5 +1,6 @@
 /*
- * All HAProxies: each gets every wish and converges by itself (servers/target); one that is down delays no other.
+ * All HAProxies: each has an instance (haproxy/instance) and the engines that drive it, and converges by itself; one that is down
+ * delays no other.
  */
 #ifndef DAEMON_TARGETS_H
 #define DAEMON_TARGETS_H
@@ -8,23 +9,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "servers/target.h"
+#include "haproxy/instance.h"
+#include "servers/servers.h"
 
 struct checks;
 struct clients_dataplane;
 struct targets;
 
-/* options: of each of them; its clients are filled in from list. What the options borrow outlives the targets. */
-struct targets *targets_new(struct event_base *base, const struct target_options *options,
-                            const struct clients_dataplane *list, size_t count) must_check;
+struct target {
+    struct instance *instance;
+    struct servers *servers;
+};
+
+/* Of each of them; the clients of `instance` are filled in from list. What the options borrow outlives the targets. */
+struct targets_options {
+    struct instance_options instance;
+    struct servers_options servers;
+};
+
+struct targets *targets_new(struct event_base *base, const struct targets_options *options,
+                            const struct clients_dataplane *list, size_t count, struct error *err) must_check;
 void targets_free(struct targets *t); /* NULL is allowed */
 
-/* As those of servers/target. */
+/* As those of servers/servers and haproxy/instance. */
 void targets_start(struct targets *t);
-void targets_wish(struct targets *t, size_t backend, const struct desired *wish, const char *cause,
-                  uint64_t received_us);
-void targets_go(struct targets *t);
-void targets_compare(struct targets *t);
+void targets_set_desired(struct targets *t, size_t backend, const struct desired *desired, const char *cause,
+                         uint64_t received_us);
+void targets_apply(struct targets *t);
+void targets_refresh(struct targets *t);
 /* stopped is called once, when the last one has stopped (perhaps at once). */
 void targets_stop(struct targets *t, void (*stopped)(void *arg), void *arg);
 size_t targets_count(const struct targets *t);

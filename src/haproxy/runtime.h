@@ -38,6 +38,23 @@ void runtime_server_fini(struct runtime_server *s);
 void runtime_sort(struct runtime *r);                                                 /* after it was filled */
 const struct runtime_server *runtime_find(const struct runtime *r, const char *name); /* NULL: not there */
 
+/* To the running HAProxy alone: the state of one server, which is lost at the next reload. */
+struct runtime_command {
+    const char *name; /* of the server; borrowed */
+    enum runtime_admin state;
+    const char *why; /* constant: "it drains", "it leaves", "it is wanted again", "it is held by the loss limit" (not
+                      * wanted, and not among the changes), "the file has it in maintenance", "an operator has set it, and
+                      * HAProxy forgot it" */
+};
+
+/* The process that answers for HAProxy, since it was read last. */
+enum worker_change {
+    WORKER_SAME,
+    WORKER_OTHER, /* reloaded or started again: what is ready may have been something else without anybody's wish */
+    WORKER_OURS, /* by a reload of ours that has just ended: what a live line is in is nobody's wish either, but what stood
+                   * in the file when HAProxy read it, a write of ours ago */
+};
+
 /* For the proof of a write: why this server does not run as its line says. Address and port (where the line has an IP
  * literal), and that a line in maintenance is in maint. Not compared, since both may be somebody's wish and only who wrote
  * knows better: drain and maint of a line that is live, and weights. "HAProxy runs it at 10.0.0.1:80, not at

@@ -38,7 +38,7 @@ CHOICE = (
     Mutant("a new backend waits for ever", LANE, "    if (d->create_backend)\n", "    if (false)\n"),
     Mutant("who goes is written before who comes", LANE, "    for (unsigned i = 0; i <= 2; i++)\n        add_writes(c, i);", "    for (unsigned i = 3; i-- > 0;)\n        add_writes(c, i);"),
     Mutant("a server is brought back at its old address", LANE, "&& !c->server.maintenance && (c->fields & (SERVER_ADDRESS | SERVER_PORT));", "&& false;"),
-    Mutant("a hundred writes go one by one", LANE, "if (ret->write_count > ROUTE_UPDATES_MAX) {", "if (false) {"),
+    Mutant("a hundred writes go one by one", LANE, "if (ret->update_count > ROUTE_UPDATES_MAX) {", "if (false) {"),
     Mutant("the last one goes before another is there", LANE,
            "if (!any_ready(c) && (ret->transaction || one_is_to_come(c)))", "if (false)"),
     Mutant("a held plan writes", LANE, "in->diff->verdict == DIFF_HOLD ||", ""),

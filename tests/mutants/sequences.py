@@ -30,7 +30,7 @@ STREAMS = (
 REPAIRS = (
     Mutant("one backend's commit speaks for all", GUARD, "t->slots[i].harmless || t->slots[i].writing;", "true;"),
     Mutant("a return during a commit is none", TARGET, "    plan_note_returns(s->wish, &s->loss_limit);\n", ""),
-    Mutant("the end knows what a call under way will do", TARGET, "t->seen = t->seen && !t->calls.busy;", ";"),
+    Mutant("the end knows what a call under way will do", TARGET, "t->seen = t->seen && !t->commands.busy;", ";"),
     Mutant("a server that is renamed is two", REPORT, "d = s->by_node;", "d = s->wish;"),
     Mutant("a harmful file passes", GUARD, "    return found == NULL ?", "    return true ?"),
     Mutant("an edit while the API is down is not seen", GUARD, "if (g->file[0] != '\\0' && !str_eq(g->file, digest))", "if (false)"),
@@ -48,7 +48,7 @@ REPORTS = (
            "(s->target->dirty || is_overdue(s)) && !target_waits_for_room(s->target);", "s->target->dirty || is_overdue(s);"),
     Mutant("a dry run looks at what a transaction would write", TARGET, "    if (t->options.rules.dry_run)\n        return false;\n", ""),
     Mutant("a spare is parked", STATUS, "desired_find_spare(s->wish, v->line->name) != NULL ? PLACE_SPARE", "false ? PLACE_SPARE"),
-    Mutant("a pause hides who was told to leave before it", DECIDE, "    if (would.call_count == 0)\n", "    if (true)\n"),
+    Mutant("a pause hides who was told to leave before it", DECIDE, "    if (would.command_count == 0)\n", "    if (true)\n"),
     Mutant("a backend that is missing is not made", DIFF, "if (!actual->exists && !rules->create_backend)", "if (!actual->exists)"),
 )
 
@@ -56,7 +56,7 @@ REPORTS = (
 FOUND = (
     Mutant("a loss is forgotten as soon as it is over", BRAKE, "return !l->held && counts(l, r->now_ms) && !r->returned(r->arg, l->server);", "return false;"),
     Mutant("no loss is held", BRAKE, "bool held = (uint64_t)lost * 100 > (uint64_t)base * r->max_percent;", "bool held = false;"),
-    Mutant("who drains is told again and again", TELL, "    t->calls.failures = 0;\n    admin_states_called(&c->slot->memory, c->name, c->state);\n", "    t->calls.failures = 0;\n"),
+    Mutant("who drains is told again and again", TELL, "    t->commands.failures = 0;\n    admin_states_called(&c->slot->memory, c->name, c->state);\n", "    t->commands.failures = 0;\n"),
     Mutant("a line is made anew instead of changed", WRITE, "start_from(s->json, what, err);", "start_from(NULL, what, err);"),
     Mutant("a file that is behind is not seen", OBSERVE, "f->backend.split = file->version >= 0 && file->version != f->backend.version;", "f->backend.split = false;"),
 )

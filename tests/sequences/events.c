@@ -369,7 +369,7 @@ static void stop_it(struct world *w, const unsigned *n)
 static void hangup(struct world *w, const unsigned *n)
 {
     (void)n;
-    targets_compare(w->targets);
+    targets_refresh(w->targets);
 }
 
 static void rest(struct world *w, const unsigned *n)

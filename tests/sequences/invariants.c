@@ -368,7 +368,7 @@ void check_rest(struct world *w)
     world_say(w, "faults end");
     daemon_start(w);
     end_faults(w);
-    targets_compare(w->targets); /* as an operator does when the other writer is gone */
+    targets_refresh(w->targets); /* as an operator does when the other writer is gone */
     world_look(w);
     if (w->settings.dry != 0) { /* what is reported is checked all along */
         world_pass(w, RESTS_US);

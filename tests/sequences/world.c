@@ -221,12 +221,12 @@ void world_look(struct world *w)
         cleanup(desired_unref_ptr) const struct desired *shared = desired_share(&d);
         if (w->targets != NULL && wisher_take(&w->wishers[i], shared)) {
             loss_reported(w, i);
-            targets_wish(w->targets, i, shared, "an event", w->now_us);
+            targets_set_desired(w->targets, i, shared, "an event", w->now_us);
             any = true;
         }
     }
     if (any)
-        targets_go(w->targets);
+        targets_apply(w->targets);
 }
 
 /* ---- the daemon ---- */
@@ -243,23 +243,23 @@ void daemon_start(struct world *w)
     for (size_t i = 0; i < w->settings.targets; i++)
         clients[i] = (struct clients_dataplane){.file = &w->apis[i].file,
                                                 .runtime = w->settings.lanes != 0 ? &w->apis[i].runtime : NULL};
-    struct target_options options = {.backends = conf_backends,
-                                     .backend_count = OURS,
-                                     .rules = {.diff = {.keep_servers = keep,
-                                                        .keep_count = 1,
-                                                        .allow_empty = w->settings.empty != 0,
-                                                        .adopt = (enum adopt)w->settings.adopt,
-                                                        .create_backend = w->settings.create != 0},
-                                               .dry_run = w->settings.dry != 0,
-                                               .max_loss_percent = w->settings.limit,
-                                               .loss_window_ms = RESYNC_MS},
-                                     .resync_period_ms = RESYNC_MS,
-                                     .park_ttl_ms = (uint64_t)w->settings.park_s * 1000,
-                                     .node_exists = cluster_has_node,
-                                     .node_arg = &w->cluster,
-                                     .telemetry = &w->telemetry,
-                                     .history = w->history,
-                                     .log = &w->log};
+    const struct targets_options options = {
+        .servers = {.backends = conf_backends,
+                    .backend_count = OURS,
+                    .rules = {.diff = {.keep_servers = keep,
+                                       .keep_count = 1,
+                                       .allow_empty = w->settings.empty != 0,
+                                       .adopt = (enum adopt)w->settings.adopt,
+                                       .create_backend = w->settings.create != 0},
+                              .dry_run = w->settings.dry != 0,
+                              .max_loss_percent = w->settings.limit,
+                              .loss_window_ms = RESYNC_MS},
+                    .park_ttl_ms = (uint64_t)w->settings.park_s * 1000,
+                    .node_exists = cluster_has_node,
+                    .node_arg = &w->cluster},
+        .instance = {.resync_period_ms = RESYNC_MS, .telemetry = &w->telemetry, .history = w->history, .log = &w->log},
+    };
+    struct error err;
     cluster_forget_states(&w->cluster);
     w->life++;
     for (size_t i = 0; i < OURS; i++) {
@@ -269,7 +269,7 @@ void daemon_start(struct world *w)
         w->empty_since_us[i] = UINT64_MAX;
     }
     loss_forget(w);
-    w->targets = targets_new(NULL, &options, clients, w->settings.targets);
+    w->targets = targets_new(NULL, &options, clients, w->settings.targets, &err);
     targets_start(w->targets);
     world_look(w);
 }

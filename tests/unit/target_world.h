@@ -35,7 +35,8 @@
 #include "host/timer.h"
 #include "report/checks.h"
 #include "report/history.h"
-#include "servers/target_internal.h"
+#include "daemon/targets.h"
+#include "haproxy/instance_internal.h"
 #include "report/telemetry.h"
 
 #define SET_BYTES 64
@@ -133,9 +134,9 @@ static struct world {
     int log_fd;
     struct telemetry telemetry;
     struct history *history;
-    struct target *target;
+    struct target target;
     unsigned stopped;
-    struct target_options options;
+    struct targets_options options;
     struct log daemon_log;
     void (*look)(void); /* called after everything that happens */
 } w;
@@ -320,8 +321,8 @@ static size_t backend_of(void)
 static char step_of(void)
 {
     bool transaction = str_has_prefix(w.path, "/transactions");
-    if (w.target->phase == TARGET_WRITING && w.target->transaction.preview_only &&
-        strcmp(w.path, "/transactions") != 0 && w.target->transaction.state != TRANSACTION_DELETE_DEAD)
+    if (w.target.instance->phase == INSTANCE_WRITING && w.target.instance->transaction.preview_only &&
+        strcmp(w.path, "/transactions") != 0 && w.target.instance->transaction.state != TRANSACTION_DELETE_DEAD)
         return strcmp(w.method, "POST") == 0 ? '(' : strcmp(w.method, "DELETE") == 0 ? ')' : '|';
     if (str_has_prefix(w.path, "/runtime/"))
         return str_has_suffix(w.path, "/info") ? 'i' : str_has_suffix(w.path, "/servers") ? 'v' : 'b';
@@ -925,13 +926,13 @@ static inline void wish_of(size_t backend, const char *set, const char *cause)
                                     .reason = mem_strdup("a reason")};
     }
     cleanup(desired_unref_ptr) const struct desired *shared = desired_share(&d);
-    target_wish(w.target, backend, shared, cause, clock_mono_us());
+    servers_set_desired(w.target.servers, backend, shared, cause, clock_mono_us());
 }
 
 static inline void wish(const char *set, const char *cause)
 {
     wish_of(0, set, cause);
-    target_go(w.target);
+    servers_apply(w.target.servers);
     look();
 }
 
@@ -940,7 +941,7 @@ static inline void wish_both(const char *set, const char *second, const char *ca
 {
     wish_of(0, set, cause);
     wish_of(1, second, cause);
-    target_go(w.target);
+    servers_apply(w.target.servers);
     look();
 }
 
@@ -952,7 +953,7 @@ static void on_stopped(void *arg)
 
 static inline void stop(void)
 {
-    target_stop(w.target, on_stopped, NULL);
+    instance_stop(w.target.instance, on_stopped, NULL);
 }
 
 static inline bool in_sync(void)
@@ -966,7 +967,7 @@ static inline bool in_sync(void)
 static inline bool ready(struct buf *body)
 {
     cleanup(checks_fini) struct checks checks = {0};
-    bool is = target_ready(w.target, &checks);
+    bool is = servers_ready(w.target.servers, &checks);
     buf_clear(body);
     checks_print(&checks, body);
     return is;
@@ -1031,6 +1032,21 @@ static inline void assert_settled_two(const char *set)
 
 /* ---- life ---- */
 
+static inline void target_make(void)
+{
+    struct error err;
+    w.target.servers = servers_new(&w.options.servers);
+    const struct engine *engine = servers_engine(w.target.servers);
+    w.target.instance = instance_new(NULL, &w.options.instance, &engine, 1, &err);
+    ck_assert_ptr_nonnull(w.target.instance);
+}
+
+static inline void target_end(void)
+{
+    instance_free(w.target.instance);
+    servers_free(w.target.servers);
+}
+
 /* HAProxy runs n1 (in each backend); nothing is wished yet, nothing asked. No brake unless rules say so. */
 static inline void world_make_as(size_t backends, struct plan_rules rules, uint64_t park_ttl_ms, bool lanes)
 {
@@ -1048,26 +1064,24 @@ static inline void world_make_as(size_t backends, struct plan_rules rules, uint6
     telemetry_init(&w.telemetry, "0");
     w.history = history_new();
     w.pid = 100;
-    w.options = (struct target_options){.client = FILE_CLIENT,
-                                        .runtime = lanes ? RUNTIME_CLIENT : NULL,
-                                        .park_ttl_ms = park_ttl_ms,
-                                        .backends = backend_names,
-                                        .backend_count = backends,
-                                        .rules = rules,
-                                        .resync_period_ms = RESYNC_MS,
-                                        .telemetry = &w.telemetry,
-                                        .history = w.history,
-                                        .log = &w.daemon_log};
-    w.target = target_new(NULL, &w.options);
+    w.options.servers = (struct servers_options){
+        .backends = backend_names, .backend_count = backends, .rules = rules, .park_ttl_ms = park_ttl_ms};
+    w.options.instance = (struct instance_options){.client = FILE_CLIENT,
+                                                   .runtime = lanes ? RUNTIME_CLIENT : NULL,
+                                                   .resync_period_ms = RESYNC_MS,
+                                                   .telemetry = &w.telemetry,
+                                                   .history = w.history,
+                                                   .log = &w.daemon_log};
+    target_make();
 }
 
 /* The daemon dies, or has ended, and another one starts: what it remembered is gone. */
 static inline void start_again(void)
 {
-    target_free(w.target);
+    target_end();
     w.stopped = 0;
-    w.target = target_new(NULL, &w.options);
-    target_start(w.target);
+    target_make();
+    instance_start(w.target.instance);
 }
 
 static inline void world_make_with(size_t backends, struct plan_rules rules)
@@ -1087,7 +1101,7 @@ static inline void world_make(void)
 
 static inline void world_end(void)
 {
-    target_free(w.target);
+    target_end();
     telemetry_fini(&w.telemetry);
     history_free(w.history);
     buf_fini(&w.trace);
@@ -1097,7 +1111,7 @@ static inline void world_end(void)
 /* In step with n1, the trace empty. */
 static inline void world_in_step(void)
 {
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n1", "the first list");
     pass(0);
     assert_settled("n1");

@@ -125,8 +125,8 @@ static void report_health(const struct inspect_backend *b, struct doctor_section
     size_t live = 0, down = 0;
     cleanup(buf_fini) struct buf names;
     buf_init(&names, 0);
-    for (size_t i = 0; i < b->wish->server_count; i++) {
-        const struct desired_server *want = &b->wish->servers[i];
+    for (size_t i = 0; i < b->desired->server_count; i++) {
+        const struct desired_server *want = &b->desired->servers[i];
         const struct runtime_server *is = runtime_find(&b->runtime, want->name);
         if (want->state != SERVER_LIVE)
             continue;

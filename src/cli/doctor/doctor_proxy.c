@@ -35,14 +35,14 @@ struct one {
 /* ---- which are tried ---- */
 
 /* Spread over the list: neighbours by name are often in one rack, and of one kind. */
-static void choose(const struct desired *wish, struct places *ret)
+static void choose(const struct desired *desired, struct places *ret)
 {
     size_t live = 0, step, at = 0;
-    for (size_t i = 0; i < wish->server_count; i++)
-        live += wish->servers[i].state == SERVER_LIVE && str_ip_family(wish->servers[i].address) != 0;
+    for (size_t i = 0; i < desired->server_count; i++)
+        live += desired->servers[i].state == SERVER_LIVE && str_ip_family(desired->servers[i].address) != 0;
     step = live > DOCTOR_PLACES_MAX ? live / DOCTOR_PLACES_MAX : 1;
-    for (size_t i = 0; i < wish->server_count && ret->count < DOCTOR_PLACES_MAX; i++) {
-        const struct desired_server *w = &wish->servers[i];
+    for (size_t i = 0; i < desired->server_count && ret->count < DOCTOR_PLACES_MAX; i++) {
+        const struct desired_server *w = &desired->servers[i];
         if (w->state != SERVER_LIVE || str_ip_family(w->address) == 0 || at++ % step != 0)
             continue;
         ret->list[ret->count++] = (struct doctor_place){.name = w->name, .address = w->address, .port = w->port};
@@ -113,7 +113,7 @@ static void report_backend(const struct inspect_report *seen, size_t mapping, co
     const struct inspect_mapping *m = &seen->mappings[mapping];
     struct doctor_section *s = doctor_section(r, "proxy", m->backend, NULL);
     struct doctor_expects e = doctor_proxy_expects(places->list, places->count);
-    struct inspect_backend unseen = {.of = m, .wish = &m->wish};
+    struct inspect_backend unseen = {.of = m, .desired = &m->desired};
     for (size_t t = 0; t == 0 || t < seen->target_count; t++) {
         const struct inspect_backend *b = t < seen->target_count ? &seen->targets[t].backends[mapping] : &unseen;
         enum doctor_sends sends = doctor_proxy_sends(b, settings);
@@ -131,7 +131,7 @@ void doctor_proxy_report(struct event_base *base, const struct inspect_report *s
     struct proxy p = {.base = base, .mapping_count = seen->mapping_count};
     p.of = mem_array(seen->mapping_count, sizeof(p.of[0]));
     for (size_t i = 0; i < seen->mapping_count; i++)
-        choose(&seen->mappings[i].wish, &p.of[i]);
+        choose(&seen->mappings[i].desired, &p.of[i]);
     probe_all(&p);
     for (size_t i = 0; i < seen->mapping_count; i++)
         report_backend(seen, i, &p.of[i], settings, r);

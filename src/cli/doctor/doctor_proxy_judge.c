@@ -244,14 +244,14 @@ void doctor_proxy_judge_checks(const struct doctor_expects *e, enum doctor_sends
                                struct doctor_section *s)
 {
     static const char *const options[] = {"check-send-proxy"};
-    const struct desired *wish = b->wish;
+    const struct desired *desired = b->desired;
     bool forced = b->seen && has_option(b->actual.json, DEFAULT_SERVER, options, 1);
     bool same_port = b->seen && b->actual.server_count > 0 && b->actual.servers[0].check_port != 0 &&
                      b->actual.servers[0].check_port == b->actual.servers[0].port;
     struct doctor_check *c;
-    if (wish->check_port != 0 && forced) {
+    if (desired->check_port != 0 && forced) {
         c = doctor_warn(s, "proxy.checks", "checks", "send the PROXY protocol to port %u, which is kube-proxy's own",
-                        wish->check_port);
+                        desired->check_port);
         doctor_why(c, "kube-proxy does not expect it: every server counts as down");
         doctor_advice(c, "take check-send-proxy out of the backend's default-server line in haproxy.cfg");
     } else if (same_port && !forced && sends != DOCTOR_SENDS_NOTHING && e->verdict == PROXY_WANTED) {

@@ -51,7 +51,7 @@ static char *ports_text(const struct service *svc)
 static void report_absent(const struct inspect_mapping *m, struct doctor_section *s)
 {
     const struct mapping_rules *of = m->rules;
-    bool served = m->wish.state == DESIRED_OK; /* by endpoints that somebody else manages */
+    bool served = m->desired.state == DESIRED_OK; /* by endpoints that somebody else manages */
     struct doctor_check *c = (served ? doctor_warn : doctor_fail)(
         s, "service.object", "object", "there is no Service %s in namespace %s", of->service, of->namespace);
     doctor_fix(c, "see what its name is", "kubectl get services -A");
@@ -193,50 +193,50 @@ static void report_nodes(const struct inspect_report *seen, const struct inspect
 
 /* ---- what comes of it ---- */
 
-static char *names_of(const struct desired *wish)
+static char *names_of(const struct desired *desired)
 {
     cleanup(buf_fini) struct buf text;
     buf_init(&text, 0);
-    for (size_t i = 0; i < wish->server_count && i < NAMES_SHOWN; i++)
-        buf_printf(&text, "%s%s", i > 0 ? ", " : "", wish->servers[i].name);
-    if (wish->server_count > NAMES_SHOWN)
-        buf_printf(&text, " and %zu more", wish->server_count - NAMES_SHOWN);
+    for (size_t i = 0; i < desired->server_count && i < NAMES_SHOWN; i++)
+        buf_printf(&text, "%s%s", i > 0 ? ", " : "", desired->servers[i].name);
+    if (desired->server_count > NAMES_SHOWN)
+        buf_printf(&text, " and %zu more", desired->server_count - NAMES_SHOWN);
     return buf_take(&text);
 }
 
-static void report_left_out(const struct desired *wish, struct doctor_section *s)
+static void report_left_out(const struct desired *desired, struct doctor_section *s)
 {
     size_t count = 0, first = 0;
-    for (size_t i = 0; i < wish->skip_count; i++) {
-        if (wish->skips[i].ordinary || wish->skips[i].announced)
+    for (size_t i = 0; i < desired->skip_count; i++) {
+        if (desired->skips[i].ordinary || desired->skips[i].announced)
             continue;
         first = count++ == 0 ? i : first;
     }
     if (count == 0)
         return;
     struct doctor_check *c =
-        doctor_warn(s, "service.left-out", "left out", "%zu: %s: %s%s", count, wish->skips[first].subject,
-                    wish->skips[first].reason, count > 1 ? ", ..." : "");
+        doctor_warn(s, "service.left-out", "left out", "%zu: %s: %s%s", count, desired->skips[first].subject,
+                    desired->skips[first].reason, count > 1 ? ", ..." : "");
     doctor_fix(c, "see all of them", "haproxy-k8s-sync plan");
 }
 
 static void report_wish(const struct inspect_mapping *m, struct doctor_section *s)
 {
     static const char id[] = "service.servers", label[] = "servers";
-    const struct desired *wish = &m->wish;
-    if (wish->state == DESIRED_OK) {
-        cleanup(mem_free_ptr) char *names = names_of(wish);
-        doctor_ok(s, id, label, "%zu for backend %s: %s", wish->server_count, m->backend, names);
-    } else if (wish->state == DESIRED_EMPTY || wish->state == DESIRED_UNDECIDED) {
+    const struct desired *desired = &m->desired;
+    if (desired->state == DESIRED_OK) {
+        cleanup(mem_free_ptr) char *names = names_of(desired);
+        doctor_ok(s, id, label, "%zu for backend %s: %s", desired->server_count, m->backend, names);
+    } else if (desired->state == DESIRED_EMPTY || desired->state == DESIRED_UNDECIDED) {
         struct doctor_check *c = doctor_fail(s, id, label, "none for backend %s: %s", m->backend,
-                                             wish->problem != NULL ? wish->problem : "nothing is known");
+                                             desired->problem != NULL ? desired->problem : "nothing is known");
         doctor_fix(c, "why one node gets none, rule by rule", "haproxy-k8s-sync explain NODE");
     } else {
-        doctor_skip(s, id, label, "not known: %s", wish->problem != NULL ? wish->problem : "not all was read");
+        doctor_skip(s, id, label, "not known: %s", desired->problem != NULL ? desired->problem : "not all was read");
     }
-    report_left_out(wish, s);
-    if (wish->note != NULL)
-        doctor_warn(s, "service.note", "setting", "%s", wish->note);
+    report_left_out(desired, s);
+    if (desired->note != NULL)
+        doctor_warn(s, "service.note", "setting", "%s", desired->note);
 }
 
 void doctor_service_report(const struct inspect_report *seen, size_t at, const struct settings *settings,

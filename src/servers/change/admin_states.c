@@ -145,11 +145,11 @@ static void judge(struct admin_state *mark, struct look *l)
 }
 
 /* Something is wanted live, and nothing of that is ready. */
-static bool is_empty(const struct route_lines *lines, const struct runtime *r, const struct desired *wish)
+static bool is_empty(const struct route_lines *lines, const struct runtime *r, const struct desired *desired)
 {
     bool wanted = false;
     for (size_t i = 0; i < lines->count; i++) {
-        const struct desired_server *want = desired_find(wish, lines->list[i]->name);
+        const struct desired_server *want = desired_find(desired, lines->list[i]->name);
         const struct runtime_server *row = runtime_find(r, lines->list[i]->name);
         if (want == NULL || want->state != SERVER_LIVE)
             continue;
@@ -169,7 +169,7 @@ static struct admin_state take_mark(const struct admin_states *m, const char *na
 }
 
 void admin_states_look(struct admin_states *m, const struct backend *actual, const struct runtime *r,
-                       const struct desired *wish, const struct diff_rules *rules, enum worker_change worker)
+                       const struct desired *desired, const struct diff_rules *rules, enum worker_change worker)
 {
     if (worker > m->worker)
         m->worker = worker;
@@ -179,12 +179,12 @@ void admin_states_look(struct admin_states *m, const struct backend *actual, con
     route_lines_read(&lines, actual, rules);
     struct admin_state *marks = mem_array(lines.count, sizeof(marks[0]));
     size_t count = 0;
-    bool first = !m->looked && wish->state == DESIRED_OK, empty = first && is_empty(&lines, r, wish);
+    bool first = !m->looked && desired->state == DESIRED_OK, empty = first && is_empty(&lines, r, desired);
     for (size_t i = 0; i < lines.count; i++) {
         const char *name = lines.list[i]->name;
         struct look l = {.line = lines.list[i],
                          .row = runtime_find(r, name),
-                         .want = desired_find(wish, name),
+                         .want = desired_find(desired, name),
                          .first = first,
                          .empty = empty,
                          .worker = m->worker};

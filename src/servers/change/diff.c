@@ -129,9 +129,10 @@ static bool lines_have(const struct lines *l, const char *name)
     return l->count > 0 && bsearch(name, l->list, l->count, sizeof(l->list[0]), line_by_name) != NULL;
 }
 
-static void count_lines(const struct lines *l, const struct backend *actual, const struct desired *wish, struct diff *d)
+static void count_lines(const struct lines *l, const struct backend *actual, const struct desired *desired,
+                        struct diff *d)
 {
-    bool known = wish->state == DESIRED_OK || wish->state == DESIRED_EMPTY;
+    bool known = desired->state == DESIRED_OK || desired->state == DESIRED_EMPTY;
     for (size_t i = 0; i < l->count; i++) {
         const struct backend_server *s = l->list[i].server;
         if (l->list[i].foreign) {
@@ -140,7 +141,7 @@ static void count_lines(const struct lines *l, const struct backend *actual, con
         }
         d->ours_count++;
         d->live_count += !s->maintenance;
-        d->parked_count += s->maintenance && known && desired_find(wish, s->name) == NULL;
+        d->parked_count += s->maintenance && known && desired_find(desired, s->name) == NULL;
     }
     d->foreign_count += actual->template_count;
 }
@@ -168,7 +169,7 @@ static char *clash(const struct backend *actual, const struct line *line, const 
 struct merge {
     const struct backend *actual;
     const struct lines *lines;
-    const struct desired *wish;
+    const struct desired *desired;
     const struct desired_outs *outs; /* of wish */
     const struct diff_rules *rules;
     struct diff *d;
@@ -190,7 +191,7 @@ static enum parking_verdict parked_verdict(const struct merge *m, const struct l
 {
     if (!can_be_parked(m, line))
         return PARKING_NOW;
-    if (desired_find_spare(m->wish, line->server->name) != NULL)
+    if (desired_find_spare(m->desired, line->server->name) != NULL)
         return PARKING_STAY;
     return parking_verdict(m->rules->parking, line->server->name);
 }
@@ -202,11 +203,11 @@ static void find_room(struct merge *m)
     for (size_t i = 0; i < m->lines->count; i++) {
         const struct line *l = &m->lines->list[i];
         const char *name = l->server->name;
-        if (l->foreign || !l->server->maintenance || desired_find(m->wish, name) != NULL ||
+        if (l->foreign || !l->server->maintenance || desired_find(m->desired, name) != NULL ||
             parked_verdict(m, l) != PARKING_STAY)
             continue;
         m->parked++;
-        stay += desired_find_spare(m->wish, name) == NULL;
+        stay += desired_find_spare(m->desired, name) == NULL;
     }
     m->room = m->rules->runtime ? PARKING_MAX : stay < PARKING_MAX ? PARKING_MAX - stay : 0;
 }
@@ -214,7 +215,7 @@ static void find_room(struct merge *m)
 /* A live line that nothing wishes for. */
 static bool take_room(struct merge *m, const char *name)
 {
-    bool spare = desired_find_spare(m->wish, name) != NULL;
+    bool spare = desired_find_spare(m->desired, name) != NULL;
     if (!spare && m->room == 0)
         return false;
     m->room -= !spare;
@@ -249,12 +250,12 @@ static void leave(struct merge *m, const struct line *line, const char *why)
 
 static void add_spares(struct merge *m)
 {
-    for (size_t i = 0; i < m->wish->spare_count && m->parked < PARKING_MAX; i++) {
-        const struct desired_server *spare = &m->wish->spares[i];
+    for (size_t i = 0; i < m->desired->spare_count && m->parked < PARKING_MAX; i++) {
+        const struct desired_server *spare = &m->desired->spares[i];
         cleanup(mem_free_ptr) char *why = clash(m->actual, NULL, spare->name, m->rules);
         if (why != NULL || lines_have(m->lines, spare->name))
             continue;
-        diff_add_server(m->d, m->actual, spare, m->new_weight, m->wish, m->rules);
+        diff_add_server(m->d, m->actual, spare, m->new_weight, m->desired, m->rules);
         m->d->changes[m->d->change_count - 1].structural = true;
         m->parked++;
     }
@@ -300,9 +301,9 @@ static void merge_one(struct merge *m, const struct line *line, const struct des
     } else {
         m->live += want->state == SERVER_LIVE;
         if (line != NULL)
-            diff_change_server(m->d, line->server, want, m->wish, m->rules);
+            diff_change_server(m->d, line->server, want, m->desired, m->rules);
         else if (want->state == SERVER_LIVE)
-            diff_add_server(m->d, m->actual, want, m->new_weight, m->wish, m->rules);
+            diff_add_server(m->d, m->actual, want, m->new_weight, m->desired, m->rules);
     }
     note_lane(m, before, line);
 }
@@ -314,8 +315,8 @@ static void diff_servers(struct merge *m)
     size_t i = 0, w = 0;
     if (m->rules->parking != NULL)
         find_room(m);
-    while (i < lines->count || w < m->wish->server_count) {
-        const struct desired_server *want = w < m->wish->server_count ? &m->wish->servers[w] : NULL;
+    while (i < lines->count || w < m->desired->server_count) {
+        const struct desired_server *want = w < m->desired->server_count ? &m->desired->servers[w] : NULL;
         int order = want == NULL ? -1 : i == lines->count ? 1 : strcmp(lines->list[i].server->name, want->name);
         const struct line *line = order <= 0 ? lines_next(lines, &i) : NULL;
         if (order >= 0)
@@ -374,22 +375,22 @@ static void diff_settings(const struct backend *actual, const struct lines *line
 }
 
 /* Why nothing may be written at all; NULL: it may. */
-static char *refusal(const struct backend *actual, const struct desired *wish, const struct diff_rules *rules)
+static char *refusal(const struct backend *actual, const struct desired *desired, const struct diff_rules *rules)
 {
-    if (wish->state == DESIRED_NOT_SYNCED || wish->state == DESIRED_UNDECIDED)
-        return mem_strdup(wish->problem != NULL ? wish->problem : "the wanted servers are not known yet");
+    if (desired->state == DESIRED_NOT_SYNCED || desired->state == DESIRED_UNDECIDED)
+        return mem_strdup(desired->problem != NULL ? desired->problem : "the wanted servers are not known yet");
     if (!actual->exists && !rules->create_backend)
         return mem_printf(
             "HAProxy has no backend %s: add it to haproxy.cfg, or mend its name in "
             "HAPROXY_BACKEND_NAME or INGRESS_SERVICES, or let it be made with HAPROXY_CREATE_BACKEND=true",
             actual->name);
-    char *problem = diff_backup_problem(actual, wish, rules);
-    return problem != NULL ? problem : diff_unsupported_problem(actual, wish, rules);
+    char *problem = diff_backup_problem(actual, desired, rules);
+    return problem != NULL ? problem : diff_unsupported_problem(actual, desired, rules);
 }
 
-static char *hold_reason(const struct desired *wish, const struct diff_rules *rules, const struct diff *d)
+static char *hold_reason(const struct desired *desired, const struct diff_rules *rules, const struct diff *d)
 {
-    const char *why = wish->problem;
+    const char *why = desired->problem;
     size_t kept = rules->parking != NULL ? d->ours_count - d->parked_count : d->ours_count;
     if (why == NULL)
         why = d->skip_count > 0 ? "each server's name clashes with one that is not ours"
@@ -415,7 +416,7 @@ void diff_compute(const struct backend *actual, const struct desired *desired, c
     desired_outs_init(&outs, desired);
     struct merge m = {.actual = actual,
                       .lines = &lines,
-                      .wish = desired,
+                      .desired = desired,
                       .outs = &outs,
                       .rules = rules,
                       .d = ret,

@@ -11,14 +11,14 @@ void diff_say(struct buf *said, const char *fmt, ...) printf_like(2, 3);
 
 /* That of all desired servers that are there, such as adopted ones: beside them a heavier one would take nearly all connections.
  * -1: they differ, or there is none. */
-int diff_common_weight(const struct backend *actual, const struct desired *wish);
+int diff_common_weight(const struct backend *actual, const struct desired *desired);
 
 /* weight: where the wish says nothing of it; -1: SERVER_WEIGHT_DEFAULT. */
 void diff_add_server(struct diff *d, const struct backend *actual, const struct desired_server *want, int weight,
-                     const struct desired *wish, const struct diff_rules *rules);
+                     const struct desired *desired, const struct diff_rules *rules);
 /* No change at all where nothing of ours differs. */
 void diff_change_server(struct diff *d, const struct backend_server *is, const struct desired_server *want,
-                        const struct desired *wish, const struct diff_rules *rules);
+                        const struct desired *desired, const struct diff_rules *rules);
 /* out: what the wish says of it, NULL: nothing; it counts where reason is NULL. */
 void diff_remove_server(struct diff *d, const struct backend_server *is, const struct desired_skip *out,
                         const char *reason);
@@ -30,14 +30,14 @@ bool diff_line_needs_transaction(const struct backend_server *is, const struct d
 
 /* Lines that only a default-server makes backup servers, and that are not wished for: they may be an operator's, and as well
  * ours from before it said so. In one sentence; NULL: none. */
-char *diff_backup_problem(const struct backend *actual, const struct desired *wish,
+char *diff_backup_problem(const struct backend *actual, const struct desired *desired,
                           const struct diff_rules *rules) must_check;
 
 /* The port that each server of ours is to be checked at by HTTP; 0: none. */
-uint16_t diff_check_port(const struct desired *wish, const struct diff_rules *rules);
+uint16_t diff_check_port(const struct desired *desired, const struct diff_rules *rules);
 
 /* The lines that a write would damage, in one sentence; NULL: none stands in the way. */
-char *diff_unsupported_problem(const struct backend *actual, const struct desired *wish,
+char *diff_unsupported_problem(const struct backend *actual, const struct desired *desired,
                                const struct diff_rules *rules) must_check;
 
 /* Room for one more at the powers of two; the count itself says when. */

@@ -26,9 +26,9 @@ void diff_say(struct buf *said, const char *fmt, ...)
     free(text);
 }
 
-uint16_t diff_check_port(const struct desired *wish, const struct diff_rules *rules)
+uint16_t diff_check_port(const struct desired *desired, const struct diff_rules *rules)
 {
-    return rules->own_check_port ? wish->check_port : 0;
+    return rules->own_check_port ? desired->check_port : 0;
 }
 
 static struct diff_change *add_change(struct diff *d, enum diff_op op)
@@ -133,12 +133,12 @@ static void own_state(struct backend_server *s, enum server_state state, const s
 }
 
 /* Puts our fields into s and finds what that changed. */
-static void own_fields(struct backend_server *s, const struct desired_server *want, const struct desired *wish,
+static void own_fields(struct backend_server *s, const struct desired_server *want, const struct desired *desired,
                        const struct diff_rules *rules, struct finding *f)
 {
     own_state(s, want->state, rules, f);
     own_address(s, want, f);
-    own_check(s, diff_check_port(wish, rules), rules->own_check_port, f);
+    own_check(s, diff_check_port(desired, rules), rules->own_check_port, f);
     own_weight(s, want->weight, f);
     own_backup(s, f);
     /* With the backend's default-server on, what stands on the line itself makes no difference. */
@@ -149,12 +149,12 @@ static void own_fields(struct backend_server *s, const struct desired_server *wa
     }
 }
 
-int diff_common_weight(const struct backend *actual, const struct desired *wish)
+int diff_common_weight(const struct backend *actual, const struct desired *desired)
 {
     int common = -1;
     for (size_t i = 0; i < actual->server_count; i++) {
         const struct backend_server *s = &actual->servers[i];
-        if (desired_find(wish, s->name) == NULL)
+        if (desired_find(desired, s->name) == NULL)
             continue;
         if (s->weight < 1 || (common >= 0 && s->weight != common))
             return -1;
@@ -164,7 +164,7 @@ int diff_common_weight(const struct backend *actual, const struct desired *wish)
 }
 
 void diff_add_server(struct diff *d, const struct backend *actual, const struct desired_server *want, int weight,
-                     const struct desired *wish, const struct diff_rules *rules)
+                     const struct desired *desired, const struct diff_rules *rules)
 {
     cleanup(finding_fini) struct finding f;
     finding_init(&f);
@@ -173,7 +173,7 @@ void diff_add_server(struct diff *d, const struct backend *actual, const struct 
     c->server.weight = weight;
     c->server.default_disabled = c->server.maintenance = actual->disabled_line != 0;
     c->server.default_backup = actual->backup_line != 0;
-    own_fields(&c->server, want, wish, rules, &f);
+    own_fields(&c->server, want, desired, rules, &f);
     c->parks = want->state == SERVER_OUT;
     c->detail = mem_strdup("");
     c->reason = mem_strdup(want->reason);
@@ -189,13 +189,13 @@ static struct diff_change *add_found(struct diff *d, const struct backend_server
 }
 
 void diff_change_server(struct diff *d, const struct backend_server *is, const struct desired_server *want,
-                        const struct desired *wish, const struct diff_rules *rules)
+                        const struct desired *desired, const struct diff_rules *rules)
 {
     cleanup(finding_fini) struct finding f;
     cleanup(backend_server_fini) struct backend_server to_be;
     finding_init(&f);
     backend_server_copy(&to_be, is);
-    own_fields(&to_be, want, wish, rules, &f);
+    own_fields(&to_be, want, desired, rules, &f);
     if (f.fields == 0)
         return;
     struct diff_change *c = add_found(d, &to_be, &f);

@@ -49,12 +49,12 @@ static bool alien_is_among(const struct backend *b, const struct backend_unsuppo
     return false;
 }
 
-static bool has_unsupported(const struct backend *b, const struct desired *wish, const struct diff_rules *rules)
+static bool has_unsupported(const struct backend *b, const struct desired *desired, const struct diff_rules *rules)
 {
-    size_t spares = rules->parking != NULL ? wish->spare_count : 0;
+    size_t spares = rules->parking != NULL ? desired->spare_count : 0;
     for (size_t i = 0; i < b->unsupported_count; i++)
-        if (!alien_is_among(b, &b->unsupported[i], wish->servers, wish->server_count) &&
-            !alien_is_among(b, &b->unsupported[i], wish->spares, spares))
+        if (!alien_is_among(b, &b->unsupported[i], desired->servers, desired->server_count) &&
+            !alien_is_among(b, &b->unsupported[i], desired->spares, spares))
             return true;
     return false;
 }
@@ -72,12 +72,13 @@ static char *unsupported_text(const struct backend *b)
     return buf_take(&text);
 }
 
-char *diff_unsupported_problem(const struct backend *actual, const struct desired *wish, const struct diff_rules *rules)
+char *diff_unsupported_problem(const struct backend *actual, const struct desired *desired,
+                               const struct diff_rules *rules)
 {
-    return has_unsupported(actual, wish, rules) ? unsupported_text(actual) : NULL;
+    return has_unsupported(actual, desired, rules) ? unsupported_text(actual) : NULL;
 }
 
-char *diff_backup_problem(const struct backend *actual, const struct desired *wish, const struct diff_rules *rules)
+char *diff_backup_problem(const struct backend *actual, const struct desired *desired, const struct diff_rules *rules)
 {
     cleanup(buf_fini) struct buf names;
     size_t count = 0;
@@ -85,7 +86,7 @@ char *diff_backup_problem(const struct backend *actual, const struct desired *wi
     for (size_t i = 0; i < actual->server_count; i++) {
         const struct backend_server *s = &actual->servers[i];
         if (!s->default_backup || s->no_backup || diff_server_is_foreign(s, rules) ||
-            desired_find(wish, s->name) != NULL || desired_find_spare(wish, s->name) != NULL)
+            desired_find(desired, s->name) != NULL || desired_find_spare(desired, s->name) != NULL)
             continue;
         if (count++ < UNSUPPORTED_SHOWN)
             buf_printf(&names, "%s%s", count > 1 ? ", " : "", s->name);

@@ -58,17 +58,17 @@ static const struct entry *find(const struct parking *p, const char *name)
 
 /* ---- a look ---- */
 
-static bool is_spare(const struct desired *wish, const struct entry *was, const char *name)
+static bool is_spare(const struct desired *desired, const struct entry *was, const char *name)
 {
-    if (wish->state == DESIRED_EMPTY)
+    if (desired->state == DESIRED_EMPTY)
         return was != NULL && was->spare;
-    return desired_find_spare(wish, name) != NULL;
+    return desired_find_spare(desired, name) != NULL;
 }
 
-static struct entry entry_now(const struct parking *p, const struct desired *wish, const char *name, uint64_t now_ms)
+static struct entry entry_now(const struct parking *p, const struct desired *desired, const char *name, uint64_t now_ms)
 {
     const struct entry *was = find(p, name);
-    bool spare = is_spare(wish, was, name);
+    bool spare = is_spare(desired, was, name);
     bool goes_on = was != NULL && was->spare == spare;
     return (struct entry){.name = mem_strdup(name), .since_ms = goes_on ? was->since_ms : now_ms, .spare = spare};
 }
@@ -85,7 +85,7 @@ static size_t without_doubles(struct entry *list, size_t count)
     return kept;
 }
 
-static void take_list(struct parking *p, const struct backend *actual, const struct desired *wish,
+static void take_list(struct parking *p, const struct backend *actual, const struct desired *desired,
                       const struct diff_rules *rules, uint64_t now_ms)
 {
     size_t in_maintenance = 0, count = 0;
@@ -94,8 +94,8 @@ static void take_list(struct parking *p, const struct backend *actual, const str
     struct entry *list = mem_array(in_maintenance, sizeof(list[0]));
     for (size_t i = 0; i < actual->server_count; i++) {
         const struct backend_server *s = &actual->servers[i];
-        if (s->maintenance && !diff_server_is_foreign(s, rules) && desired_find(wish, s->name) == NULL)
-            list[count++] = entry_now(p, wish, s->name, now_ms);
+        if (s->maintenance && !diff_server_is_foreign(s, rules) && desired_find(desired, s->name) == NULL)
+            list[count++] = entry_now(p, desired, s->name, now_ms);
     }
     if (count > 1)
         qsort(list, count, sizeof(list[0]), name_order);
@@ -131,20 +131,20 @@ static void make_room(struct parking *p)
         judge(parked[i], PARKING_NOW, "more than 64 servers are parked, and it is among those that are so longest");
 }
 
-void parking_look(struct parking *p, const struct backend *actual, const struct desired *wish,
+void parking_look(struct parking *p, const struct backend *actual, const struct desired *desired,
                   const struct diff_rules *rules, bool (*node_exists)(const void *arg, const char *server),
                   const void *arg, uint64_t now_ms)
 {
-    if (wish->state != DESIRED_OK && wish->state != DESIRED_EMPTY)
+    if (desired->state != DESIRED_OK && desired->state != DESIRED_EMPTY)
         return;
-    take_list(p, actual, wish, rules, now_ms);
+    take_list(p, actual, desired, rules, now_ms);
     p->parked = 0;
     for (size_t i = 0; i < p->count; i++) {
         struct entry *e = &p->list[i];
         if (e->spare)
             continue;
         p->parked++;
-        const char *node = desired_node(wish, e->name);
+        const char *node = desired_node(desired, e->name);
         if (node_exists != NULL && !node_exists(arg, node != NULL ? node : e->name))
             judge(e, PARKING_LAZY, "it was parked, and Kubernetes has no node of that name");
         else if (now_ms - e->since_ms >= p->ttl_ms)

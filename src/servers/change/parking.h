@@ -33,7 +33,7 @@ void parking_free(struct parking *p); /* NULL is allowed */
 /* Looks at what is parked now: lines of actual that are ours by rules, in maintenance, and neither wished for nor spare.
  * node_exists (NULL: all do) tells whether Kubernetes has a node of that name: of the server, or that the wish knows its line by. A wish whose state is neither OK
  * nor EMPTY changes nothing. Of rules only what says which lines are ours is looked at. */
-void parking_look(struct parking *p, const struct backend *actual, const struct desired *wish,
+void parking_look(struct parking *p, const struct backend *actual, const struct desired *desired,
                   const struct diff_rules *rules, bool (*node_exists)(const void *arg, const char *server),
                   const void *arg, uint64_t now_ms);
 

@@ -39,7 +39,7 @@ static enum plan_verdict verdict_of(enum diff_verdict verdict, const struct back
 
 /* What the wish says of servers that are not lost any more. */
 struct notice {
-    const struct desired *wish;
+    const struct desired *desired;
     const char **announced; /* ordered */
     size_t count;
 };
@@ -47,31 +47,31 @@ struct notice {
 static bool is_returned(const void *arg, const char *server)
 {
     const struct notice *n = arg;
-    return desired_find(n->wish, server) != NULL ||
+    return desired_find(n->desired, server) != NULL ||
            (n->count > 0 && bsearch(&server, n->announced, n->count, sizeof(n->announced[0]), str_order) != NULL);
 }
 
-static void read_notice(struct notice *n, const struct desired *wish)
+static void read_notice(struct notice *n, const struct desired *desired)
 {
-    *n = (struct notice){.wish = wish, .announced = mem_array(wish->skip_count, sizeof(n->announced[0]))};
-    for (size_t i = 0; i < wish->skip_count; i++)
-        if (wish->skips[i].announced && wish->skips[i].server != NULL)
-            n->announced[n->count++] = wish->skips[i].server;
+    *n = (struct notice){.desired = desired, .announced = mem_array(desired->skip_count, sizeof(n->announced[0]))};
+    for (size_t i = 0; i < desired->skip_count; i++)
+        if (desired->skips[i].announced && desired->skips[i].server != NULL)
+            n->announced[n->count++] = desired->skips[i].server;
     if (n->count > 1)
         qsort(n->announced, n->count, sizeof(n->announced[0]), str_order);
 }
 
-void plan_note_returns(const struct desired *wish, struct loss_limit *loss_limit)
+void plan_note_returns(const struct desired *desired, struct loss_limit *loss_limit)
 {
     struct notice notice;
-    if (wish->state != DESIRED_OK || loss_limit->count == 0)
+    if (desired->state != DESIRED_OK || loss_limit->count == 0)
         return;
-    read_notice(&notice, wish);
+    read_notice(&notice, desired);
     loss_limit_forget(loss_limit, is_returned, &notice);
     free(notice.announced);
 }
 
-static void report_losses(const struct diff *d, const struct desired *wish, const struct plan_rules *rules,
+static void report_losses(const struct diff *d, const struct desired *desired, const struct plan_rules *rules,
                           struct loss_limit *loss_limit, uint64_t now_ms)
 {
     struct notice notice;
@@ -86,7 +86,7 @@ static void report_losses(const struct diff *d, const struct desired *wish, cons
     for (size_t i = 0; i < d->change_count; i++)
         if (d->changes[i].loss && !d->changes[i].announced)
             lost[r.lost_count++] = d->changes[i].server.name;
-    read_notice(&notice, wish);
+    read_notice(&notice, desired);
     loss_limit_report(loss_limit, &r);
     free(notice.announced);
 }
@@ -167,16 +167,16 @@ static void hold_back(struct plan *p, const struct plan_rules *rules, const stru
 /* Without a wish, or with an empty one, who is held is lost anew by the next one: a control plane that recovers fills
  * up step by step, and what it has not told again yet is not lost. While the file cannot be compared with, time passes.
  * */
-static void limit_losses(struct plan *p, const struct desired *wish, const struct plan_rules *rules, bool dirty,
+static void limit_losses(struct plan *p, const struct desired *desired, const struct plan_rules *rules, bool dirty,
                          struct loss_limit *loss_limit, uint64_t now_ms)
 {
     if (p->diff.verdict == DIFF_REFUSE)
         return;
-    if (wish->state != DESIRED_OK) {
+    if (desired->state != DESIRED_OK) {
         loss_limit_suspend(loss_limit, now_ms);
         return;
     }
-    report_losses(&p->diff, wish, rules, loss_limit, now_ms);
+    report_losses(&p->diff, desired, rules, loss_limit, now_ms);
     take_held(p, loss_limit, now_ms);
     if (p->held_back > 0)
         hold_back(p, rules, loss_limit, dirty);
@@ -184,37 +184,37 @@ static void limit_losses(struct plan *p, const struct desired *wish, const struc
 
 /* ---- writing is not wanted ---- */
 
-static void withhold(struct plan *p, const struct desired *wish, const struct plan_rules *rules)
+static void withhold(struct plan *p, const struct desired *desired, const struct plan_rules *rules)
 {
     if (p->verdict != PLAN_WRITE && p->verdict != PLAN_RELOAD_AGAIN)
         return;
-    if (!wish->paused && !rules->dry_run)
+    if (!desired->paused && !rules->dry_run)
         return;
     const char *paused =
         "the Service has the annotation haproxy-k8s-sync/paused: nothing is written until it is removed";
     char *braked = p->held_back > 0 ? p->text : NULL;
     p->text = mem_printf("%s%s%s%s%s", rules->dry_run ? "DRY_RUN=true: nothing is written" : "",
-                         rules->dry_run && wish->paused ? "; " : "", wish->paused ? paused : "",
+                         rules->dry_run && desired->paused ? "; " : "", desired->paused ? paused : "",
                          braked != NULL ? "; besides, " : "", braked != NULL ? braked : "");
     free(braked);
     p->why = p->text;
     p->verdict = PLAN_WITHHELD;
 }
 
-void plan_make(const struct backend *actual, const struct desired *wish, const struct plan_rules *rules, bool dirty,
+void plan_make(const struct backend *actual, const struct desired *desired, const struct plan_rules *rules, bool dirty,
                struct loss_limit *loss_limit, uint64_t now_ms, struct plan *ret)
 {
     *ret = (struct plan){.verdict = PLAN_WAIT};
-    if (wish->state == DESIRED_NOT_SYNCED || wish->state == DESIRED_UNDECIDED) {
-        ret->why = ret->text = mem_strdup(wish->problem); /* the plan may outlive the wish */
+    if (desired->state == DESIRED_NOT_SYNCED || desired->state == DESIRED_UNDECIDED) {
+        ret->why = ret->text = mem_strdup(desired->problem); /* the plan may outlive the wish */
         loss_limit_suspend(loss_limit, now_ms);
         return;
     }
-    diff_compute(actual, wish, &rules->diff, &ret->diff);
+    diff_compute(actual, desired, &rules->diff, &ret->diff);
     ret->verdict = verdict_of(ret->diff.verdict, actual, dirty);
     ret->why = ret->diff.why;
-    limit_losses(ret, wish, rules, dirty, loss_limit, now_ms); /* also of what HAProxy is only told */
-    withhold(ret, wish, rules);
+    limit_losses(ret, desired, rules, dirty, loss_limit, now_ms); /* also of what HAProxy is only told */
+    withhold(ret, desired, rules);
     if (rules->file_problem != NULL && ret->diff.verdict != DIFF_REFUSE) {
         free(ret->text);
         ret->why = ret->text = mem_printf("it would change what haproxy.cfg means: %s", rules->file_problem);

@@ -53,11 +53,11 @@ struct plan {
 
 /* dirty: the last reload failed or its end is not known, so HAProxy may run something else than the file says. brake: of
  * this backend, kept from plan to plan: each plan reports its losses. now_ms: monotonic. */
-void plan_make(const struct backend *actual, const struct desired *wish, const struct plan_rules *rules, bool dirty,
+void plan_make(const struct backend *actual, const struct desired *desired, const struct plan_rules *rules, bool dirty,
                struct loss_limit *loss_limit, uint64_t now_ms, struct plan *ret);
 void plan_fini(struct plan *p);
 /* Of a wish that another may follow before there is a plan. */
-void plan_note_returns(const struct desired *wish, struct loss_limit *loss_limit);
+void plan_note_returns(const struct desired *desired, struct loss_limit *loss_limit);
 const struct plan_held *plan_find_held(const struct plan *p, const char *server); /* NULL: it is not held */
 /* "n1 until 2026-01-02T03:04:05.678Z, n2 until ... and 3 more"; NULL: none is held. Allocates. */
 char *plan_held_text(const struct plan *p, int64_t wall_minus_mono_ms) must_check;

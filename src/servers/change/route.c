@@ -148,7 +148,7 @@ static const struct desired_server *wish_for(const struct chooser *c, const char
     for (size_t i = 0; i < c->in->diff->skip_count; i++)
         if (strcmp(c->in->diff->skips[i].name, name) == 0)
             return NULL;
-    return desired_find(c->in->wish, name);
+    return desired_find(c->in->desired, name);
 }
 
 /* ---- calls ---- */
@@ -188,13 +188,13 @@ static const char *call_for(const struct chooser *c, const struct backend_server
     return now == RUNTIME_READY && (want == NULL || want->state != SERVER_LIVE) ? WHY_FILE : NULL;
 }
 
-static bool brings_back(const struct route_command *call)
+static bool brings_back(const struct runtime_command *call)
 {
     return call->state == RUNTIME_READY;
 }
 
 /* The wish takes it away. */
-static bool takes_away(const struct route_command *call)
+static bool takes_away(const struct runtime_command *call)
 {
     return str_eq(call->why, WHY_LEAVES) || str_eq(call->why, WHY_DRAINS);
 }
@@ -202,8 +202,8 @@ static bool takes_away(const struct route_command *call)
 /* One is wanted live that HAProxy does not have so yet: a write, a transaction or its reload brings it. */
 static bool one_is_to_come(const struct chooser *c)
 {
-    for (size_t i = 0; i < c->in->wish->server_count; i++) {
-        const struct desired_server *want = &c->in->wish->servers[i];
+    for (size_t i = 0; i < c->in->desired->server_count; i++) {
+        const struct desired_server *want = &c->in->desired->servers[i];
         const struct runtime_server *row = runtime_find(c->in->runtime, want->name);
         const struct admin_state *mark = admin_states_any(c->in->memory, want->name);
         bool by_hand = mark != NULL && mark->theirs != RUNTIME_READY;
@@ -214,7 +214,7 @@ static bool one_is_to_come(const struct chooser *c)
     return false;
 }
 
-static void apply_call(const struct chooser *c, const struct route_command *call)
+static void apply_call(const struct chooser *c, const struct runtime_command *call)
 {
     *after_of(c, runtime_find(c->in->runtime, call->name)) = call->state;
 }
@@ -224,10 +224,10 @@ static void apply_call(const struct chooser *c, const struct route_command *call
 static void hold_leaving_calls(struct route *ret, bool one_comes)
 {
     size_t left = 0;
-    for (size_t i = 0; i < ret->call_count; i++)
-        if (!takes_away(&ret->calls[i]) && !(one_comes && str_eq(ret->calls[i].why, WHY_FILE)))
-            ret->calls[left++] = ret->calls[i];
-    ret->call_count = left;
+    for (size_t i = 0; i < ret->command_count; i++)
+        if (!takes_away(&ret->commands[i]) && !(one_comes && str_eq(ret->commands[i].why, WHY_FILE)))
+            ret->commands[left++] = ret->commands[i];
+    ret->command_count = left;
 }
 
 /* Adds those of the calls that bring something back, or the others. */
@@ -236,29 +236,29 @@ static void add_calls(struct chooser *c, bool back)
     for (size_t i = 0; i < c->lines.count; i++) {
         const struct backend_server *line = c->lines.list[i];
         const struct runtime_server *row = runtime_find(c->in->runtime, line->name);
-        struct route_command call = {.name = line->name};
+        struct runtime_command call = {.name = line->name};
         if (is_being_written(c, line->name))
             continue;
         call.why = row != NULL ? call_for(c, line, row, &call.state) : NULL;
         if (call.why != NULL && brings_back(&call) == back)
-            c->ret->calls[c->ret->call_count++] = call;
+            c->ret->commands[c->ret->command_count++] = call;
     }
 }
 
 static void choose_calls(struct chooser *c)
 {
-    c->ret->calls = mem_array(c->lines.count, sizeof(c->ret->calls[0]));
+    c->ret->commands = mem_array(c->lines.count, sizeof(c->ret->commands[0]));
     add_calls(c, true);
     add_calls(c, false);
-    for (size_t i = 0; i < c->ret->call_count; i++)
-        apply_call(c, &c->ret->calls[i]);
+    for (size_t i = 0; i < c->ret->command_count; i++)
+        apply_call(c, &c->ret->commands[i]);
     if (any_ready(c))
         return;
     hold_leaving_calls(c->ret, one_is_to_come(c));
     free(c->after);
     read_states(c);
-    for (size_t i = 0; i < c->ret->call_count; i++)
-        apply_call(c, &c->ret->calls[i]);
+    for (size_t i = 0; i < c->ret->command_count; i++)
+        apply_call(c, &c->ret->commands[i]);
 }
 
 /* ---- transactions ---- */
@@ -327,7 +327,7 @@ static void add_writes(struct chooser *c, unsigned wanted)
             continue;
         cleanup(mem_free_ptr) char *why = transaction_reason(c, change, true);
         if (why == NULL)
-            c->ret->writes[c->ret->write_count++] = (struct route_update){i, keeps_maintenance(change)};
+            c->ret->updates[c->ret->update_count++] = (struct route_update){i, keeps_maintenance(change)};
     }
 }
 
@@ -343,23 +343,23 @@ static void apply_write(const struct chooser *c, const struct route_update *w)
 static void hold_leaving_writes(struct chooser *c)
 {
     struct route *ret = c->ret;
-    while (ret->write_count > 0 && sets_maintenance(&c->in->diff->changes[ret->writes[ret->write_count - 1].change]))
-        ret->write_count--;
+    while (ret->update_count > 0 && sets_maintenance(&c->in->diff->changes[ret->updates[ret->update_count - 1].change]))
+        ret->update_count--;
 }
 
 static void choose_writes(struct chooser *c)
 {
     struct route *ret = c->ret;
-    ret->writes = mem_array(c->in->diff->change_count, sizeof(ret->writes[0]));
+    ret->updates = mem_array(c->in->diff->change_count, sizeof(ret->updates[0]));
     for (unsigned i = 0; i <= 2; i++)
         add_writes(c, i);
-    if (ret->write_count > ROUTE_UPDATES_MAX) {
-        need_transaction(ret, mem_printf("%zu changes at once", ret->write_count));
-        ret->write_count = 0;
+    if (ret->update_count > ROUTE_UPDATES_MAX) {
+        need_transaction(ret, mem_printf("%zu changes at once", ret->update_count));
+        ret->update_count = 0;
         return;
     }
-    for (size_t i = 0; i < ret->write_count; i++)
-        apply_write(c, &ret->writes[i]);
+    for (size_t i = 0; i < ret->update_count; i++)
+        apply_write(c, &ret->updates[i]);
     if (!any_ready(c) && (ret->transaction || one_is_to_come(c)))
         hold_leaving_writes(c);
 }
@@ -383,8 +383,8 @@ void route_choose(const struct route_input *in, struct route *ret)
 
 void route_fini(struct route *c)
 {
-    free(c->calls);
-    free(c->writes);
+    free(c->commands);
+    free(c->updates);
     free(c->why);
     *c = (struct route){.transaction = false};
 }

@@ -41,12 +41,6 @@ struct admin_state {
 };
 
 /* Which HAProxy answers, against the last look; of several changes the last of these counts. */
-enum worker_change {
-    WORKER_SAME,
-    WORKER_OTHER, /* reloaded or started again: what is ready may have been something else without anybody's wish */
-    WORKER_OURS,  /* by a reload of ours that has just ended: what a live line is in is nobody's wish either, but what
-                        * stood in the file when HAProxy read it, a write of ours ago */
-};
 
 struct admin_states {
     struct admin_state *marks; /* ordered by name */
@@ -65,7 +59,7 @@ void admin_states_fini(struct admin_states *m); /* a zeroed one is allowed */
  * A reading may be older than a call that was answered while it was under way: the first look after a call that does not
  * show it settles nothing, the one after it does. Nothing changes where the runtime is not readable. */
 void admin_states_look(struct admin_states *m, const struct backend *actual, const struct runtime *r,
-                       const struct desired *wish, const struct diff_rules *rules, enum worker_change worker);
+                       const struct desired *desired, const struct diff_rules *rules, enum worker_change worker);
 /* A call of ours is on its way: what it sets may be seen before its answer, or though that gets lost, and is ours. Nothing is
  * believed to be so yet, nor forgotten. */
 void admin_states_calls(struct admin_states *m, const char *name, enum runtime_admin state);
@@ -98,7 +92,7 @@ char *admin_states_overrides(const struct admin_states *m, size_t *ret_count) mu
 struct route_input {
     const struct backend *actual;
     const struct runtime *runtime; /* read with it */
-    const struct desired *wish;
+    const struct desired *desired;
     const struct diff *diff; /* of those, with rules.runtime where `open` and the runtime is readable */
     const struct diff_rules *rules;
     const struct admin_states *memory;
@@ -111,24 +105,17 @@ struct route_input {
                      * anything */
 };
 
-struct route_command {
-    const char *name; /* borrowed from actual */
-    enum runtime_admin state;
-    const char *why; /* constant: "it drains", "it leaves", "it is wanted again", "it is held by the loss limit"
-                      * (not wanted, and not among the changes), "the file has it in maintenance", "an operator has set
-                      * it, and HAProxy forgot it" */
-};
-
 struct route_update {
     size_t change;         /* index into diff->changes */
     bool keep_maintenance; /* first address and port alone: a server must not come back at its old address */
 };
 
 struct route {
-    struct route_command *calls; /* first those that bring servers back; each name once */
-    size_t call_count;
-    struct route_update *writes; /* first what comes back and what moves, then weights and the like, then what leaves */
-    size_t write_count;
+    struct runtime_command *commands; /* first those that bring servers back; each name once */
+    size_t command_count;
+    struct route_update
+        *updates; /* first what comes back and what moves, then weights and the like, then what leaves */
+    size_t update_count;
     bool transaction; /* something is left that needs one; the writes are made all the same, they take effect sooner */
     char *why;        /* with transaction: "server n4 is new"; NULL: none */
 };

@@ -85,7 +85,7 @@ static inline struct inspect_backend *world_add(struct inspect_world *w, const c
     m->rules = &w->mapping;
     m->service_state = INSPECT_SERVICE_KNOWN;
     m->service = &w->service;
-    text_wish(&m->wish, wish);
+    text_wish(&m->desired, wish);
     return &world_target(w)->backends[w->report.mapping_count++];
 }
 
@@ -156,7 +156,7 @@ static inline void world_unseen(struct inspect_backend *b, const char *why)
 
 static inline void world_wait(struct inspect_backend *b, enum desired_state state, const char *problem)
 {
-    struct desired *wish = &world_mapping(b)->wish;
+    struct desired *wish = &world_mapping(b)->desired;
     wish->state = state;
     free(wish->problem);
     wish->problem = mem_strdup(problem);
@@ -164,7 +164,7 @@ static inline void world_wait(struct inspect_backend *b, enum desired_state stat
 
 static inline struct desired_skip *world_skip(struct inspect_backend *b, const char *subject, const char *reason)
 {
-    struct desired *d = &world_mapping(b)->wish;
+    struct desired *d = &world_mapping(b)->desired;
     d->skips = mem_resize(d->skips, d->skip_count + 1, sizeof(d->skips[0]));
     struct desired_skip *s = &d->skips[d->skip_count++];
     *s = (struct desired_skip){.subject = mem_strdup(subject), .reason = mem_strdup(reason)};

@@ -157,7 +157,7 @@ START_TEST(mode_and_language)
     snprintf(server_json, sizeof(server_json), "%s", modes[_i].server_json);
     struct backend_server server = {.json = server_json};
     const struct inspect_backend b = {.of = &m,
-                                      .wish = &m.wish,
+                                      .desired = &m.desired,
                                       .seen = true,
                                       .actual = {.mode = mode, .json = json, .servers = &server, .server_count = 1}};
     const struct doctor_expects e = {.language = modes[_i].language};
@@ -188,12 +188,12 @@ static const struct {
 START_TEST(health_checks)
 {
     cleanup(doctored_fini) struct doctored d = doctored_new();
-    const struct inspect_mapping m = {.backend = "be", .wish = {.check_port = checks[_i].health_port}};
+    const struct inspect_mapping m = {.backend = "be", .desired = {.check_port = checks[_i].health_port}};
     char json[64];
     snprintf(json, sizeof(json), "%s", checks[_i].json);
     struct backend_server server = {.port = 30443, .check_port = checks[_i].check_port};
     const struct inspect_backend b = {
-        .of = &m, .wish = &m.wish, .seen = true, .actual = {.json = json, .servers = &server, .server_count = 1}};
+        .of = &m, .desired = &m.desired, .seen = true, .actual = {.json = json, .servers = &server, .server_count = 1}};
     const struct doctor_expects e = {.verdict = checks[_i].verdict};
     doctor_proxy_judge_checks(&e, checks[_i].sends, &b, d.section);
     ck_assert_uint_eq(d.section->check_count, checks[_i].says != NULL);

@@ -17,9 +17,9 @@ static char *decided(const struct inspect_backend *b)
         buf_printf(&text, "%s%s %s%s", text.len > 0 ? "; " : "", c->parks ? "park" : ops[c->op], c->server.name,
                    b->ways[i] == INSPECT_BY_RELOAD ? " reload" : "");
     }
-    for (size_t i = 0; i < b->choice.call_count; i++)
-        buf_printf(&text, "%stold %s %s", text.len > 0 ? "; " : "", b->choice.calls[i].name,
-                   runtime_admin_name(b->choice.calls[i].state));
+    for (size_t i = 0; i < b->choice.command_count; i++)
+        buf_printf(&text, "%stold %s %s", text.len > 0 ? "; " : "", b->choice.commands[i].name,
+                   runtime_admin_name(b->choice.commands[i].state));
     return buf_take(&text);
 }
 
@@ -179,7 +179,7 @@ END_TEST
 START_TEST(a_pause_is_a_dry_run_of_one_service)
 {
     struct inspect_backend *b = world_add(&w, "be", WANT2 " draining");
-    world_mapping(b)->wish.paused = true;
+    world_mapping(b)->desired.paused = true;
     world_see_running(&w, b, N1 N2, "n1 ready; n2 ready");
     expect(b, "change n2");
     ck_assert(inspect_verdict(b) == INSPECT_WITHHELD);

@@ -205,7 +205,7 @@ START_TEST(what_was_left_out)
     struct inspect_backend *b =
         world_add(&w, "be", "n1 10.0.0.1:30443; n8 10.0.0.8:30443; out n2 announced it is tainted");
     world_skip(b, "endpoint 10.1.0.1", "it is not ready")->ordinary = true;
-    world_mapping(b)->wish.note = mem_strdup("no effect");
+    world_mapping(b)->desired.note = mem_strdup("no effect");
     world_see(&w, b, "server n1 10.0.0.1:30443 check weight 100");
     expect_part("\"note\":\"no effect\",");
     expect_part(
@@ -255,8 +255,8 @@ START_TEST(nothing_that_a_peer_wrote_gets_through)
     static const char *const back[] = {"\x1b[2J\n\t\x7f\x01", "\xc2\x9b[2J \xe2\x80\xae", "\\xff\\xfe cut \\xe2\\x82",
                                        "\" \\ </script> \xf0\x9f\x98\x80"};
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
-    world_mapping(b)->wish.note = mem_strdup(texts[_i]);
-    text_set(&world_mapping(b)->wish.servers[0].reason, texts[_i]);
+    world_mapping(b)->desired.note = mem_strdup(texts[_i]);
+    text_set(&world_mapping(b)->desired.servers[0].reason, texts[_i]);
     world_see(&w, b, "server n1 10.0.0.9:30443 check weight 100");
     cleanup(buf_fini) struct buf out;
     buf_init(&out, 0);

@@ -382,7 +382,7 @@ START_TEST(what_was_left_out)
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; n8 10.0.0.8:30443");
     world_skip(b, "endpoint 10.1.0.1", "it is not ready")->ordinary = true;
     world_skip(b, "node n7", "it has no address of the asked kind");
-    world_mapping(b)->wish.note = mem_strdup("NODE_MODE=all has no effect with policy Local");
+    world_mapping(b)->desired.note = mem_strdup("NODE_MODE=all has no effect with policy Local");
     world_see(&w, b, "server n1 10.0.0.1:30443 check weight 100");
     expect(HEADING "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
                    "\n"
@@ -430,8 +430,8 @@ END_TEST
 START_TEST(one_long_reason_puts_all_below)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; worker-17.example.org 10.0.0.17:30443");
-    free(world_mapping(b)->wish.servers[1].reason);
-    world_mapping(b)->wish.servers[1].reason =
+    free(world_mapping(b)->desired.servers[1].reason);
+    world_mapping(b)->desired.servers[1].reason =
         mem_strdup("2 ready endpoints on node worker-17.example.org (slices web-abc12, web-xyz99); "
                    "nodePort 30443 of its port https");
     world_see(&w, b, "server n1 10.0.0.1:30443 check weight 100");
@@ -476,10 +476,10 @@ END_TEST
 START_TEST(nothing_that_a_peer_wrote_gets_through)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
-    text_set(&world_mapping(b)->wish.servers[0].reason, "slice \x1b[2Jx\ny");
-    text_set(&world_mapping(b)->wish.servers[0].address, "evil\xc2\x9b");
+    text_set(&world_mapping(b)->desired.servers[0].reason, "slice \x1b[2Jx\ny");
+    text_set(&world_mapping(b)->desired.servers[0].address, "evil\xc2\x9b");
     world_skip(b, "node \r+ n9", "\xe2\x80\xae backwards");
-    world_mapping(b)->wish.note = mem_strdup("\x07");
+    world_mapping(b)->desired.note = mem_strdup("\x07");
     world_see(&w, b, "server n\x1b 10.0.0.2:80 check\nserver n1 10.0.0.1:30443 check weight 100");
     for (int colour = 0; colour < 2; colour++) {
         cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_plan, colour);

@@ -16,12 +16,12 @@ static yyjson_doc *shown(void)
     cleanup(buf_fini) struct buf json;
     cleanup(checks_fini) struct checks checks = {0};
     buf_init(&json, 0);
-    target_ready(w.target, &checks);
+    servers_ready(w.target.servers, &checks);
     yyjson_mut_val *root;
     yyjson_mut_doc *doc = json_new(&root);
     struct status_haproxies h = {.checks = &checks, .wall_minus_mono_ms = 1000000, .left = left};
     worst = STATUS_IN_STEP;
-    status_haproxy_add(w.target, &h, doc, json_put_list(doc, root, "list"), &worst);
+    status_haproxy_add(&w.target, &h, doc, json_put_list(doc, root, "list"), &worst);
     json_write(doc, false, &json);
     json_free(doc);
     yyjson_doc *read = yyjson_read(json.data, json.len, 0);
@@ -74,7 +74,7 @@ static void in_step_with_three(void)
 {
     set_copy(w.have.of[0], "n1 n2 n3");
     w.file = w.running = w.have;
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n1 n2 n3", "the first list");
     pass(0);
     ck_assert(in_sync());

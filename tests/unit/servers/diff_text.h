@@ -13,7 +13,7 @@ struct diff_row {
     struct diff_rules with;
     enum diff_verdict verdict;
     const char *
-        writes; /* "+ ADD", "~ CHANGE (detail)", "- REMOVE", "= SETTINGS", "! CREATE", one a line; see text_of_writes */
+        updates; /* "+ ADD", "~ CHANGE (detail)", "- REMOVE", "= SETTINGS", "! CREATE", one a line; see text_of_writes */
     const char *left_out;
     const char *why;
 };
@@ -98,9 +98,9 @@ static inline void diff_row_check(const struct diff_row *row, const char *reason
     text_backend(&b, "web", row->backend);
     text_wish(&wish, row->wish);
     diff_compute(&b, &wish, &with, &d);
-    cleanup(mem_free_ptr) char *writes = text_of_writes(&d), *left_out = text_of_left_out(&d);
+    cleanup(mem_free_ptr) char *updates = text_of_writes(&d), *left_out = text_of_left_out(&d);
     ck_assert_msg(d.verdict == row->verdict, "%s: verdict %d, not %d", row->rule, d.verdict, row->verdict);
-    ck_assert_msg(strcmp(writes, row->writes) == 0, "%s:\n  have %s\n  want %s", row->rule, writes, row->writes);
+    ck_assert_msg(strcmp(updates, row->updates) == 0, "%s:\n  have %s\n  want %s", row->rule, updates, row->updates);
     ck_assert_msg(strcmp(left_out, row->left_out) == 0, "%s:\n  have %s\n  want %s", row->rule, left_out,
                   row->left_out);
     ck_assert_msg(str_eq(d.why, row->why), "%s:\n  have %s", row->rule, d.why != NULL ? d.why : "(none)");

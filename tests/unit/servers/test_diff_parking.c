@@ -10,8 +10,8 @@ struct park_row {
     const char *wish;
     struct diff_rules with;
     enum diff_verdict verdict;
-    const char *writes, *reasons; /* NULL: not looked at */
-    const char *structural;       /* names */
+    const char *updates, *reasons; /* NULL: not looked at */
+    const char *structural;        /* names */
 };
 
 static const struct park_row rows[] = {
@@ -425,9 +425,9 @@ START_TEST(every_rule)
     const struct park_row *row = &rows[_i];
     cleanup(made_fini) struct made m = {.rules = row->with};
     make(&m, row->fill, row->backend, row->wish);
-    cleanup(mem_free_ptr) char *writes = text_of_writes(&m.d), *reasons = text_of_reasons(&m.d),
+    cleanup(mem_free_ptr) char *updates = text_of_writes(&m.d), *reasons = text_of_reasons(&m.d),
                                *structural = names_of_structural(&m.d);
-    expect(row->rule, writes, row->writes);
+    expect(row->rule, updates, row->updates);
     expect(row->rule, reasons, row->reasons);
     expect(row->rule, structural, row->structural);
     ck_assert_msg(m.d.verdict == row->verdict, "%s: verdict %d", row->rule, m.d.verdict);

@@ -268,12 +268,12 @@ static void settle(struct history *h, unsigned round)
 {
     struct diff d;
     size_t parked, spare;
-    for (unsigned writes = 0;; writes++) {
+    for (unsigned updates = 0;; updates++) {
         count_parked(h, &parked, &spare);
         diff_now(h, &d);
         if (d.verdict != DIFF_WRITE)
             break;
-        ck_assert_msg(writes == 0 || (writes == 1 && ((h->rules.runtime && parked > PARKING_MAX) || swaps(&d))),
+        ck_assert_msg(updates == 0 || (updates == 1 && ((h->rules.runtime && parked > PARKING_MAX) || swaps(&d))),
                       "round %u", round);
         write_it(h, &d);
         diff_fini(&d);

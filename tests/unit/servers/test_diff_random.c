@@ -161,15 +161,15 @@ START_TEST(duplicates_settle_without_touching_what_is_not_ours)
         struct backend b;
         struct desired wish;
         struct diff d;
-        unsigned writes = 0;
+        unsigned updates = 0;
         random_backend(&dice, &b, true);
         random_wish(&dice, &wish);
         cleanup(mem_free_ptr) char *foreign = foreign_text(&b, &with);
-        for (;; writes++) {
+        for (;; updates++) {
             diff_compute(&b, &wish, &with, &d);
             if (d.verdict == DIFF_NOTHING)
                 break;
-            ck_assert_msg(d.verdict == DIFF_WRITE && writes < 4, "round %u", round);
+            ck_assert_msg(d.verdict == DIFF_WRITE && updates < 4, "round %u", round);
             for (size_t i = 0; i < d.change_count; i++)
                 for (size_t k = 0; k < b.server_count; k++)
                     ck_assert_msg(strcmp(b.servers[k].name, d.changes[i].server.name) != 0 ||

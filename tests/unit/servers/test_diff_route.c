@@ -220,8 +220,8 @@ START_TEST(without_parking_spares_are_nothing)
     parking_free(m.parking);
     m.parking = NULL;
     made_again(&m, 2);
-    cleanup(mem_free_ptr) char *writes = text_of_writes(&m.d);
-    ck_assert_str_eq(writes, "- n5 10.0.0.5:80 disabled\n- p00 10.1.0.1:80 disabled");
+    cleanup(mem_free_ptr) char *updates = text_of_writes(&m.d);
+    ck_assert_str_eq(updates, "- n5 10.0.0.5:80 disabled\n- p00 10.1.0.1:80 disabled");
 }
 END_TEST
 

@@ -176,9 +176,9 @@ static const struct {
     const char *what, *backend, *wish;
     unsigned with;
     enum plan_verdict verdict;
-    const char *writes; /* names, "+n5 -n1", "=" for settings */
-    const char *held;   /* names; NULL: none */
-    const char *why;    /* parts between '|'; NULL: none; "!PART": not in it */
+    const char *updates; /* names, "+n5 -n1", "=" for settings */
+    const char *held;    /* names; NULL: none */
+    const char *why;     /* parts between '|'; NULL: none; "!PART": not in it */
 } brakes[] = {
     {"few go", FOUR, W(1) "; " W(2), PLAIN, PLAN_WRITE, "-n3 -n4", NULL, NULL},
     {"too many go", FOUR, W(1), PLAIN, PLAN_LOSS_LIMIT, "", "n2, n3, n4", LOSES_THREE "|RESYNC_PERIOD"},
@@ -273,9 +273,9 @@ START_TEST(brakes_and_pauses)
     make_wish(&wish, brakes[_i].wish);
     wish.paused = with & PAUSE;
     plan_make(&actual, &wish, &rules, with & DIRTY, &loss_limit, 1000, &plan);
-    cleanup(mem_free_ptr) char *writes = names_written(&plan.diff);
+    cleanup(mem_free_ptr) char *updates = names_written(&plan.diff);
     ck_assert_msg(plan.verdict == brakes[_i].verdict, "%s: %s", brakes[_i].what, plan_verdict_name(plan.verdict));
-    ck_assert_msg(str_eq(writes, brakes[_i].writes), "%s: writes %s", brakes[_i].what, writes);
+    ck_assert_msg(str_eq(updates, brakes[_i].updates), "%s: writes %s", brakes[_i].what, updates);
     ck_assert_msg(str_eq(plan.held_names, brakes[_i].held), "%s: holds %s", brakes[_i].what, plan.held_names);
     ck_assert((plan.held_back > 0) == (plan.held_names != NULL));
     ck_assert_uint_eq(plan.held_until_ms, plan.held_back > 0 ? 1000 + PERIOD_MS : 0);

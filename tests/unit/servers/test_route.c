@@ -13,10 +13,10 @@ struct lane_row {
     const char *rule;
     const char *file;
     const char *running; /* see lane_text.h; "": all is as the file says */
-    const char *wish;
+    const char *desired;
     const char *memory;
-    const char *calls;       /* "n1 drain: it drains" */
-    const char *writes;      /* "n1 weight 1 -> 2"; "address first" behind one that stays in maintenance */
+    const char *commands;    /* "n1 drain: it drains" */
+    const char *updates;     /* "n1 weight 1 -> 2"; "address first" behind one that stays in maintenance */
     const char *transaction; /* why; NULL: none */
     unsigned
         with; /* CLOSED: not open. QUIET: may not write. NO_PARKING: what is out is removed. WRITING, STOPPING: n2 is being
@@ -218,7 +218,7 @@ static char *const globs[] = {kept};
 struct world {
     struct backend b;
     struct runtime r;
-    struct desired wish;
+    struct desired desired;
     struct admin_states memory;
     struct parking *parking;
     struct diff_rules rules;
@@ -231,7 +231,7 @@ static void world_make(struct world *w, const struct lane_row *row)
     *w = (struct world){.parking = row->with & NO_PARKING ? NULL : parking_new(HOUR_MS)};
     text_backend(&w->b, "web", row->file);
     text_runtime(&w->r, &w->b, row->running);
-    text_wish(&w->wish, row->wish);
+    text_wish(&w->desired, row->desired);
     text_memory(&w->memory, row->memory);
     w->rules = (struct diff_rules){.keep_servers = globs,
                                    .keep_count = array_len(globs),
@@ -241,15 +241,15 @@ static void world_make(struct world *w, const struct lane_row *row)
                                    .parking = w->parking,
                                    .runtime = w->r.readable && !(row->with & CLOSED)};
     if (w->parking != NULL)
-        parking_look(w->parking, &w->b, &w->wish, &w->rules, NULL, NULL, 1000);
-    diff_compute(&w->b, &w->wish, &w->rules, &w->d);
+        parking_look(w->parking, &w->b, &w->desired, &w->rules, NULL, NULL, 1000);
+    diff_compute(&w->b, &w->desired, &w->rules, &w->d);
 }
 
 static void world_choose(struct world *w, unsigned with)
 {
     const struct route_input in = {.actual = &w->b,
                                    .runtime = &w->r,
-                                   .wish = &w->wish,
+                                   .desired = &w->desired,
                                    .diff = &w->d,
                                    .rules = &w->rules,
                                    .memory = &w->memory,
@@ -266,7 +266,7 @@ static void world_fini(struct world *w)
     route_fini(&w->choice); /* once more is no harm */
     diff_fini(&w->d);
     admin_states_fini(&w->memory);
-    desired_fini(&w->wish);
+    desired_fini(&w->desired);
     runtime_fini(&w->r);
     backend_fini(&w->b);
     parking_free(w->parking);
@@ -276,9 +276,9 @@ static char *text_of_calls(const struct route *c)
 {
     struct buf b;
     buf_init(&b, 0);
-    for (size_t i = 0; i < c->call_count; i++)
-        buf_printf(&b, "%s%s %s: %s", i > 0 ? "\n" : "", c->calls[i].name, runtime_admin_name(c->calls[i].state),
-                   c->calls[i].why);
+    for (size_t i = 0; i < c->command_count; i++)
+        buf_printf(&b, "%s%s %s: %s", i > 0 ? "\n" : "", c->commands[i].name, runtime_admin_name(c->commands[i].state),
+                   c->commands[i].why);
     return buf_take(&b);
 }
 
@@ -286,11 +286,11 @@ static char *text_of_fast(const struct route *c, const struct diff *d)
 {
     struct buf b;
     buf_init(&b, 0);
-    for (size_t i = 0; i < c->write_count; i++) {
-        const struct diff_change *change = &d->changes[c->writes[i].change];
+    for (size_t i = 0; i < c->update_count; i++) {
+        const struct diff_change *change = &d->changes[c->updates[i].change];
         ck_assert_int_eq(change->op, DIFF_CHANGE);
         buf_printf(&b, "%s%s %s%s", i > 0 ? "\n" : "", change->server.name, change->detail,
-                   c->writes[i].keep_maintenance ? ", address first" : "");
+                   c->updates[i].keep_maintenance ? ", address first" : "");
     }
     return buf_take(&b);
 }
@@ -301,10 +301,11 @@ START_TEST(every_row)
     cleanup(world_fini) struct world w;
     world_make(&w, row);
     world_choose(&w, row->with);
-    cleanup(mem_free_ptr) char *calls = text_of_calls(&w.choice), *writes = text_of_fast(&w.choice, &w.d);
-    ck_assert_msg(strcmp(calls, row->calls) == 0, "%s, calls:\n  have %s\n  want %s", row->rule, calls, row->calls);
-    ck_assert_msg(strcmp(writes, row->writes) == 0, "%s, writes:\n  have %s\n  want %s", row->rule, writes,
-                  row->writes);
+    cleanup(mem_free_ptr) char *commands = text_of_calls(&w.choice), *updates = text_of_fast(&w.choice, &w.d);
+    ck_assert_msg(strcmp(commands, row->commands) == 0, "%s, calls:\n  have %s\n  want %s", row->rule, commands,
+                  row->commands);
+    ck_assert_msg(strcmp(updates, row->updates) == 0, "%s, writes:\n  have %s\n  want %s", row->rule, updates,
+                  row->updates);
     ck_assert_msg(str_eq(w.choice.why, row->transaction), "%s, transaction:\n  have %s\n  want %s", row->rule,
                   w.choice.why, row->transaction);
     ck_assert_msg(w.choice.transaction == (row->transaction != NULL), "%s", row->rule);
@@ -316,14 +317,14 @@ END_TEST
 /* n lines of weight 100 that are all to have weight 1 */
 static void world_of_weights(struct world *w, unsigned n)
 {
-    cleanup(buf_fini) struct buf file, wish;
+    cleanup(buf_fini) struct buf file, desired;
     buf_init(&file, 0);
-    buf_init(&wish, 0);
+    buf_init(&desired, 0);
     for (unsigned i = 0; i < n; i++) {
         buf_printf(&file, "server n%03u 10.0.0.%u" W "\n", i, i);
-        buf_printf(&wish, "%sn%03u 10.0.0.%u:80 weight 1", i > 0 ? "; " : "", i, i);
+        buf_printf(&desired, "%sn%03u 10.0.0.%u:80 weight 1", i > 0 ? "; " : "", i, i);
     }
-    const struct lane_row row = {.file = buf_str(&file), .wish = buf_str(&wish), .running = "", .memory = ""};
+    const struct lane_row row = {.file = buf_str(&file), .desired = buf_str(&desired), .running = "", .memory = ""};
     world_make(w, &row);
     world_choose(w, 0);
 }
@@ -332,10 +333,10 @@ START_TEST(more_writes_than_a_reload_is_worth)
 {
     cleanup(world_fini) struct world few, many;
     world_of_weights(&few, ROUTE_UPDATES_MAX);
-    ck_assert_uint_eq(few.choice.write_count, ROUTE_UPDATES_MAX);
+    ck_assert_uint_eq(few.choice.update_count, ROUTE_UPDATES_MAX);
     ck_assert(!few.choice.transaction);
     world_of_weights(&many, ROUTE_UPDATES_MAX + 1);
-    ck_assert_uint_eq(many.choice.write_count, 0);
+    ck_assert_uint_eq(many.choice.update_count, 0);
     ck_assert(many.choice.transaction);
     ck_assert_str_eq(many.choice.why, "65 changes at once");
 }
@@ -344,12 +345,12 @@ END_TEST
 /* Held back by the brake: it is not among the changes any more. */
 START_TEST(who_is_held_back_is_told_nothing)
 {
-    const struct lane_row row = {.file = N1 N2, .running = "", .wish = W1, .memory = ""};
+    const struct lane_row row = {.file = N1 N2, .running = "", .desired = W1, .memory = ""};
     cleanup(world_fini) struct world w;
     world_make(&w, &row);
     ck_assert(!diff_withhold_losses(&w.d, NULL, NULL));
     world_choose(&w, 0);
-    ck_assert_uint_eq(w.choice.call_count, 0);
+    ck_assert_uint_eq(w.choice.command_count, 0);
     ck_assert(!w.choice.transaction);
 }
 END_TEST
@@ -373,8 +374,8 @@ START_TEST(who_is_held_back_serves)
     world_make(&w, &held_rows[_i]);
     (void)diff_withhold_losses(&w.d, NULL, NULL);
     world_choose(&w, 0);
-    cleanup(mem_free_ptr) char *calls = text_of_calls(&w.choice);
-    ck_assert_msg(str_eq(calls, held_rows[_i].calls), "%s: %s", held_rows[_i].rule, calls);
+    cleanup(mem_free_ptr) char *commands = text_of_calls(&w.choice);
+    ck_assert_msg(str_eq(commands, held_rows[_i].commands), "%s: %s", held_rows[_i].rule, commands);
     ck_assert_str_eq(w.choice.why != NULL ? w.choice.why : "",
                      held_rows[_i].transaction != NULL ? held_rows[_i].transaction : "");
 }
@@ -382,26 +383,26 @@ END_TEST
 
 START_TEST(who_is_held_back_keeps_what_an_operator_set)
 {
-    const struct lane_row row = {.file = N1 N2, .running = "", .wish = W1, .memory = "n2 theirs drain lost"};
+    const struct lane_row row = {.file = N1 N2, .running = "", .desired = W1, .memory = "n2 theirs drain lost"};
     cleanup(world_fini) struct world w;
     world_make(&w, &row);
     ck_assert(!diff_withhold_losses(&w.d, NULL, NULL));
     world_choose(&w, 0);
-    cleanup(mem_free_ptr) char *calls = text_of_calls(&w.choice);
-    ck_assert_str_eq(calls, "n2 drain" FORGOT);
+    cleanup(mem_free_ptr) char *commands = text_of_calls(&w.choice);
+    ck_assert_str_eq(commands, "n2 drain" FORGOT);
 }
 END_TEST
 
 START_TEST(what_is_parked_long_enough_waits_for_another_transaction)
 {
-    const struct lane_row alone = {.file = N1 P2, .running = "n2 ready", .wish = W1, .memory = ""};
+    const struct lane_row alone = {.file = N1 P2, .running = "n2 ready", .desired = W1, .memory = ""};
     cleanup(world_fini) struct world w;
     world_make(&w, &alone);
-    parking_look(w.parking, &w.b, &w.wish, &w.rules, NULL, NULL, 1000 + HOUR_MS);
+    parking_look(w.parking, &w.b, &w.desired, &w.rules, NULL, NULL, 1000 + HOUR_MS);
     diff_fini(&w.d);
     w.rules.runtime = false; /* then it is among the changes */
     w.rules.balance = "roundrobin";
-    diff_compute(&w.b, &w.wish, &w.rules, &w.d);
+    diff_compute(&w.b, &w.desired, &w.rules, &w.d);
     ck_assert_uint_eq(w.d.change_count, 1);
     ck_assert(w.d.changes[0].lazy);
     world_choose(&w, 0);
@@ -421,12 +422,12 @@ START_TEST(a_hold_and_a_refusal_tell_nothing)
 {
     static const enum diff_verdict verdicts[] = {DIFF_HOLD, DIFF_REFUSE};
     for (size_t i = 0; i < array_len(verdicts); i++) {
-        const struct lane_row row = {.file = N1 N2, .running = "", .wish = W1 W2 " draining", .memory = ""};
+        const struct lane_row row = {.file = N1 N2, .running = "", .desired = W1 W2 " draining", .memory = ""};
         cleanup(world_fini) struct world w;
         world_make(&w, &row);
         w.d.verdict = verdicts[i];
         world_choose(&w, 0);
-        ck_assert_uint_eq(w.choice.call_count, 0);
+        ck_assert_uint_eq(w.choice.command_count, 0);
     }
 }
 END_TEST

@@ -29,13 +29,13 @@ struct play {
     struct runtime rows;    /* as we read it last */
     bool pending;           /* a reload is to come */
     bool other_worker;      /* since the last look */
-    struct desired wish;
+    struct desired desired;
     struct admin_states memory;
     struct parking *parking;
     uint64_t now_ms;
     enum runtime_admin truth[NAMES]; /* what the operator wants of n0 ... */
 
-    unsigned calls, writes, transactions, held, restored;
+    unsigned commands, updates, transactions, held, restored;
 };
 
 static struct diff_rules rules_of(const struct play *p, bool runtime)
@@ -100,8 +100,8 @@ static void new_wish(struct play *p)
         if (dice_one_in(&p->dice, 4))
             buf_printf(&text, " weight %u", 1 + dice_below(&p->dice, 2));
     }
-    desired_fini(&p->wish);
-    text_wish(&p->wish, buf_str(&text));
+    desired_fini(&p->desired);
+    text_wish(&p->desired, buf_str(&text));
 }
 
 static void look(struct play *p)
@@ -110,7 +110,7 @@ static void look(struct play *p)
     copy_rows(&p->rows, &p->running);
     if (p->pending)
         return;
-    admin_states_look(&p->memory, &p->file, &p->rows, &p->wish, &rules, p->other_worker);
+    admin_states_look(&p->memory, &p->file, &p->rows, &p->desired, &rules, p->other_worker);
     p->other_worker = false;
 }
 
@@ -119,7 +119,7 @@ static void operate(struct play *p)
 {
     unsigned i = dice_below(&p->dice, NAMES);
     char name[] = {'n', (char)('0' + i), '\0'};
-    const struct desired_server *want = desired_find(&p->wish, name);
+    const struct desired_server *want = desired_find(&p->desired, name);
     const struct backend_server *line = backend_find(&p->file, name);
     if (want == NULL || want->state != SERVER_LIVE || line == NULL || line->maintenance)
         return;
@@ -130,7 +130,7 @@ static void operate(struct play *p)
 
 /* ---- what we do ---- */
 
-static void call(struct play *p, const struct route_command *c)
+static void call(struct play *p, const struct runtime_command *c)
 {
     const struct backend_server *line = backend_find(&p->file, c->name);
     ck_assert(line != NULL && is_ours(c->name));
@@ -144,19 +144,19 @@ static void call(struct play *p, const struct route_command *c)
     admin_states_called(&p->memory, c->name, c->state);
     if (p->rows_follow)
         set_state(&p->rows, c->name, c->state);
-    p->calls++;
+    p->commands++;
     p->restored += str_has_prefix(c->why, "an operator");
 }
 
 static void call_all(struct play *p, const struct route *choice)
 {
     bool back = true;
-    for (size_t i = 0; i < choice->call_count; i++) {
-        const struct route_command *c = &choice->calls[i];
+    for (size_t i = 0; i < choice->command_count; i++) {
+        const struct runtime_command *c = &choice->commands[i];
         ck_assert_msg(back || c->state != RUNTIME_READY, "%s is told to be ready behind others", c->name);
         back = c->state == RUNTIME_READY;
         for (size_t k = 0; k < i; k++)
-            ck_assert_str_ne(choice->calls[k].name, c->name);
+            ck_assert_str_ne(choice->commands[k].name, c->name);
         call(p, c);
     }
 }
@@ -187,7 +187,7 @@ static void write_into(struct runtime *r, const struct backend_server *line, boo
 
 static void write_one(struct play *p, const struct route *choice, const struct diff *d)
 {
-    const struct route_update *w = &choice->writes[0];
+    const struct route_update *w = &choice->updates[0];
     const struct diff_change *c = &d->changes[w->change];
     struct backend_server *line = line_of(p, c->server.name);
     bool was = line->maintenance, served = ready_count(p) > 0;
@@ -204,7 +204,7 @@ static void write_one(struct play *p, const struct route *choice, const struct d
     ck_assert_msg(p->faults || p->pending || !choice->transaction || !served || ready_count(p) > 0,
                   "%s is written before the transaction that brings another", line->name);
     admin_states_written(&p->memory, line->name);
-    p->writes++;
+    p->updates++;
 }
 
 /* As servers/target does it: with drains in the file, and the reload comes when it comes. */
@@ -212,7 +212,7 @@ static void transact(struct play *p)
 {
     const struct diff_rules rules = rules_of(p, dice_one_in(&p->dice, 2));
     struct diff d;
-    diff_compute(&p->file, &p->wish, &rules, &d);
+    diff_compute(&p->file, &p->desired, &rules, &d);
     diff_apply(&d, &rules, &p->file);
     diff_fini(&d);
     for (unsigned i = 0; i < NAMES; i++) {
@@ -230,22 +230,22 @@ static bool act(struct play *p)
     const struct diff_rules rules = rules_of(p, true);
     struct diff d;
     struct route choice;
-    parking_look(p->parking, &p->file, &p->wish, &rules, NULL, NULL, p->now_ms);
-    diff_compute(&p->file, &p->wish, &rules, &d);
+    parking_look(p->parking, &p->file, &p->desired, &rules, NULL, NULL, p->now_ms);
+    diff_compute(&p->file, &p->desired, &rules, &d);
     const struct route_input in = {.actual = &p->file,
                                    .runtime = &p->rows,
-                                   .wish = &p->wish,
+                                   .desired = &p->desired,
                                    .diff = &d,
                                    .rules = &rules,
                                    .memory = &p->memory,
                                    .open = true,
                                    .may_write = true};
     route_choose(&in, &choice);
-    bool any = choice.call_count > 0 || choice.write_count > 0 || choice.transaction;
+    bool any = choice.command_count > 0 || choice.update_count > 0 || choice.transaction;
     ck_assert_msg(any || d.verdict == DIFF_NOTHING, "something differs, and nothing is done: %s",
                   d.change_count > 0 ? d.changes[0].server.name : "");
     call_all(p, &choice);
-    if (choice.write_count > 0)
+    if (choice.update_count > 0)
         write_one(p, &choice, &d);
     else if (choice.transaction)
         transact(p);
@@ -261,11 +261,11 @@ static bool act_while_reading(struct play *p)
     runtime_init(&old);
     copy_rows(&old, &p->running);
     const struct diff_rules rules = rules_of(p, true);
-    unsigned before = p->writes + p->transactions;
+    unsigned before = p->updates + p->transactions;
     bool any = act(p);
-    if (!p->pending && !p->other_worker && before == p->writes + p->transactions) {
+    if (!p->pending && !p->other_worker && before == p->updates + p->transactions) {
         copy_rows(&p->rows, &old);
-        admin_states_look(&p->memory, &p->file, &p->rows, &p->wish, &rules, false);
+        admin_states_look(&p->memory, &p->file, &p->rows, &p->desired, &rules, false);
     }
     runtime_fini(&old);
     return any;
@@ -296,8 +296,8 @@ static void settle(struct play *p, unsigned round)
 /* One that is to serve does; without, those that drain do not. */
 static bool any_other_serves(const struct play *p)
 {
-    for (size_t i = 0; i < p->wish.server_count; i++) {
-        const struct desired_server *want = &p->wish.servers[i];
+    for (size_t i = 0; i < p->desired.server_count; i++) {
+        const struct desired_server *want = &p->desired.servers[i];
         const struct runtime_server *is = runtime_find(&p->running, want->name);
         if (want->state == SERVER_LIVE && is != NULL && is->admin == RUNTIME_READY)
             return true;
@@ -308,7 +308,7 @@ static bool any_other_serves(const struct play *p)
 static void check_one(const struct play *p, const struct backend_server *line, unsigned round)
 {
     const struct runtime_server *is = runtime_find(&p->running, line->name);
-    const struct desired_server *want = desired_find(&p->wish, line->name);
+    const struct desired_server *want = desired_find(&p->desired, line->name);
     enum runtime_admin truth = p->truth[line->name[1] - '0'];
     ck_assert(is != NULL && address_eq(is->address, line->address));
     if (line->maintenance) {
@@ -327,8 +327,8 @@ static void check_one(const struct play *p, const struct backend_server *line, u
 static void check_settled(struct play *p, unsigned round)
 {
     size_t overrides, wanted = 0;
-    for (size_t i = 0; i < p->wish.server_count; i++) {
-        const struct desired_server *want = &p->wish.servers[i];
+    for (size_t i = 0; i < p->desired.server_count; i++) {
+        const struct desired_server *want = &p->desired.servers[i];
         ck_assert_msg(want->state != SERVER_LIVE || backend_find(&p->file, want->name) != NULL, "round %u", round);
     }
     for (size_t i = 0; i < p->file.server_count; i++) {
@@ -354,17 +354,17 @@ static void begin(struct play *p, uint64_t seed)
                  "server n0 10.0.0.0:80 check weight 100\nserver n1 10.0.0.1:80 check weight 100\n"
                  "server n2 10.0.0.2:80 check weight 100 disabled\nserver k1 10.0.9.1:80 disabled\n"
                  "server s1 10.0.9.2:80 backup\n");
-    desired_init(&p->wish);
+    desired_init(&p->desired);
     reload(p);
     p->other_worker = false;
     do
         new_wish(p);
-    while (p->wish.state != DESIRED_OK);
+    while (p->desired.state != DESIRED_OK);
     enum runtime_admin first = (enum runtime_admin)dice_below(&p->dice, 3);
-    const struct desired_server *want = desired_find(&p->wish, "n1");
+    const struct desired_server *want = desired_find(&p->desired, "n1");
     set_state(&p->running, "n1", first);
     /* A drain that is found at the start is not believed to be an operator's where nothing else would serve. */
-    const struct desired_server *other = desired_find(&p->wish, "n0");
+    const struct desired_server *other = desired_find(&p->desired, "n0");
     bool served = first != RUNTIME_DRAIN || (other != NULL && other->state == SERVER_LIVE);
     p->truth[1] = want != NULL && want->state == SERVER_LIVE && served ? first : RUNTIME_READY;
     look(p);
@@ -374,7 +374,7 @@ static void end(struct play *p)
 {
     parking_free(p->parking);
     admin_states_fini(&p->memory);
-    desired_fini(&p->wish);
+    desired_fini(&p->desired);
     runtime_fini(&p->rows);
     runtime_fini(&p->running);
     backend_fini(&p->file);
@@ -382,7 +382,7 @@ static void end(struct play *p)
 
 START_TEST(it_ends_as_wished)
 {
-    unsigned calls = 0, writes = 0, transactions = 0, restored = 0;
+    unsigned commands = 0, updates = 0, transactions = 0, restored = 0;
     for (unsigned round = 0; round < 1500; round++) {
         struct play p;
         begin(&p, 1000003u * (round + 1));
@@ -410,14 +410,14 @@ START_TEST(it_ends_as_wished)
             settle(&p, round);
             check_settled(&p, round);
         }
-        calls += p.calls;
-        writes += p.writes;
+        commands += p.commands;
+        updates += p.updates;
         transactions += p.transactions;
         restored += p.restored;
         end(&p);
     }
-    ck_assert_msg(calls > 10000 && writes > 10000 && transactions > 3000 && restored > 1000,
-                  "the plays are worth something: %u, %u, %u, %u", calls, writes, transactions, restored);
+    ck_assert_msg(commands > 10000 && updates > 10000 && transactions > 3000 && restored > 1000,
+                  "the plays are worth something: %u, %u, %u, %u", commands, updates, transactions, restored);
 }
 END_TEST
 

@@ -29,7 +29,7 @@ static void teardown(void)
 
 START_TEST(nothing_is_written_before_the_first_wish)
 {
-    target_start(w.target);
+    instance_start(w.target.instance);
     pass(0);
     assert_trace("RH");
     pass(RESYNC_MS);
@@ -71,7 +71,7 @@ END_TEST
 START_TEST(a_slow_machine_misses_nothing)
 {
     static const unsigned slow_us[] = {100, 1000, 10000, 60000, 130000};
-    target_start(w.target);
+    instance_start(w.target.instance);
     w.slow_us = slow_us[_i];
     w.fail_reloads = 1;
     wish("n2", "event");
@@ -85,7 +85,7 @@ END_TEST
 
 START_TEST(a_takeover_names_what_it_removes)
 {
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n2", "list");
     pass(MINUTES_MS);
     assert_settled("n2");
@@ -266,7 +266,7 @@ START_TEST(reading_that_fails_backs_off)
         setup();
         world_in_step();
         fault((struct fault){.step = steps[i % 4], .status = statuses[i / 4], .no_version = true});
-        target_compare(w.target);
+        instance_refresh(w.target.instance);
         settle();
         ck_assert(!in_sync());
         assert_ready(false, statuses[i / 4] == 401 ? "refused the credentials" : "cannot read HAProxy's configuration");
@@ -284,7 +284,7 @@ END_TEST
 
 START_TEST(an_answer_without_a_version_is_none_of_a_data_plane_api)
 {
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n2", "list");
     fault((struct fault){.step = 'R', .status = 200, .applied = true, .no_version = true});
     fault((struct fault){.step = 's', .status = 200, .applied = true, .no_version = true});
@@ -305,7 +305,7 @@ START_TEST(other_credentials_are_tried_at_once_but_once)
     w.renewed = 1;
     fault((struct fault){.step = steps[_i], .status = 401, .times = 1});
     wish("n2", "event");
-    target_compare(w.target);
+    instance_refresh(w.target.instance);
     settle();
     ck_assert_uint_eq(w.commits, 1);
     pass(MINUTES_MS);
@@ -314,7 +314,7 @@ START_TEST(other_credentials_are_tried_at_once_but_once)
     w.renewed = 1;
     fault((struct fault){.step = steps[_i], .status = 401, .times = 1});
     wish("n3", "event");
-    target_compare(w.target);
+    instance_refresh(w.target.instance);
     settle();
     ck_assert_uint_eq(w.commits, 2);
 }
@@ -326,7 +326,7 @@ START_TEST(other_credentials_are_tried_at_once_each_time_that_they_are_changed)
     for (int i = 0; i < 3; i++) {
         w.renewed = 1;
         fault((struct fault){.step = 'R', .status = 401, .times = 1});
-        target_compare(w.target);
+        instance_refresh(w.target.instance);
         settle();
         assert_settled("n1");
         assert_trace("RR");
@@ -338,7 +338,7 @@ START_TEST(credentials_that_change_all_the_time_are_no_loop)
 {
     static const char steps[] = "RBH";
     w.renewed = 1000000;
-    target_start(w.target);
+    instance_start(w.target.instance);
     fault((struct fault){.step = steps[_i], .status = 401});
     wish("n2", "event");
     pass(MINUTES_MS);
@@ -542,7 +542,7 @@ END_TEST
 START_TEST(history_failed_is_repeated)
 {
     w.reload_list = HISTORY("failed");
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n1", "list");
     settle();
     assert_trace("RHLBCR");
@@ -555,7 +555,7 @@ END_TEST
 START_TEST(history_pending_is_awaited_but_keeps_nothing_up)
 {
     w.reload_list = HISTORY("in_progress");
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n1", "list");
     pass(10000);
     ck_assert(!in_sync());
@@ -575,7 +575,7 @@ START_TEST(history_pending_ends)
 {
     static const char *const ends[] = {HISTORY("succeeded"), HISTORY("failed"), "[]"};
     w.reload_list = HISTORY("in_progress");
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n1", "list");
     pass(10000);
     w.reload_list = ends[_i];
@@ -588,7 +588,7 @@ END_TEST
 START_TEST(history_pending_for_ever_is_given_up)
 {
     w.reload_list = HISTORY("in_progress");
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n1", "list");
     pass(3 * MINUTES_MS);
     assert_settled("n1");
@@ -600,7 +600,7 @@ START_TEST(history_that_cannot_be_read_now_is_asked_again)
     static const int statuses[] = {0, 401, 403, 429, 500, 503};
     w.reload_list = HISTORY("failed");
     fault((struct fault){.step = 'H', .status = statuses[_i], .times = 3});
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n1", "list");
     settle();
     ck_assert(!in_sync());
@@ -615,7 +615,7 @@ START_TEST(history_that_this_api_does_not_have_keeps_nothing_up)
 {
     static const int statuses[] = {404, 405, 500, 200};
     fault((struct fault){.step = 'H', .status = statuses[_i]});
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n2", "list");
     pass(4 * MINUTES_MS);
     assert_settled("n2");
@@ -626,7 +626,7 @@ START_TEST(dead_transactions_are_looked_for_but_need_not_be_found)
 {
     static const int statuses[] = {0, 401, 404, 429, 500, 200};
     fault((struct fault){.step = 'L', .status = statuses[_i]});
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n2", "list");
     settle();
     bool away = statuses[_i] != 404 && statuses[_i] != 429; /* 200: but no list */
@@ -704,7 +704,7 @@ START_TEST(drift_at_the_version_of_our_own_commit_is_repaired_at_once)
     set_copy(w.file.of[0], "n2 n9");
     set_copy(w.running.of[0], "n2 n9");
     buf_clear(&w.trace);
-    target_compare(w.target);
+    instance_refresh(w.target.instance);
     settle();
     assert_trace("RB-CR");
     pass(5000);
@@ -732,7 +732,7 @@ START_TEST(a_stranger_in_each_step)
     static const char steps[] = "RstwB+-C";
     world_in_step();
     wish("n2", "event");
-    target_compare(w.target);
+    instance_refresh(w.target.instance);
     until(steps[_i]);
     stranger("n7 n8");
     pass(MINUTES_MS);
@@ -859,7 +859,7 @@ START_TEST(refuse_writes_nothing_until_it_is_mended)
 {
     world_in_step();
     w.unsupported = true;
-    target_compare(w.target);
+    instance_refresh(w.target.instance);
     wish("n2", "event");
     pass(10 * MINUTES_MS);
     ck_assert_uint_eq(w.transactions, 0);
@@ -906,7 +906,7 @@ END_TEST
 START_TEST(a_wish_in_each_step)
 {
     static const char steps[] = "RstwHLB+-CP";
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n2", "one");
     until(steps[_i]);
     wish("n3", "two");
@@ -919,7 +919,7 @@ END_TEST
 START_TEST(the_first_wish_in_each_step)
 {
     static const char steps[] = "RstwH";
-    target_start(w.target);
+    instance_start(w.target.instance);
     until(steps[_i]);
     wish("n3", "list");
     pass(5000);
@@ -931,10 +931,10 @@ END_TEST
 START_TEST(a_comparison_in_each_step)
 {
     static const char steps[] = "RstwHLB+-CP";
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n2", "one");
     until(steps[_i]);
-    target_compare(w.target);
+    instance_refresh(w.target.instance);
     w.now_us += RESYNC_MS * 1000;
     fire(next_timer(clock_mono_ms()));
     pass(MINUTES_MS);
@@ -950,14 +950,14 @@ START_TEST(a_comparison_ends_every_wait)
     wish("n2", "event");
     pass(MINUTES_MS);
     ck_assert_uint_eq(w.commits, 0);
-    target_compare(w.target);
+    instance_refresh(w.target.instance);
     settle();
     ck_assert_uint_eq(w.commits, 1);
     fault((struct fault){.step = '+', .status = 422, .times = 1});
     wish("n3", "event");
     pass(2500);
     ck_assert_uint_eq(w.commits, 1);
-    target_compare(w.target);
+    instance_refresh(w.target.instance);
     settle();
     ck_assert_uint_eq(w.commits, 2);
 }
@@ -976,7 +976,7 @@ START_TEST(what_was_refused_is_tried_again_when_something_changed)
     pass(1000);
     assert_trace("B+DR"); /* another wish: soon */
     stranger("n1 n4");
-    target_compare(w.target);
+    instance_refresh(w.target.instance);
     settle();
     assert_trace("RB+DR"); /* another version: now */
     for (int i = 0; i < 100; i++) {
@@ -1017,7 +1017,7 @@ END_TEST
 START_TEST(stop_while_nothing_is_written)
 {
     static const char steps[] = "RstwHP";
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n2", "event");
     until(steps[_i]);
     stop();
@@ -1034,7 +1034,7 @@ START_TEST(stop_in_each_step_of_a_transaction)
     char step = steps[_i];
     if (_i == 0)
         return;
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n2", "event");
     until(step);
     buf_clear(&w.trace);
@@ -1055,7 +1055,7 @@ START_TEST(stop_while_the_api_fails)
     static const char steps[] = "B+-CD";
     static const int statuses[] = {0, 401, 409, 500};
     char step = steps[_i % 5];
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n2", "event");
     fault((struct fault){.step = step, .status = statuses[_i / 5]});
     if (step == 'D')
@@ -1076,7 +1076,7 @@ START_TEST(stop_while_waiting)
     stop();
     ck_assert_uint_eq(w.stopped, 1);
     ck_assert_ptr_null(next_timer(UINT64_MAX));
-    target_compare(w.target);
+    instance_refresh(w.target.instance);
     ck_assert(!w.busy);
     ck_assert_uint_eq(w.stopped, 1);
 }
@@ -1133,7 +1133,7 @@ static void something_happens(uint64_t *d)
         restart_api();
         break;
     case 5:
-        target_compare(w.target);
+        instance_refresh(w.target.instance);
         break;
     case 6:
         w.renewed = dice(d, 3);
@@ -1149,7 +1149,7 @@ static void something_happens(uint64_t *d)
 START_TEST(whatever_happens_it_ends_in_step)
 {
     uint64_t d = 88172645463325252ull + (uint64_t)_i * 7919;
-    target_start(w.target);
+    instance_start(w.target.instance);
     for (int i = 0; i < 300; i++) {
         something_happens(&d);
         if (dice(&d, 3) > 0) {

@@ -22,7 +22,7 @@ static void teardown(void)
 
 static void start(void)
 {
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n1 n2 n3", "the first list");
     pass(0);
 }
@@ -196,12 +196,12 @@ START_TEST(asked_to_compare_it_looks_again)
     w.rewritten = TURNED;
     start();
     buf_clear(&w.trace);
-    target_compare(w.target);
+    instance_refresh(w.target.instance);
     pass(0);
     assert_trace("R(|)");
     assert_ready(false, "line 11");
     w.rewritten = NULL; /* another release of the API */
-    target_compare(w.target);
+    instance_refresh(w.target.instance);
     pass(0);
     assert_trace("R(|)");
     assert_settled("n1 n2 n3");
@@ -262,7 +262,7 @@ START_TEST(who_showed_nothing_is_asked_again_when_told_to_compare)
     assert_settled("n1 n2 n3");
     mend();
     w.rewritten = TURNED; /* another release of the API shows it */
-    target_compare(w.target);
+    instance_refresh(w.target.instance);
     pass(0);
     assert_ready(false, "line 11");
 }
@@ -336,7 +336,7 @@ END_TEST
 
 START_TEST(a_look_that_is_stopped_ends_with_its_transaction)
 {
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n1 n2 n3 n4", "the first list");
     until('|');
     stop();
@@ -349,7 +349,7 @@ END_TEST
 
 START_TEST(a_file_that_somebody_writes_during_a_look_is_read_again)
 {
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n1 n2 n3 n4", "the first list");
     until('(');
     stranger("n1 n2");
@@ -390,7 +390,7 @@ static void setup_dry_run(void)
 
 START_TEST(a_dry_run_begins_nothing)
 {
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n1 n2", "the first list");
     pass(60000);
     ck_assert_uint_eq(count('('), 0);

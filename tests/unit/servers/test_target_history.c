@@ -49,7 +49,7 @@ static void setup_lanes(void)
     world_make_lanes();
     set_copy(w.have.of[0], "n1 n2 n3");
     w.file = w.running = w.have;
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n1 n2 n3", "the first list");
     pass(0);
     ck_assert(in_sync());
@@ -61,7 +61,7 @@ static void setup_braked(void)
     world_make_with(1, (struct plan_rules){.max_loss_percent = 50, .loss_window_ms = RESYNC_MS});
     set_copy(w.have.of[0], "n1 n2 n3 n4");
     w.file = w.running = w.have;
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n1 n2 n3 n4", "the first list");
     pass(0);
     ck_assert(in_sync());
@@ -71,7 +71,7 @@ static void setup_two(void)
 {
     heard = 0;
     world_make_with(2, (struct plan_rules){.max_loss_percent = 100});
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish_both("n1", "n1", "the first list");
     pass(0);
     ck_assert(in_sync());
@@ -97,7 +97,7 @@ END_TEST
 
 START_TEST(nobody_reads_it)
 {
-    w.options.history = NULL;
+    w.options.instance.history = NULL;
     start_again();
     wish("n2", "event");
     pass(MINUTE_MS);
@@ -279,7 +279,7 @@ END_TEST
 START_TEST(a_reload_that_failed_before_our_start)
 {
     w.reload_list = "[{\"id\":\"r-1\",\"status\":\"failed\",\"response\":\"bad\",\"reload_timestamp\":1}]";
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n1", "list");
     pass(MINUTE_MS);
     assert_journal("reload_failed reload_again in_step");
@@ -367,7 +367,7 @@ START_TEST(no_server_yet)
 {
     set_copy(w.have.of[0], "");
     w.file = w.running = w.have;
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("", "list");
     pass(0);
     assert_journal("held_back");
@@ -460,7 +460,7 @@ static void setup_two_lanes(void)
     for (size_t i = 0; i < w.backends; i++)
         set_copy(w.have.of[i], "n1 n2");
     w.file = w.running = w.have;
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish_both("n1 n2", "n1 n2", "the first list");
     pass(0);
     ck_assert(in_sync());

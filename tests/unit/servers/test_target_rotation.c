@@ -76,7 +76,7 @@ START_TEST(somebody_is_always_there)
     set_copy(w.have.of[0], "n1 n2 n3");
     w.file = w.running = w.have;
     w.look = look_at_rotation;
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n1 n2 n3", "the first list");
     for (int i = 0; i < WISHES; i++) {
         make_wish(set);

@@ -20,7 +20,7 @@ static void in_step_with_three(void)
 {
     set_copy(w.have.of[0], "n1 n2 n3");
     w.file = w.running = w.have;
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n1 n2 n3", "the first list");
     pass(0);
     ck_assert(in_sync());
@@ -724,7 +724,7 @@ START_TEST(an_empty_backend_is_no_riddle)
     world_make_lanes();
     set_copy(w.have.of[0], "");
     w.file = w.running = w.have;
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n1", "the first list");
     pass(RELOAD_DELAY_MS + 1000);
     assert_settled("n1");
@@ -897,7 +897,7 @@ START_TEST(a_drain_from_before_our_start_is_ours_where_it_fits)
     set_copy(w.have.of[0], "n1 n2 n3");
     w.file = w.have;
     set_copy(w.running.of[0], "n1! n2! n3");
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n1* n2 n3", "the first list");
     pass(0);
     ck_assert(in_sync());
@@ -914,7 +914,7 @@ START_TEST(a_takeover_by_the_fast_lane_names_each_once)
     world_make_lanes();
     set_copy(w.have.of[0], "n1 n2 n3");
     w.file = w.running = w.have;
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n3", "the first list");
     until('F');
     ck_assert(logged("server=n1") && logged("taking the backend over"));
@@ -1137,7 +1137,7 @@ START_TEST(a_reload_for_one_backend_keeps_the_drains_of_the_other)
     for (int i = 0; i < 2; i++)
         set_copy(w.have.of[i], "n1 n2");
     w.file = w.running = w.have;
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish_both("n1 n2", "n1 n2", "the first list");
     pass(0);
     wish_both("n1 n2", "n1* n2", "MODIFIED slice");
@@ -1158,7 +1158,7 @@ START_TEST(both_backends_go_by_the_fast_lane)
     for (int i = 0; i < 2; i++)
         set_copy(w.have.of[i], "n1 n2");
     w.file = w.running = w.have;
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish_both("n1 n2", "n1 n2", "the first list");
     pass(0);
     wish_both("n2", "n1", "MODIFIED slice");

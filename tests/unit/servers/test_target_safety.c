@@ -18,7 +18,7 @@ static void teardown(void)
 static void begin_with(size_t backends, struct plan_rules rules)
 {
     world_make_with(backends, rules);
-    target_start(w.target);
+    instance_start(w.target.instance);
     if (backends == 2)
         wish_both("n1", "n1", "the first list");
     else
@@ -49,7 +49,7 @@ START_TEST(one_that_changed_leaves_the_other_alone)
 {
     begin_with(2, no_brake);
     wish_of(1, "n2", "event");
-    target_go(w.target);
+    servers_apply(w.target.servers);
     settle();
     assert_trace("B+-CRR");
     pass(5000);
@@ -61,7 +61,7 @@ END_TEST
 START_TEST(one_that_has_no_wish_yet_keeps_no_other_up)
 {
     world_make_with(2, no_brake);
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n2", "event");
     pass(5000);
     ck_assert(set_eq(w.running.of[0], "n2"));
@@ -75,7 +75,7 @@ START_TEST(one_that_is_missing_keeps_no_other_up)
 {
     world_make_with(2, no_brake);
     w.absent[0] = true;
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish_both("n2", "n2", "event");
     pass(5000);
     assert_settled_two("n2");
@@ -105,7 +105,7 @@ START_TEST(one_that_is_refused_keeps_no_other_up)
     ck_assert_uint_le(w.transactions, 10);
     /* What comes next for the good one does not wait for the bad one. */
     wish_of(1 - (size_t)_i, "n3", "event");
-    target_go(w.target);
+    servers_apply(w.target.servers);
     pass(5000);
     ck_assert(set_eq(w.running.of[1 - _i], "n3"));
     w.forbidden = NULL;
@@ -124,7 +124,7 @@ START_TEST(a_refusal_keeps_no_old_trouble_alive)
     wish_both("n9", "n2", "event");
     pass(MINUTES_MS);
     fault((struct fault){.step = 'R', .status = 503, .times = 2});
-    target_compare(w.target);
+    instance_refresh(w.target.instance);
     settle();
     assert_ready(false, "[-]target http://api backend two: cannot read");
     pass(MINUTES_MS);
@@ -142,7 +142,7 @@ START_TEST(commits_to_the_other_do_not_ask_the_refused_one_again)
     unsigned transactions = w.transactions;
     for (int i = 0; i < 20; i++) {
         wish_of(1, i % 2 == 0 ? "n3" : "n2", "event");
-        target_go(w.target);
+        servers_apply(w.target.servers);
         pass(2000);
     }
     assert_settled_two("n2");
@@ -467,7 +467,7 @@ START_TEST(nothing_to_hold_is_not_ready)
     world_make_with(1, no_brake);
     set_copy(w.have.of[0], "");
     w.file = w.running = w.have;
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("", "event");
     pass(0);
     assert_ready(false, "no server yet: no usable endpoint; there is no server of ours to keep either");
@@ -484,7 +484,7 @@ START_TEST(sighup_is_answered_while_nothing_is_written)
     wish("n2", "event");
     pass(0);
     forget_log();
-    target_compare(w.target);
+    instance_refresh(w.target.instance);
     pass(0);
     ck_assert(logged("nothing is written; this would be"));
 }
@@ -518,7 +518,7 @@ START_TEST(a_pause_does_not_stop_the_other_backend)
     wish_of(0, "n2", "event");
     w.paused = false;
     wish_of(1, "n2", "event");
-    target_go(w.target);
+    servers_apply(w.target.servers);
     pass(5000);
     ck_assert(set_eq(w.running.of[0], "n1"));
     assert_settled_two("n2");
@@ -531,7 +531,7 @@ START_TEST(a_dry_run_writes_nothing_at_all)
     rules.dry_run = true;
     world_make_with(1, rules);
     w.reload_list = "[{\"id\":\"r-1\",\"status\":\"failed\",\"response\":\"bad\",\"reload_timestamp\":1}]";
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n2", "event");
     pass(10 * MINUTES_MS);
     ck_assert_uint_eq(w.transactions, 0);
@@ -560,7 +560,7 @@ START_TEST(a_dry_run_sees_that_a_failed_reload_was_mended)
     rules.dry_run = true;
     world_make_with(1, rules);
     w.reload_list = "[{\"id\":\"r-1\",\"status\":\"failed\",\"response\":\"bad\",\"reload_timestamp\":1}]";
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n1", "event");
     pass(10 * MINUTES_MS);
     ck_assert(!in_sync());
@@ -607,7 +607,7 @@ START_TEST(one_that_cannot_be_read_is_in_no_empty_commit)
     assert_ready(false, "HAProxy was not reloaded");
     fault((struct fault){.step = 's', .status = 200, .times = 1}); /* an answer about the first that makes no sense */
     stranger("n7");
-    target_compare(w.target);
+    instance_refresh(w.target.instance);
     pass(5000);
     assert_settled("n2");
     assert_settled_two("n2");
@@ -627,7 +627,7 @@ START_TEST(an_empty_commit_that_could_do_no_more_was_to_stick_nowhere)
     pass(1500);
     w.file_version = w.version;
     wish_of(0, "n1 n2 n3", "another event");
-    target_compare(w.target);
+    instance_refresh(w.target.instance);
     pass(5000);
     assert_settled("n1 n2 n3");
     ck_assert(logged("empty commit, to reload HAProxy again"));
@@ -669,7 +669,7 @@ START_TEST(what_a_failed_reload_takes_back_is_undone_by_nobody)
     w.version += same_version ? 0 : 1;
     w.have = w.file;
     w.file_version = w.version;
-    target_compare(w.target);
+    instance_refresh(w.target.instance);
     settle();
     ck_assert_uint_eq(w.commits, 1);
     pass(1000);
@@ -688,7 +688,7 @@ START_TEST(what_is_undone_before_our_reload_counts_once_that_is_over)
     wish("n2", "event");
     settle();
     stranger("n7");
-    target_compare(w.target);
+    instance_refresh(w.target.instance);
     pass(5000);
     assert_settled("n2");
     ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", API_URL, NULL), 1);
@@ -752,7 +752,7 @@ START_TEST(an_operator_says_go_on)
         pass(RESYNC_MS + 5000);
     }
     assert_ready(false, "somebody else undoes our changes");
-    target_compare(w.target);
+    instance_refresh(w.target.instance);
     pass(5000);
     assert_settled("n2");
 }
@@ -769,7 +769,7 @@ START_TEST(a_fight_about_one_backend_leaves_the_other_alone)
     }
     for (int i = 0; i < 4; i++) {
         wish_of(1, i % 2 == 0 ? "n3" : "n2", "event");
-        target_go(w.target);
+        servers_apply(w.target.servers);
         pass(5000);
         assert_settled_two(i % 2 == 0 ? "n3" : "n2");
     }
@@ -803,7 +803,7 @@ START_TEST(our_own_changes_to_another_backend_undo_nothing)
     pass(5000);
     for (int i = 0; i < 6; i++) {
         wish_of(1, i % 2 == 0 ? "n3" : "n2", "event");
-        target_go(w.target);
+        servers_apply(w.target.servers);
         pass(5000);
     }
     ck_assert(in_sync());
@@ -879,7 +879,7 @@ static void something_happens(uint64_t *d)
         restart_api();
         break;
     case 4:
-        target_compare(w.target);
+        instance_refresh(w.target.instance);
         break;
     case 5:
         w.paused = dice(d, 3) == 0;
@@ -894,7 +894,7 @@ static void something_happens(uint64_t *d)
         wish_of(0, wishes[dice(d, 11)], "dice");
         if (dice(d, 2) == 0)
             wish_of(1, wishes[dice(d, 11)], "dice");
-        target_go(w.target);
+        servers_apply(w.target.servers);
     }
 }
 
@@ -903,7 +903,7 @@ START_TEST(whatever_happens_both_end_in_step)
     uint64_t d = 88172645463325252ull + (uint64_t)_i * 104729;
     world_make_with(2, braked());
     w.look = some_server_is_live;
-    target_start(w.target);
+    instance_start(w.target.instance);
     for (int i = 0; i < 300 && w.reloads < RELOADS_MAX - 100; i++) {
         something_happens(&d);
         if (dice(&d, 3) > 0) {

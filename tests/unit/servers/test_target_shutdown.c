@@ -7,7 +7,7 @@ static void setup(void)
     world_make_lanes();
     set_copy(w.have.of[0], "n1 n2 n3");
     w.file = w.running = w.have;
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish("n1 n2 n3", "the first list");
     pass(0);
     ck_assert(in_sync());

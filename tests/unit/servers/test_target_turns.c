@@ -8,7 +8,7 @@ static void in_step_with(const char *set)
 {
     set_copy(w.have.of[0], set);
     w.file = w.running = w.have;
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish(set, "the first list");
     pass(0);
     ck_assert(in_sync());
@@ -207,7 +207,7 @@ START_TEST(a_drift_that_is_looked_at_twice_at_once)
 {
     set_copy(w.running.of[0], "n1 n2");
     pass(RESYNC_MS);
-    target_compare(w.target);
+    instance_refresh(w.target.instance);
     pass(5000);
     ck_assert_uint_eq(w.commits, 0);
     pass(5000);
@@ -297,7 +297,7 @@ START_TEST(each_backend_has_its_turn)
     set_copy(w.have.of[0], "n1* n2* n3* n4* n5");
     set_copy(w.have.of[1], "n1* n2");
     w.file = w.running = w.have;
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish_both("n5", "n2", "the first list");
     pass(0);
     wish_both("n1 n2 n3 n4 n5", "n1 n2", "MODIFIED slice");
@@ -319,14 +319,14 @@ START_TEST(what_runs_is_asked_for_once_where_nobody_answers)
     world_end();
     world_make_as(2, (struct plan_rules){.max_loss_percent = 100}, HOUR_MS, true);
     fault((struct fault){.step = 'v', .times = 100});
-    target_start(w.target);
+    instance_start(w.target.instance);
     wish_both("n1", "n1", "the first list");
     settle();
     ck_assert_int_eq(w.faults[0].times, 99);
     mend();
     fault((struct fault){.step = 'i', .times = 1});
     fault((struct fault){.step = 'v', .times = 100});
-    target_compare(w.target);
+    instance_refresh(w.target.instance);
     settle();
     ck_assert_int_eq(w.faults[1].times, 100);
     ck_assert(logged("no answer"));

@@ -1,0 +1,318 @@
+#include "haproxy/instance.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/instance_internal.h"
+
+#define REPEAT_LOG_MS 60000
+
+void instance_reread(struct instance *in)
+{
+    in->fresh = false;
+}
+
+void instance_mark_dirty(struct instance *in)
+{
+    in->dirty = true;
+}
+
+bool instance_renew_credentials(struct instance *in)
+{
+    bool renewed = dataplane_credentials_refused(in->options.client) && !in->renewed;
+    in->renewed = in->renewed || renewed;
+    return renewed;
+}
+
+/* ---- what is next ---- */
+
+static void instance_sooner(uint64_t *due, uint64_t when, uint64_t now)
+{
+    if (when > now && (*due == 0 || when < *due))
+        *due = when;
+}
+
+/* When to wake up without an event: the next reload poll, or the end of a wait. The resync has a timer of its own.
+ * `now` is the step's: what fell due since then has not been looked at yet and must not be taken for done. */
+static void instance_arm(struct instance *in, uint64_t now)
+{
+    uint64_t due = 0;
+    const uint64_t times[] = {in->pace.quiet_until_ms,
+                              in->pace.write_after_ms,
+                              in->reread_ms,
+                              in->pace.transaction_after_ms,
+                              in->commands.not_before_ms,
+                              in->last_reload.known ? 0 : in->last_reload.next_ms,
+                              in->reload.state == RELOAD_PENDING ? in->reload.next_ms : 0};
+    for (size_t i = 0; i < array_len(times); i++)
+        instance_sooner(&due, times[i], now);
+    for (size_t i = 0; i < in->engine_count; i++)
+        if (in->engines[i]->ops->due != NULL)
+            instance_sooner(&due, in->engines[i]->ops->due(in->engines[i]->self, now), now);
+    if (due != 0)
+        timer_set(&in->timer, due - now);
+    else
+        timer_cancel(&in->timer);
+}
+
+static void instance_end(struct instance *in)
+{
+    timer_cancel(&in->timer);
+    timer_cancel(&in->resync);
+    void (*stopped)(void *) = in->stopped;
+    in->stopped = NULL;
+    if (stopped != NULL)
+        stopped(in->stopped_arg);
+}
+
+void instance_step(struct instance *in)
+{
+    uint64_t now = clock_mono_ms();
+    if (in->phase != INSTANCE_IDLE)
+        return;
+    if (in->stopping) {
+        if (!instance_update_last(in))
+            instance_end(in);
+        return;
+    }
+    bool quiet = now < in->pace.quiet_until_ms;
+    if (in->reread_ms != 0 && now >= in->reread_ms) {
+        in->reread_ms = 0;
+        in->fresh = false;
+    }
+    if (!quiet && reload_due(&in->reload, now))
+        instance_poll_reload(in);
+    else if (!quiet && !in->fresh)
+        instance_read(in);
+    else if (!quiet && !in->last_reload.known && now >= in->last_reload.next_ms)
+        instance_ask_last_reload(in);
+    else if (!quiet && !in->dead_deleted && instance_may_ever_write(in))
+        instance_delete_dead(in);
+    else if (!quiet && instance_may_ever_write(in) && instance_wants_preview(in))
+        instance_preview(in);
+    else if (!quiet)
+        instance_decide(in);
+    if (in->phase == INSTANCE_IDLE)
+        instance_arm(in, now);
+}
+
+static void instance_on_timer(void *arg)
+{
+    struct instance *in = arg;
+    if (in->stopping && in->phase == INSTANCE_READING)
+        instance_give_up_last_read(in);
+    instance_step(in);
+}
+
+static void instance_on_resync(void *arg)
+{
+    struct instance *in = arg;
+    timer_set(&in->resync, in->options.resync_period_ms);
+    in->dead_deleted = in->dead_deleted && in->transaction.noted == NULL && in->transaction.held_count == 0;
+    in->fresh = false;
+    ENGINES_DO(in, resync);
+    if (in->left_dirty)
+        instance_ask_last_reload_again(in);
+    instance_step(in);
+}
+
+/* ---- who owns what ---- */
+
+static int instance_claim(struct instance *in, const struct engine *e, const struct engine_claim *c, struct error *err)
+{
+    struct instance_backend *b = instance_backend(in, c->backend);
+    if (b == NULL) {
+        b = &in->backends[in->backend_count];
+        in->names[in->backend_count++] = c->backend;
+        b->name = c->backend;
+        backend_init(&b->actual);
+        runtime_init(&b->runtime);
+    }
+    const struct {
+        unsigned part;
+        const char *what;
+        const struct engine **owner;
+    } parts[] = {{ENGINE_SERVERS, "server lines", &b->servers_of}, {ENGINE_SETTINGS, "settings", &b->settings_of}};
+    for (size_t i = 0; i < array_len(parts); i++) {
+        if (!(c->parts & parts[i].part))
+            continue;
+        if (*parts[i].owner != NULL)
+            return error_set(err, ERROR_INVALID,
+                             "the %s of backend %s would be managed by two: %s and %s; leave it to one of them",
+                             parts[i].what, c->backend, (*parts[i].owner)->ops->name, e->ops->name);
+        *parts[i].owner = e;
+    }
+    return 0;
+}
+
+static int instance_claim_all(struct instance *in, struct error *err)
+{
+    size_t max = 0;
+    const struct engine *rest = NULL;
+    for (size_t i = 0; i < in->engine_count; i++)
+        max += in->engines[i]->claim_count;
+    in->backends = mem_array(max, sizeof(in->backends[0]));
+    in->names = mem_array(max, sizeof(in->names[0]));
+    for (size_t i = 0; i < in->engine_count; i++) {
+        const struct engine *e = in->engines[i];
+        if (e->rest && rest != NULL)
+            return error_set(err, ERROR_INVALID, "the rest of the file would be managed by two: %s and %s",
+                             rest->ops->name, e->ops->name);
+        rest = e->rest ? e : rest;
+        for (size_t k = 0; k < e->claim_count; k++)
+            if (instance_claim(in, e, &e->claims[k], err) != 0)
+                return -1;
+    }
+    return 0;
+}
+
+/* ---- life ---- */
+
+struct instance *instance_new(struct event_base *base, const struct instance_options *options,
+                              const struct engine *const *engines, size_t count, struct error *err)
+{
+    struct instance *in = mem_alloc(sizeof(*in));
+    in->options = *options;
+    in->engines = mem_array(count, sizeof(in->engines[0]));
+    for (size_t i = 0; i < count; i++)
+        in->engines[in->engine_count++] = engines[i];
+    in->wall_minus_mono_ms = (int64_t)clock_wall_ms() - (int64_t)clock_mono_ms();
+    timer_init(&in->timer, base, instance_on_timer, in);
+    timer_init(&in->resync, base, instance_on_resync, in);
+    timer_init(&in->read_again, base, instance_read_again, in);
+    transaction_init(&in->transaction);
+    runtime_update_init(&in->update);
+    guard_init(&in->guard);
+    unsigned seed = backoff_random_seed();
+    pace_init(&in->pace, seed);
+    backoff_init(&in->reload_backoff, 2000, 60000, 1000, seed + 1);
+    backoff_init(&in->running.backoff, 2000, 600000, 2000, seed + 1);
+    backoff_init(&in->reject_backoff, 10000, 300000, 5000, seed + 2);
+    in->version = in->running.split_version = in->running.drift_version = in->running.pid = -1;
+    in->problem_limit.period_ms = REPEAT_LOG_MS;
+    in->trouble_limit.period_ms = INSTANCE_REPEAT_TROUBLE_MS;
+    if (instance_claim_all(in, err) != 0) {
+        instance_free(in);
+        return NULL;
+    }
+    reader_init(&in->reader, options->client, in->names, in->backend_count, instance_was_read, in);
+    in->reader.with_runtime = options->runtime != NULL;
+    ENGINES_DO(in, attach, in);
+    instance_show_verification(in);
+    return in;
+}
+
+void instance_free(struct instance *in)
+{
+    if (in == NULL)
+        return;
+    dataplane_cancel(in->options.client);
+    instance_forget_commands(in);
+    timer_fini(&in->timer);
+    timer_fini(&in->resync);
+    timer_fini(&in->read_again);
+    for (size_t i = 0; i < in->backend_count; i++) {
+        backend_fini(&in->backends[i].actual);
+        runtime_fini(&in->backends[i].runtime);
+    }
+    reader_fini(&in->reader);
+    transaction_fini(&in->transaction);
+    runtime_update_fini(&in->update);
+    reload_fini(&in->reload);
+    guard_fini(&in->guard);
+    commands_fini(&in->commands);
+    free(in->ended.id);
+    free(in->running.drift);
+    free(in->running.drift_found);
+    free(in->backends);
+    free(in->names);
+    free(in->engines);
+    free(in);
+}
+
+void instance_start(struct instance *in)
+{
+    timer_set(&in->resync, in->options.resync_period_ms);
+    instance_step(in);
+}
+
+void instance_refresh(struct instance *in)
+{
+    in->fresh = false;
+    pace_forget(&in->pace);
+    in->commands.not_before_ms = 0;
+    verification_forget_hour(&in->verification);
+    guard_forget(&in->guard);
+    for (size_t i = 0; i < in->backend_count; i++)
+        in->backends[i].reviewed = false;
+    log_limit_reset(&in->problem_limit);
+    ENGINES_DO(in, refresh);
+    instance_step(in);
+}
+
+void instance_stop(struct instance *in, void (*stopped)(void *arg), void *arg)
+{
+    in->stopping = true;
+    in->stopped = stopped;
+    in->stopped_arg = arg;
+    in->fresh = in->fresh && !in->commands.busy; /* it may be carried out all the same */
+    instance_forget_commands(in);
+    if (in->phase == INSTANCE_WRITING) {
+        transaction_abort(&in->transaction);
+        return;
+    }
+    if (in->phase == INSTANCE_UPDATING)
+        return; /* its end is near, and tells what was written */
+    dataplane_cancel(in->options.client);
+    in->phase = INSTANCE_IDLE;
+    instance_step(in);
+}
+
+/* ---- what is known of it ---- */
+
+struct instance_backend *instance_backend(struct instance *in, const char *name)
+{
+    for (size_t i = 0; i < in->backend_count; i++)
+        if (str_eq(in->backends[i].name, name))
+            return &in->backends[i];
+    return NULL;
+}
+
+size_t instance_backend_count(const struct instance *in)
+{
+    return in->backend_count;
+}
+
+const struct instance_options *instance_options(const struct instance *in)
+{
+    return &in->options;
+}
+
+int64_t instance_wall_minus_mono_ms(const struct instance *in)
+{
+    return in->wall_minus_mono_ms;
+}
+
+struct instance_view instance_view(const struct instance *in)
+{
+    return (struct instance_view){
+        .url = instance_url(in),
+        .version = in->version,
+        .fresh = in->fresh,
+        .away = in->away,
+        .dirty = in->dirty,
+        .silent = in->running.silent,
+        .stopping = in->stopping,
+        .reload = in->reload.state,
+        .reload_id = in->reload.id,
+        .reload_problem = in->reload.state == RELOAD_BROKEN ? in->reload.error.message : NULL,
+        .last_reload_known = in->last_reload.known,
+        .drift = in->running.drift,
+        .file_problem = in->guard.problem,
+        .worker_pid = in->running.known ? in->running.pid : -1,
+        .with_runtime = in->options.runtime != NULL,
+        .verification = in->verification.state,
+        .problem = &in->problem,
+    };
+}

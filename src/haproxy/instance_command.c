@@ -1,0 +1,118 @@
+/* Runtime commands: states of servers in the running HAProxy alone, on a connection of their own that overtakes what is written to
+ * the file. Nothing of it outlives a reload; the next reading finds what is to be commanded again. */
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/instance_internal.h"
+
+#define PAUSE_MS 1000
+#define FAILURES_MAX 3
+
+static void send_next(struct instance *in);
+
+void instance_forget_commands(struct instance *in)
+{
+    if (in->options.runtime != NULL)
+        dataplane_cancel(in->options.runtime);
+    commands_drop_from(&in->commands, 0);
+    in->commands.busy = false;
+}
+
+bool instance_commanded(const struct instance *in, const struct instance_backend *b)
+{
+    return !commands_any(&in->commands, b);
+}
+
+const char *instance_taking_out(const struct instance *in, const struct instance_backend *b)
+{
+    const struct commands *q = &in->commands;
+    return q->busy && q->list[0].backend == b && q->list[0].state != RUNTIME_READY ? q->list[0].name : NULL;
+}
+
+void instance_command(struct instance *in, struct instance_backend *b, const struct runtime_command *list, size_t count,
+                      uint64_t event_us)
+{
+    bool add = !in->stopping && clock_mono_ms() >= in->commands.not_before_ms;
+    commands_set(&in->commands, b, list, count, add, event_us);
+    if (add)
+        send_next(in);
+}
+
+static struct runtime_command as_given(const struct command *c)
+{
+    return (struct runtime_command){.name = c->name, .state = c->state, .why = c->why};
+}
+
+static const struct engine *owner(const struct command *c)
+{
+    return c->backend->servers_of;
+}
+
+static void done(struct instance *in, const struct command *c, uint64_t took_us)
+{
+    const struct runtime_command given = as_given(c);
+    in->commands.failures = 0;
+    for (size_t i = 0; i < c->backend->runtime.count; i++)
+        if (str_eq(c->backend->runtime.servers[i].name, c->name))
+            runtime_set_admin(&c->backend->runtime.servers[i], c->state);
+    if (owner(c)->ops->command_done != NULL)
+        owner(c)->ops->command_done(owner(c)->self, c->backend, &given, in->phase == INSTANCE_READING, took_us,
+                                    c->event_us);
+}
+
+static void failed(struct instance *in, const struct command *c, const struct error *err)
+{
+    struct commands *q = &in->commands;
+    const struct runtime_command given = as_given(c);
+    if (err->kind == ERROR_AUTH)
+        (void)dataplane_credentials_refused(in->options.runtime);
+    q->failures += in->fresh; /* else it may just be that the API is away */
+    in->fresh = false;
+    q->not_before_ms = clock_mono_ms() + PAUSE_MS * (q->failures > 0 ? q->failures : 1);
+    commands_drop_from(q, 1);
+    /* It says something else, or the API is well and cannot do it, time and again. */
+    bool in_vain = err->kind == ERROR_INVALID || q->failures >= FAILURES_MAX;
+    if (in_vain && in->reload.state != RELOAD_PENDING) {
+        q->failures = 0;
+        instance_not_verified(in, err);
+    }
+    bool unanswered = err->http_status == 0 && err->kind == ERROR_RETRY;
+    if (owner(c)->ops->command_failed != NULL)
+        owner(c)->ops->command_failed(owner(c)->self, c->backend, &given, unanswered, err);
+}
+
+static void on_answer(void *arg, const struct dataplane_answer *a)
+{
+    struct instance *in = arg;
+    struct error err = {0};
+    const struct command c = in->commands.list[0];
+    in->commands.busy = false;
+    bool ok = runtime_command_answer(a, c.state, &err) == 0;
+    metric_add(in->options.telemetry->runtime_calls, 1, runtime_admin_name(c.state),
+               ok ? "done" : error_kind_name(err.kind), instance_url(in), NULL);
+    if (ok)
+        done(in, &c, a->duration_us);
+    else
+        failed(in, &c, &err);
+    commands_drop(&in->commands, 0);
+    send_next(in);
+    if (in->commands.count == 0)
+        ENGINES_DO(in, commands_done); /* what turned meanwhile need not wait for what the file's connection is at */
+    instance_step(in);
+}
+
+static void send_next(struct instance *in)
+{
+    struct commands *q = &in->commands;
+    if (q->busy || q->count == 0 || in->stopping)
+        return;
+    const struct command *c = &q->list[0];
+    const struct runtime_command given = as_given(c);
+    cleanup(mem_free_ptr) char *path = runtime_command_path(c->backend->name, c->name);
+    cleanup(mem_free_ptr) char *body = mem_printf("{\"admin_state\":\"%s\"}", runtime_admin_name(c->state));
+    q->busy = true;
+    /* From here on it may be seen; a reading that is under way must not take it for an operator's, nor one after an answer that
+     * was lost. */
+    if (owner(c)->ops->command_sent != NULL)
+        owner(c)->ops->command_sent(owner(c)->self, c->backend, &given);
+    dataplane_send(in->options.runtime, "PUT", path, body, on_answer, in);
+}

@@ -1,0 +1,201 @@
+/*
+ * The inside of an instance, for its own files: instance.c (what is next), instance_read.c (what was read, and what it means),
+ * instance_write.c (transactions), instance_update.c (runtime updates), instance_command.c (runtime commands),
+ * instance_reload.c (reloads), instance_report.c (what it tells). What decides is a part with its own functions: haproxy/guard,
+ * pace, reload, verification, commands.
+ */
+#ifndef HAPROXY_INSTANCE_INTERNAL_H
+#define HAPROXY_INSTANCE_INTERNAL_H
+
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "haproxy/commands.h"
+#include "haproxy/dataplane/client.h"
+#include "haproxy/dataplane/runtime_update.h"
+#include "haproxy/dataplane/transaction.h"
+#include "haproxy/guard.h"
+#include "haproxy/instance.h"
+#include "haproxy/pace.h"
+#include "haproxy/reader.h"
+#include "haproxy/reload.h"
+#include "host/timer.h"
+#include "report/telemetry.h"
+
+#define INSTANCE_REPEAT_TROUBLE_MS \
+    1800000 /* of 50 entries one trouble takes 2 an hour; a Kubernetes Event lives for one */
+
+enum instance_phase {
+    INSTANCE_IDLE,
+    INSTANCE_READING,
+    INSTANCE_WRITING,  /* a transaction, or deleting dead ones at start */
+    INSTANCE_UPDATING, /* a runtime update */
+    INSTANCE_POLLING,  /* asking for the reload's state */
+    INSTANCE_ENDING,   /* a last update */
+};
+
+/* What runs, against the file; only instance_read.c writes to it. */
+struct instance_running {
+    int64_t pid, uptime_s; /* of the HAProxy that answered last; -1: not known */
+    bool known;
+    bool silent;               /* the API says that it gets no answer from it */
+    enum worker_change worker; /* since the last reading at rest */
+    unsigned unreadable;       /* readings in a row, of a HAProxy that could be read before */
+    int64_t split_version;     /* at which the file lagged behind the API when read last; -1: it did not */
+    int64_t drift_version;     /* at which it ran something else than the file when read last; -1: it did not */
+    uint64_t drift_since_ms;   /* that it did so, at that version */
+    char *drift;               /* what */
+    char *drift_found;         /* the one that is to be repaired; NULL: none */
+    struct backoff backoff;
+};
+
+/* What the API says of the end of a reload of ours; a reading decides. Only instance_reload.c and instance_read.c write to it. */
+struct instance_reload_end {
+    bool waits; /* for a reading, to be believed */
+    bool done;  /* the API says so; else it does not know how it ended */
+    char *id;
+    uint64_t took_us;
+    struct error error;
+    int64_t pid_before, uptime_before_s; /* of the worker when it was asked for; -1 */
+    unsigned unconfirmed; /* reloads in a row that the API called done, and HAProxy's process stayed the same */
+};
+
+/* How the last reload before our start ended; only instance_reload.c writes to it, but for `known`, which a commit settles. */
+struct instance_last_reload {
+    bool known;
+    bool again; /* it is asked for since then to see whether another writer repaired what we left dirty */
+    unsigned polls, failures;
+    uint64_t next_ms;
+};
+
+struct instance {
+    struct instance_options options;
+    const struct engine **engines;
+    size_t engine_count;
+    size_t last_engine; /* that made a runtime update last: the next one is another's */
+    struct instance_backend *backends;
+    const char **names; /* of these, for the reader */
+    size_t backend_count;
+    struct timer timer; /* the next thing to do by itself */
+    struct timer resync, read_again;
+    enum instance_phase phase;
+    int64_t wall_minus_mono_ms;
+
+    bool fresh, away;
+    int64_t version;
+    uint64_t reread_ms; /* what could not be understood is read again then; 0: no need */
+    bool unverified;    /* runtime updates since the last reading: what the file has is still to be read back */
+    bool dirty;
+    bool left_dirty; /* and we may do nothing about it: a dry run, a pause, a refusal */
+    bool renewed;    /* other credentials were tried at once, and nothing came of it yet */
+
+    struct reader reader;
+    struct instance_running running;
+    struct reload reload;
+    struct instance_reload_end ended;
+    struct instance_last_reload last_reload;
+    struct backoff reload_backoff, reject_backoff;
+    bool drift_answered; /* by a commit of ours */
+
+    struct pace pace;
+    struct guard guard;
+    struct transaction transaction;
+    uint64_t write_started_us;
+    bool one_by_one;   /* several backends in one transaction were refused: which of them is it? */
+    bool dead_deleted; /* what earlier runs left behind was looked for */
+
+    struct runtime_update update;
+    struct instance_backend *updating; /* the backend of it */
+    struct transaction_action reading; /* what read_again sends */
+    struct verification verification;
+    struct commands commands;
+
+    struct error problem;
+    struct log_limit problem_limit, trouble_limit; /* in the log; in the history */
+
+    bool stopping, read_at_end, previewed_at_end, last_updated;
+    void (*stopped)(void *arg);
+    void *stopped_arg;
+};
+
+/* For each engine that has the callback. */
+#define ENGINES_DO(in, callback, ...)                                                     \
+    do {                                                                                  \
+        for (size_t e_ = 0; e_ < (in)->engine_count; e_++)                                \
+            if ((in)->engines[e_]->ops->callback != NULL)                                 \
+                (in)->engines[e_]->ops->callback((in)->engines[e_]->self, ##__VA_ARGS__); \
+    } while (0)
+
+#define INSTANCE_REFUSED                                                                                        \
+    "the Data Plane API refused the credentials; HAPROXY_DATAPLANE_USERNAME and _PASSWORD, or its line in the " \
+    "credentials file, must be in the userlist that it uses (a token: what a proxy in front of it wants)"
+
+/* instance.c */
+void instance_reread(struct instance *in);     /* what was read is in doubt */
+void instance_mark_dirty(struct instance *in); /* HAProxy may run something else than its file says */
+/* The API refused the credentials. True where there are others, to be tried at once; but only once in a row, so that a file
+ * that never rests does not set the pace. */
+bool instance_renew_credentials(struct instance *in);
+
+/* instance_read.c */
+void instance_read(struct instance *in);
+void instance_was_read(void *arg, struct reading *found, const struct error *err); /* of the reader */
+bool instance_is_confirmed(const struct instance *in); /* the running HAProxy is read, and has what its file says */
+/* What runs and is not what the file says, in the backends that can be read; NULL: nothing. Allocates. */
+char *instance_running_problem(const struct instance *in) must_check;
+bool instance_is_split(const struct instance *in); /* after a failed reload, the file is another one than the API's */
+
+/* instance_write.c */
+struct write_failure {
+    enum transaction_result result;
+    const struct error *error;
+    int64_t retry_after_ms;
+    bool gone_at_commit;
+};
+void instance_write_failed(struct instance *in, const struct write_failure *f);
+void instance_decide(struct instance *in);
+void instance_delete_dead(struct instance *in);
+/* An empty transaction is to be begun, looked at and deleted, before anything is written. */
+bool instance_wants_preview(const struct instance *in);
+void instance_preview(struct instance *in);
+bool instance_may_ever_write(const struct instance *in);
+/* We wrote what is `version` now. */
+void instance_wrote(struct instance *in, int64_t version);
+void instance_free_file(struct instance *in); /* its text, unless a transaction is still to be compared with it */
+
+/* instance_update.c */
+void instance_read_again(void *in); /* of its timer */
+void instance_not_verified(struct instance *in, const struct error *why);
+void instance_show_verification(struct instance *in);
+/* When stopping, and idle. True while an update is under way: instance_step goes on with it. */
+bool instance_update_last(struct instance *in);
+void instance_give_up_last_read(struct instance *in);
+
+/* instance_command.c */
+void instance_forget_commands(struct instance *in);
+
+/* instance_reload.c */
+void instance_follow_reload(struct instance *in, const char *id);
+void instance_poll_reload(struct instance *in); /* in->reload, which is pending */
+/* backoff: of the next attempt. */
+void instance_reload_failed(struct instance *in, const struct error *err, struct backoff *backoff);
+void instance_count_reload(struct instance *in, const char *result);
+void instance_ask_last_reload(struct instance *in); /* until last_reload.known */
+/* Whether another writer repaired what we left dirty; the step does it. */
+void instance_ask_last_reload_again(struct instance *in);
+
+/* instance_report.c */
+const char *instance_url(const struct instance *in);
+const char *instance_name(const struct instance *in); /* for the log: NULL where there is only one */
+const char *instance_only_backend(const struct instance *in);
+/* Keeps the problem, logs it and puts it into the history, rate-limited. */
+void instance_problem(struct instance *in, const char *what, const struct error *err);
+void instance_reload_problem(struct instance *in, const char *what, const struct error *err);
+void instance_problem_over(struct instance *in);
+void instance_note(const struct instance *in, struct history_entry e);
+void instance_note_trouble(struct instance *in, enum history_kind kind, const char *what,
+                           const char *why); /* each time */
+void instance_note_drift(struct instance *in, const char *what);
+void instance_note_drift_over(struct instance *in);
+void instance_report_empty_commit(const struct instance *in);
+
+#endif

@@ -1,0 +1,324 @@
+/* What a reading of HAProxy and its file means: what is there, what runs, and what the end of a reload is worth. */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/instance_internal.h"
+
+#define SPLIT_REREAD_MS 1000
+/* Another writer's commit is in the file for up to the API's reload_delay (5 s by default) before HAProxy runs it. */
+#define DRIFT_REREAD_MS 7000
+#define UNREADABLE_REREADS 3
+#define UNREADABLE_REREAD_MS 300
+
+void instance_read(struct instance *in)
+{
+    in->phase = INSTANCE_READING;
+    reader_start(&in->reader);
+}
+
+static void read_failed(struct instance *in, const struct error *err)
+{
+    in->commands.failures = 0; /* they have this reason */
+    in->away = true;
+    ENGINES_DO(in, read_failed);
+    instance_count_reconcile(in, error_kind_name(err->kind));
+    instance_problem(
+        in, err->http_status != 0 && err->kind == ERROR_AUTH ? INSTANCE_REFUSED : "cannot read HAProxy's configuration",
+        err);
+    if (err->kind == ERROR_AUTH && instance_renew_credentials(in))
+        return;
+    pace_pause(&in->pace, true, -1, clock_mono_ms());
+}
+
+/* A failed reload that nobody told us of: another writer's, or one before our start. After a hand edit, too, the API answers
+ * the new version a moment before the file has it: so it takes two readings at one version. */
+static void read_split(struct instance *in, bool split)
+{
+    struct instance_running *r = &in->running;
+    bool again = r->split_version == in->version;
+    r->split_version = split ? in->version : -1;
+    if (!split || in->dirty || in->reload.state == RELOAD_PENDING)
+        return;
+    if (!again) {
+        in->fresh = false;
+        in->pace.quiet_until_ms = clock_mono_ms() + SPLIT_REREAD_MS;
+        return;
+    }
+    instance_mark_dirty(in);
+    pace_write_not_before(&in->pace, clock_mono_ms() + backoff_next_ms(&in->reload_backoff));
+    static const char what[] = "haproxy.cfg is older than what the Data Plane API answers: a reload failed; "
+                               "an empty commit will apply it again";
+    log_warn(in->options.log, what, log_str("target", instance_url(in)), log_int("version", in->version));
+    instance_note_trouble(in, HISTORY_RELOAD_FAILED, what, NULL);
+}
+
+bool instance_is_split(const struct instance *in)
+{
+    return in->running.split_version == in->version;
+}
+
+/* ---- the running HAProxy ---- */
+
+/* Another process than at the last reading: reloaded, or started again. Not known: it is the same. */
+static bool read_worker(struct instance *in)
+{
+    struct instance_running *r = &in->running;
+    int64_t pid = in->reader.worker_pid, uptime_s = in->reader.worker_uptime_s;
+    if (pid < 0)
+        return false;
+    bool other = r->known && (pid != r->pid || uptime_s < r->uptime_s);
+    r->pid = pid;
+    r->uptime_s = uptime_s;
+    r->known = true;
+    return other;
+}
+
+static bool was_reloaded_since(const struct instance *in)
+{
+    return in->running.pid != in->ended.pid_before || in->running.uptime_s < in->ended.uptime_before_s;
+}
+
+static bool read_manages(const void *arg, const struct backend_server *line)
+{
+    const struct instance_backend *b = arg;
+    const struct engine *e = b->servers_of;
+    return e != NULL && e->ops->manages != NULL && e->ops->manages(e->self, b, line);
+}
+
+char *instance_running_problem(const struct instance *in)
+{
+    for (size_t i = 0; i < in->backend_count; i++) {
+        const struct instance_backend *b = &in->backends[i];
+        cleanup(mem_free_ptr) char *what = b->actual.exists && b->unreadable.kind == ERROR_NONE
+                                               ? runtime_problem(&b->actual, &b->runtime, read_manages, b)
+                                               : NULL;
+        if (what != NULL)
+            return mem_printf("backend %s: %s", b->name, what);
+    }
+    return NULL;
+}
+
+static bool all_readable(const struct instance *in)
+{
+    for (size_t i = 0; i < in->backend_count; i++)
+        if (in->backends[i].actual.exists && !in->backends[i].runtime.readable)
+            return false;
+    return in->reader.worker_pid >= 0;
+}
+
+bool instance_is_confirmed(const struct instance *in)
+{
+    cleanup(mem_free_ptr) char *problem = instance_running_problem(in);
+    return all_readable(in) && problem == NULL;
+}
+
+static void reload_confirmed(struct instance *in, bool seen)
+{
+    instance_count_reload(in, "succeeded");
+    log_info(in->options.log, "HAProxy reloaded", log_str("target", instance_url(in)),
+             log_str("reload_id", in->ended.id), log_us_as_ms("after_ms", in->ended.took_us), log_bool("seen", seen));
+    verification_reloaded(&in->verification);
+    instance_show_verification(in);
+}
+
+/* "succeeded" may be another reload's, under the same id; "not known" may well have happened. */
+static void judge_reload(struct instance *in)
+{
+    struct instance_reload_end *end = &in->ended;
+    cleanup(mem_free_ptr) char *problem = instance_running_problem(in);
+    struct error err = {0};
+    end->waits = false;
+    if (!all_readable(in) || end->pid_before < 0) {
+        if (end->done) {
+            end->unconfirmed = 0;
+            reload_confirmed(in, false);
+            return;
+        }
+        err = end->error;
+    } else if (problem != NULL) {
+        error_set(&err, ERROR_INVALID,
+                  "reload %s is called done, but the running HAProxy is not what its file says: %s", end->id, problem);
+    } else if (was_reloaded_since(in)) {
+        end->unconfirmed = 0;
+        reload_confirmed(in, true);
+        return;
+    } else if (end->unconfirmed++ > 0) { /* it may always be the same: as number 1 of a container */
+        if (end->unconfirmed == 2)
+            log_warn(in->options.log,
+                     "two reloads in a row are called done, and HAProxy's process is the same as before: taking them "
+                     "for done, and those to come, since it runs what its file says",
+                     log_str("target", instance_url(in)), log_int("pid", in->running.pid));
+        reload_confirmed(in, false);
+        return;
+    } else {
+        error_set(&err, ERROR_INVALID, "reload %s is called done, but HAProxy's process %lld is the one from before it",
+                  end->id, (long long)in->running.pid);
+    }
+    instance_count_reload(in, "unknown");
+    /* One that HAProxy went through all the same costs connections: not every minute. */
+    instance_reload_failed(in, &err, problem != NULL ? &in->running.backoff : &in->reload_backoff);
+}
+
+/* At rest, HAProxy runs something else than its file says: a reload that never came, an operator's command, another writer. */
+static void read_drift(struct instance *in)
+{
+    struct instance_running *r = &in->running;
+    char *what = in->reload.state == RELOAD_PENDING || in->dirty ? NULL : instance_running_problem(in);
+    uint64_t now = clock_mono_ms();
+    if (what != NULL && r->drift_version != in->version)
+        r->drift_since_ms = now;
+    free(r->drift);
+    r->drift = what;
+    r->drift_version = what != NULL ? in->version : -1;
+    if (what == NULL) {
+        if (!in->dirty && in->reload.state != RELOAD_PENDING && all_readable(in)) {
+            backoff_reset(&r->backoff);
+            instance_note_drift_over(in);
+        }
+        return;
+    }
+    if (now - r->drift_since_ms < DRIFT_REREAD_MS) { /* however often it is read until then */
+        in->reread_ms = r->drift_since_ms + DRIFT_REREAD_MS;
+        return;
+    }
+    instance_mark_dirty(in);
+    metric_add(in->options.telemetry->drifts, 1, instance_url(in), NULL);
+    pace_write_not_before(&in->pace, clock_mono_ms() + (r->backoff.attempts == 0 ? 0 : backoff_next_ms(&r->backoff)));
+    r->backoff.attempts++;
+    log_warn(in->options.log, "HAProxy runs something else than its file says; an empty commit will load it",
+             log_str("target", instance_url(in)), log_str("what", what), log_int("version", in->version));
+    instance_note_drift(in, what);
+}
+
+static void tell_unreadable(struct instance *in, struct instance_backend *b)
+{
+    bool unreadable = in->options.runtime != NULL && b->actual.exists && !b->runtime.readable;
+    if (b->runtime.readable && b->runtime_lost)
+        log_info(in->options.log, "what HAProxy runs can be read again", log_str("target", instance_url(in)),
+                 log_str("backend", b->name));
+    if (unreadable && in->reload.state == RELOAD_PENDING)
+        return;
+    if (unreadable && !b->runtime_lost)
+        log_warn(in->options.log,
+                 "what HAProxy runs cannot be read through its Data Plane API (is it running?), so every change is a "
+                 "transaction and a reload",
+                 log_str("target", instance_url(in)), log_str("backend", b->name), log_str("error", b->runtime.why));
+    b->runtime_lost = unreadable;
+    instance_show_verification(in);
+}
+
+/* It could be read a moment ago: a reload may be under way. */
+static bool must_read_again(struct instance *in)
+{
+    bool lost = false;
+    for (size_t i = 0; i < in->backend_count; i++) {
+        const struct instance_backend *b = &in->backends[i];
+        lost = lost || (b->was_readable && b->actual.exists && !b->runtime.readable);
+    }
+    if (!lost || ++in->running.unreadable > UNREADABLE_REREADS) {
+        for (size_t i = 0; i < in->backend_count; i++)
+            in->backends[i].was_readable = in->backends[i].runtime.readable;
+        in->running.unreadable = 0;
+        return false;
+    }
+    in->fresh = false;
+    in->pace.quiet_until_ms = clock_mono_ms() + UNREADABLE_REREAD_MS;
+    return true;
+}
+
+/* While the file is ahead of what runs, a state that differs is nobody's wish. */
+bool instance_at_rest(const struct instance *in)
+{
+    return !in->dirty && in->running.drift == NULL && in->running.split_version < 0 &&
+           in->reload.state != RELOAD_PENDING;
+}
+
+enum worker_change instance_worker_change(const struct instance *in)
+{
+    return in->running.worker;
+}
+
+static void take_runtime(struct instance *in)
+{
+    struct instance_running *r = &in->running;
+    r->silent = in->reader.worker_silent;
+    bool other = read_worker(in);
+    if (other && r->worker == WORKER_SAME)
+        r->worker = WORKER_OTHER;
+    if (in->ended.waits && r->worker == WORKER_OTHER) /* it may have been seen before the API said that it was done */
+        r->worker = WORKER_OURS;
+    if (other && in->reload.state != RELOAD_PENDING && !in->ended.waits)
+        log_info(in->options.log, "HAProxy was reloaded or started again by somebody else",
+                 log_str("target", instance_url(in)), log_int("pid", r->pid));
+    if (other && in->reload.state != RELOAD_PENDING)
+        verification_reloaded(&in->verification);
+    for (size_t i = 0; i < in->backend_count; i++)
+        tell_unreadable(in, &in->backends[i]);
+    instance_show_verification(in);
+    for (size_t i = 0; i < in->engine_count; i++)
+        if (in->engines[i]->ops->runtime_read != NULL && in->engines[i]->ops->runtime_read(in->engines[i]->self, other))
+            in->unverified = true;
+    if (in->ended.waits)
+        judge_reload(in);
+    read_drift(in);
+    ENGINES_DO(in, concluded);
+    if (instance_at_rest(in))
+        r->worker = WORKER_SAME;
+}
+
+static void take_backend(struct instance_backend *b, struct reading *found)
+{
+    backend_fini(&b->actual);
+    runtime_fini(&b->runtime);
+    b->actual = found->backend;
+    b->runtime = found->runtime;
+    backend_init(&found->backend);
+    runtime_init(&found->runtime);
+    b->unreadable = found->unreadable;
+    b->was_read = true;
+}
+
+static bool any_desired(const struct instance *in)
+{
+    for (size_t i = 0; i < in->engine_count; i++)
+        if (in->engines[i]->ops->has_desired == NULL || in->engines[i]->ops->has_desired(in->engines[i]->self))
+            return true;
+    return false;
+}
+
+static void take_found(struct instance *in, struct reading *found)
+{
+    bool split = false, unreadable = false;
+    in->version = found[0].backend.version;
+    in->away = false;
+    for (size_t i = 0; i < in->backend_count; i++) {
+        take_backend(&in->backends[i], &found[i]);
+        split = split || in->backends[i].actual.split;
+        unreadable = unreadable || in->backends[i].unreadable.kind != ERROR_NONE;
+    }
+    ENGINES_DO(in, read);
+    in->fresh = true;
+    in->unverified = false;
+    read_split(in, split);
+    guard_read(&in->guard, in->version, &in->reader.file, in->reader.file_problem, in->reader.defaults_problem);
+    instance_free_file(in);
+    if (!unreadable)
+        pace_read(&in->pace);
+    in->reread_ms = unreadable ? clock_mono_ms() + backoff_next_ms(&in->pace.backoff) : 0;
+    if (!must_read_again(in))
+        take_runtime(in);
+    if (!any_desired(in))
+        instance_problem_over(in);
+}
+
+void instance_was_read(void *arg, struct reading *found, const struct error *err)
+{
+    struct instance *in = arg;
+    in->phase = INSTANCE_IDLE;
+    if (err != NULL)
+        read_failed(in, err);
+    else
+        take_found(in, found);
+    instance_step(in);
+}

@@ -1,0 +1,108 @@
+/* What an instance tells of itself as a whole: its troubles, each once and then seldom, in the log and in the history. */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "haproxy/instance_internal.h"
+
+const char *instance_url(const struct instance *in)
+{
+    return dataplane_client_url(in->options.client);
+}
+
+const char *instance_name(const struct instance *in)
+{
+    return in->options.several ? instance_url(in) : NULL;
+}
+
+/* With one backend it is that one's, and the log names it. */
+const char *instance_only_backend(const struct instance *in)
+{
+    return in->backend_count == 1 ? in->backends[0].name : NULL;
+}
+
+void instance_count_reconcile(struct instance *in, const char *result)
+{
+    metric_add(in->options.telemetry->reconciles, 1, result, instance_url(in), NULL);
+}
+
+/* ---- history ---- */
+
+void instance_note(const struct instance *in, struct history_entry e)
+{
+    e.target = instance_url(in);
+    e.backend = instance_only_backend(in);
+    history_add(in->options.history, &e);
+}
+
+void instance_note_trouble(struct instance *in, enum history_kind kind, const char *what, const char *why)
+{
+    ENGINES_DO(in, trouble, false);
+    instance_note(in, (struct history_entry){.kind = kind, .text = what, .why = why});
+}
+
+void instance_note_drift(struct instance *in, const char *what)
+{
+    free(in->running.drift_found);
+    in->running.drift_found = mem_strdup(what);
+    in->drift_answered = false;
+}
+
+void instance_note_drift_over(struct instance *in)
+{
+    if (in->running.drift_found == NULL)
+        return;
+    cleanup(mem_free_ptr) char *text =
+        mem_printf("HAProxy ran something else than its file says, and was reloaded: %s", in->running.drift_found);
+    if (in->drift_answered)
+        instance_note(in, (struct history_entry){.kind = HISTORY_DRIFT_REPAIRED, .text = text});
+    free(in->running.drift_found);
+    in->running.drift_found = NULL;
+}
+
+void instance_report_empty_commit(const struct instance *in)
+{
+    const struct transaction *t = &in->transaction;
+    log_info(in->options.log, "empty commit, to reload HAProxy again", log_str("target", instance_url(in)),
+             log_int("version", t->version), log_str("reload_id", t->reload_id), log_us_as_ms("begin_ms", t->begin_us),
+             log_us_as_ms("commit_ms", t->commit_us));
+    instance_note(in, (struct history_entry){.kind = HISTORY_RELOAD_AGAIN,
+                                             .text = "empty commit, so that HAProxy is reloaded again",
+                                             .took_us = t->begin_us + t->commit_us});
+}
+
+/* ---- problems ---- */
+
+static void report_problem(struct instance *in, enum history_kind kind, const char *what, const struct error *err)
+{
+    unsigned before = 0;
+    uint64_t now = clock_mono_ms();
+    ENGINES_DO(in, trouble, true);
+    in->problem = *err;
+    error_prefix(&in->problem, "%s", what);
+    if (log_limit_pass_message(&in->problem_limit, now, in->problem.message, &before))
+        log_error(in->options.log, what, log_str("target", instance_url(in)),
+                  log_str("backend", instance_only_backend(in)), log_str("kind", error_kind_name(err->kind)),
+                  log_str("error", err->message), log_if(before > 0, log_int("times_before", before)));
+    if (log_limit_pass_message(&in->trouble_limit, now, in->problem.message, &before))
+        instance_note(in, (struct history_entry){.kind = kind, .text = what, .why = err->message});
+}
+
+void instance_problem(struct instance *in, const char *what, const struct error *err)
+{
+    report_problem(in, HISTORY_APPLY_FAILED, what, err);
+}
+
+void instance_reload_problem(struct instance *in, const char *what, const struct error *err)
+{
+    report_problem(in, HISTORY_RELOAD_FAILED, what, err);
+}
+
+void instance_problem_over(struct instance *in)
+{
+    if (in->problem.kind != ERROR_NONE)
+        log_info(in->options.log, "trouble is over", log_str("target", instance_url(in)),
+                 log_str("backend", instance_only_backend(in)), log_str("was", in->problem.message));
+    error_clear(&in->problem);
+    log_limit_reset(&in->problem_limit);
+    log_limit_reset(&in->trouble_limit);
+}

@@ -1,0 +1,335 @@
+/* Runtime updates: one server, to the file and to the running HAProxy, read back before it is believed. */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/instance_internal.h"
+
+#define LAST_READ_MS 10000 /* of the 30 s that a pod has to end */
+
+/* ---- verification ---- */
+
+static double verification_value(const struct instance *in)
+{
+    for (size_t i = 0; i < in->backend_count; i++)
+        if (in->backends[i].runtime_lost)
+            return -1;
+    return in->verification.state == VERIFICATION_PASSED ? 1 : in->verification.state == VERIFICATION_NONE ? 0 : -1;
+}
+
+void instance_show_verification(struct instance *in)
+{
+    if (in->options.runtime != NULL)
+        metric_set(in->options.telemetry->runtime_proven, verification_value(in), instance_url(in), NULL);
+}
+
+bool instance_runtime_usable(struct instance *in, const struct instance_backend *b)
+{
+    enum verification_state was = in->verification.state;
+    verification_age(&in->verification, clock_mono_ms());
+    if (in->verification.state != was)
+        instance_show_verification(in);
+    return in->options.runtime != NULL && verification_usable(&in->verification, in->pace.no_room) &&
+           b->runtime.readable;
+}
+
+/* Whether what was read back can come of the update alone: maintenance was commanded before, mostly. */
+static bool shows_the_update(const struct instance *in)
+{
+    const struct runtime_update *u = &in->update;
+    const struct runtime_server *was = runtime_find(&in->updating->runtime, u->wanted.name);
+    return !(u->fields == SERVER_MAINTENANCE && u->wanted.maintenance && was != NULL && was->admin == RUNTIME_MAINT);
+}
+
+static void verified(struct instance *in, bool by_update)
+{
+    if (!verification_passed(&in->verification, by_update))
+        return;
+    log_info(in->options.log, "changes reach the running HAProxy without a reload: seen",
+             log_str("target", instance_url(in)));
+    instance_show_verification(in);
+}
+
+void instance_not_verified(struct instance *in, const struct error *why)
+{
+    bool again = verification_failed(&in->verification, clock_mono_ms());
+    instance_mark_dirty(in); /* whatever the file says now, HAProxy has to load it */
+    log_warn(in->options.log,
+             again ? "changes do not reach the running HAProxy, again: transactions and reloads only, for an hour"
+                   : "a change did not reach the running HAProxy: transactions and reloads only, until the next reload",
+             log_str("target", instance_url(in)), log_str("error", why->message));
+    instance_show_verification(in);
+}
+
+/* ---- what came of it ---- */
+
+/* What was read is still what is there, but for this. */
+static void take_server(struct instance *in)
+{
+    const struct backend_server *is = &in->update.wanted;
+    struct instance_backend *b = in->updating;
+    for (size_t i = 0; i < b->actual.server_count; i++) {
+        struct backend_server *at = &b->actual.servers[i];
+        if (!str_eq(at->name, is->name))
+            continue;
+        backend_server_fini(at);
+        backend_server_copy(at, is);
+    }
+    for (size_t i = 0; i < b->runtime.count; i++) {
+        struct runtime_server *at = &b->runtime.servers[i];
+        if (!str_eq(at->name, is->name))
+            continue;
+        free(at->address);
+        at->address = mem_strdup(is->address);
+        at->port = is->port;
+        if (in->update.fields & SERVER_MAINTENANCE)
+            runtime_set_admin(at, is->maintenance ? RUNTIME_MAINT : RUNTIME_READY);
+    }
+}
+
+static void take_version(struct instance *in)
+{
+    instance_wrote(in, in->update.version);
+    in->version = in->update.version;
+    for (size_t i = 0; i < in->backend_count; i++)
+        in->backends[i].actual.version = in->version;
+}
+
+static void written(struct instance *in)
+{
+    int64_t was = in->version;
+    bool shown = shows_the_update(in);
+    take_version(in);
+    in->fresh = in->version == was + 1; /* else another writer wrote just before us, and the API let us */
+    take_server(in);
+    in->unverified = true;
+    ENGINES_DO(in, updated, in->updating, &in->update, was);
+    in->renewed = false;
+    pace_updated(&in->pace);
+    verified(in, shown);
+}
+
+/* The file has it, and what runs will have it by a reload. */
+static void written_by_reload(struct instance *in)
+{
+    instance_wrote(in, in->update.version);
+    ENGINES_DO(in, updated, in->updating, &in->update, in->version);
+    in->fresh = false;
+}
+
+static enum transaction_result as_transaction_result(enum update_result r)
+{
+    switch (r) {
+    case UPDATE_CONFLICT:
+        return TRANSACTION_CONFLICT;
+    case UPDATE_REJECTED:
+        return TRANSACTION_REJECTED;
+    case UPDATE_UNAUTHORIZED:
+        return TRANSACTION_UNAUTHORIZED;
+    case UPDATE_UNKNOWN:
+        return TRANSACTION_UNKNOWN;
+    case UPDATE_WRITTEN:
+    case UPDATE_RELOADS:
+    case UPDATE_UNVERIFIED:
+    case UPDATE_UNAVAILABLE:
+        break;
+    }
+    return TRANSACTION_UNAVAILABLE;
+}
+
+static void failed(struct instance *in)
+{
+    const struct runtime_update *u = &in->update;
+    const struct write_failure f = {
+        .result = as_transaction_result(u->result), .error = &u->error, .retry_after_ms = u->retry_after_ms};
+    in->fresh = false;
+    if (u->result == UPDATE_REJECTED)
+        in->dead_deleted = false; /* the API keeps a failed transaction for each refused write */
+    if (u->refusal != NULL) {
+        transaction_note_refusal(&in->transaction, u->refusal);
+        in->dead_deleted = false;
+    }
+    instance_write_failed(in, &f);
+}
+
+/* While a reload is under way it may have missed the update, or had no ear for the question: no sign of anything. */
+static void unverified(struct instance *in)
+{
+    if (in->reload.state != RELOAD_PENDING) {
+        instance_not_verified(in, &in->update.error);
+        return;
+    }
+    instance_mark_dirty(in);
+    log_info(in->options.log, "a change during a reload may not have reached HAProxy; it will be loaded again",
+             log_str("target", instance_url(in)), log_str("error", in->update.error.message));
+}
+
+static void finished(struct instance *in)
+{
+    const char *result = update_result_name(in->update.result);
+    in->phase = INSTANCE_IDLE;
+    metric_add(in->options.telemetry->fast_writes, 1, result, instance_url(in), NULL);
+    instance_count_reconcile(in, result);
+    switch (in->update.result) {
+    case UPDATE_WRITTEN:
+        written(in);
+        break;
+    case UPDATE_RELOADS:
+        written_by_reload(in);
+        instance_not_verified(in, &in->update.error);
+        in->dirty = false; /* that reload loads it */
+        instance_follow_reload(in, in->update.reload_id);
+        break;
+    case UPDATE_UNVERIFIED:
+        written_by_reload(in);
+        unverified(in);
+        break;
+    default:
+        failed(in);
+        break;
+    }
+    in->updating->writing = false;
+    instance_step(in);
+}
+
+/* ---- sending ---- */
+
+static void perform(struct instance *in, struct transaction_action action);
+
+static void on_answer(void *arg, const struct dataplane_answer *a)
+{
+    struct instance *in = arg;
+    perform(in, runtime_update_answer(&in->update, a));
+}
+
+static void last_finished(struct instance *in);
+
+static void perform(struct instance *in, struct transaction_action action)
+{
+    if (action.type == TRANSACTION_SEND && action.delay_ms > 0 && in->phase != INSTANCE_ENDING) {
+        in->reading = action;
+        in->reading.delay_ms = 0;
+        timer_set(&in->read_again, action.delay_ms);
+        return;
+    }
+    if (action.type == TRANSACTION_SEND)
+        dataplane_send(in->options.client, action.method, action.path, action.body, on_answer, in);
+    else if (in->phase == INSTANCE_ENDING)
+        last_finished(in);
+    else
+        finished(in);
+}
+
+void instance_read_again(void *arg)
+{
+    struct instance *in = arg;
+    perform(in, in->reading);
+}
+
+static int start(struct instance *in, enum instance_phase phase, struct instance_backend *b,
+                 const struct backend_server *server, unsigned fields, bool keep_maintenance, struct error *err)
+{
+    struct transaction_action action;
+    if (runtime_update_start(&in->update, in->version, b->name, server, fields, keep_maintenance, &action, err) != 0)
+        return -1;
+    in->updating = b;
+    in->phase = phase;
+    perform(in, action);
+    return 0;
+}
+
+int instance_update(struct instance *in, struct instance_backend *b, const struct backend_server *server,
+                    unsigned fields, bool keep_maintenance, struct error *err)
+{
+    b->writing = true;
+    if (start(in, INSTANCE_UPDATING, b, server, fields, keep_maintenance, err) == 0)
+        return 0;
+    b->writing = false;
+    return -1;
+}
+
+const char *instance_updating(const struct instance *in, const struct instance_backend *b)
+{
+    return in->phase == INSTANCE_UPDATING && in->updating == b ? in->update.wanted.name : NULL;
+}
+
+/* ---- the last ones, before the end ---- */
+
+static void last_finished(struct instance *in)
+{
+    bool written = in->update.result == UPDATE_WRITTEN;
+    bool read_again = in->update.result == UPDATE_CONFLICT && !in->read_at_end; /* another writer wrote meanwhile */
+    in->phase = INSTANCE_IDLE;
+    if (written) {
+        take_version(in);
+        take_server(in);
+    }
+    if (read_again)
+        in->fresh = false;
+    else
+        ENGINES_DO(in, last_updated, in->updating, &in->update);
+    in->last_updated = !written && !read_again;
+    instance_step(in);
+}
+
+void instance_give_up_last_read(struct instance *in)
+{
+    dataplane_cancel(in->options.client);
+    in->phase = INSTANCE_IDLE;
+    in->last_updated = true;
+    log_warn(in->options.log,
+             "a Data Plane API that is slow is not waited for at the end; what drains is not left in its file",
+             log_str("target", instance_url(in)));
+}
+
+static bool next_last_update(struct instance *in, const struct instance_backend **ret_b, struct backend_server *ret)
+{
+    for (size_t i = 0; i < in->engine_count; i++)
+        if (in->engines[i]->ops->last_update != NULL &&
+            in->engines[i]->ops->last_update(in->engines[i]->self, ret_b, ret))
+            return true;
+    return false;
+}
+
+static bool any_last_update(struct instance *in)
+{
+    const struct instance_backend *b;
+    struct backend_server server;
+    if (!next_last_update(in, &b, &server))
+        return false;
+    backend_server_fini(&server);
+    return true;
+}
+
+static bool start_last_update(struct instance *in)
+{
+    const struct instance_backend *b;
+    struct backend_server server;
+    struct error err = {0};
+    if (in->last_updated || !guard_passed(&in->guard, in->version) || !next_last_update(in, &b, &server))
+        return false;
+    int status = start(in, INSTANCE_ENDING, instance_backend(in, b->name), &server, SERVER_MAINTENANCE, false, &err);
+    backend_server_fini(&server);
+    return status == 0;
+}
+
+bool instance_update_last(struct instance *in)
+{
+    /* Our own last write may have carried them, and in any case has moved the version. */
+    if (!in->fresh && !in->read_at_end && any_last_update(in)) {
+        in->read_at_end = true;
+        instance_read(in);
+        timer_set(&in->timer, LAST_READ_MS);
+        return true;
+    }
+    /* Another writer's file. */
+    if (in->read_at_end && !in->previewed_at_end && instance_wants_preview(in) && any_last_update(in)) {
+        in->previewed_at_end = true;
+        instance_preview(in);
+        return true;
+    }
+    if (start_last_update(in))
+        return true;
+    in->last_updated = true;
+    return false;
+}

@@ -1,0 +1,450 @@
+/* Transactions: performs what the transaction machine asks for, and decides what each ending means. */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/instance_internal.h"
+
+bool instance_may_ever_write(const struct instance *in)
+{
+    for (size_t i = 0; i < in->engine_count; i++)
+        if (in->engines[i]->ops->may_write == NULL || in->engines[i]->ops->may_write(in->engines[i]->self))
+            return true;
+    return false;
+}
+
+/* ---- for engines ---- */
+
+bool instance_may_write(const struct instance *in)
+{
+    return in->pace.write_after_ms <= clock_mono_ms();
+}
+
+bool instance_may_begin(const struct instance *in)
+{
+    return !pace_waits_for_room(&in->pace, clock_mono_ms());
+}
+
+bool instance_gathers(const struct instance *in)
+{
+    return clock_mono_ms() < in->pace.transaction_after_ms;
+}
+
+bool instance_file_allows(const struct instance *in)
+{
+    return guard_passed(&in->guard, in->version) || instance_is_split(in);
+}
+
+bool instance_tries_one_by_one(const struct instance *in)
+{
+    return in->one_by_one;
+}
+
+void instance_writes(struct instance_backend *b)
+{
+    b->writing = true;
+}
+
+void instance_write_sooner(struct instance *in, uint64_t when_ms)
+{
+    pace_write_sooner(&in->pace, when_ms);
+}
+
+/* ---- whether the file may be written to ---- */
+
+static bool all_reviewed(const struct instance *in)
+{
+    for (size_t i = 0; i < in->backend_count; i++)
+        if (!in->backends[i].reviewed)
+            return false;
+    return true;
+}
+
+void instance_free_file(struct instance *in)
+{
+    if (guard_passed(&in->guard, in->version) && all_reviewed(in))
+        buf_fini(&in->reader.file);
+}
+
+void instance_wrote(struct instance *in, int64_t version)
+{
+    if (!guard_wrote(&in->guard, in->version, version))
+        buf_fini(&in->reader.file); /* what is compared next has our write in it */
+}
+
+/* After a failed reload, the file is another one than what the API would write anew: there is nothing to compare. */
+bool instance_wants_preview(const struct instance *in)
+{
+    return in->guard.problem == NULL && !guard_passed(&in->guard, in->version) && !instance_is_split(in) &&
+           in->reader.file.len > 0 && instance_may_write(in);
+}
+
+/* What is not ours may be lost by our own change: so the first transaction of each backend after another writer's is looked at
+ * before its commit, too. */
+static bool wants_review(const struct instance *in)
+{
+    bool first = false;
+    for (size_t i = 0; i < in->backend_count; i++)
+        first = first || (in->backends[i].writing && !in->backends[i].reviewed);
+    return first && guard_passed(&in->guard, in->version) && !in->guard.blind && in->reader.file.len > 0;
+}
+
+static bool may_change(const void *arg, const char *kind, const char *name, const char *first, const char *second)
+{
+    const struct instance *in = arg;
+    for (size_t i = 0; i < in->engine_count; i++) {
+        const struct engine *e = in->engines[i];
+        if (e->ops->may_change != NULL && e->ops->may_change(e->self, kind, name, first, second))
+            return true;
+    }
+    return false;
+}
+
+static void preview_failed(struct instance *in)
+{
+    const struct write_failure f = {.result = in->transaction.result,
+                                    .error = &in->transaction.error,
+                                    .retry_after_ms = in->transaction.retry_after_ms};
+    if (f.result == TRANSACTION_CONFLICT)
+        in->fresh = false;
+    /* At the end nothing can be left in a file that has not passed: that needs no more looks. */
+    if (f.result == TRANSACTION_ABORTED)
+        in->last_updated = in->read_at_end = true;
+    if (f.result != TRANSACTION_LIMIT && f.result != TRANSACTION_REJECTED) {
+        instance_write_failed(in, &f);
+        return;
+    }
+    /* No room to make sure: what needs none goes on. */
+    if (f.result == TRANSACTION_LIMIT && in->guard.unsure == in->version) {
+        guard_pass(&in->guard, in->version);
+        return;
+    }
+    /* What needs no write goes on. */
+    pace_write_not_before(&in->pace, clock_mono_ms() + backoff_next_ms(&in->pace.backoff));
+    pace_write_failed(&in->pace);
+    instance_problem(in, "cannot look at what a write would do to HAProxy's configuration", f.error);
+}
+
+static void previewed(struct instance *in)
+{
+    const struct transaction *t = &in->transaction;
+    if (t->result == TRANSACTION_HARMFUL) {
+        guard_refuse(&in->guard, in->version, t->error.message);
+    } else if (t->result != TRANSACTION_PREVIEWED) {
+        preview_failed(in);
+    } else if (t->error.kind == ERROR_NONE && !in->guard.blind) {
+        guard_pass(&in->guard, in->version);
+        for (size_t i = 0; i < in->backend_count; i++)
+            in->backends[i].reviewed = false;
+    } else {
+        guard_go_blind(&in->guard);
+        log_warn(in->options.log,
+                 "this Data Plane API does not show what it would write; haproxy.cfg is judged by its lines alone",
+                 log_str("target", instance_url(in)), log_str("error", t->error.message));
+        guard_read(&in->guard, in->version, &in->reader.file, in->reader.file_problem, in->reader.defaults_problem);
+        instance_free_file(in);
+    }
+}
+
+/* ---- what came of it ---- */
+
+static size_t count_writing(const struct instance *in)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < in->backend_count; i++)
+        count += in->backends[i].writing;
+    return count;
+}
+
+static void committed(struct instance *in)
+{
+    const struct transaction *t = &in->transaction;
+    instance_wrote(in, t->version);
+    /* What was not looked at was harmless before, or nobody can look. */
+    for (size_t i = 0; i < in->backend_count; i++)
+        in->backends[i].reviewed = in->backends[i].reviewed || in->backends[i].writing;
+    buf_fini(&in->reader.file);
+    ENGINES_DO(in, committed, t);
+    if (count_writing(in) == 0)
+        instance_report_empty_commit(in);
+    in->drift_answered = true;
+    in->renewed = false;
+    pace_committed(&in->pace, clock_mono_ms());
+    /* Its reload carries whatever was not loaded before; from here on that reload tells. None: applied at once. */
+    in->dirty = false;
+    in->last_reload.known = true;
+    if (t->reload_id != NULL)
+        instance_follow_reload(in, t->reload_id);
+}
+
+static void conflicted(struct instance *in, const struct write_failure *f)
+{
+    /* Gone at its commit: perhaps committed by it, the answer lost and the request sent again by libcurl, which does that on
+     * a connection that was kept. */
+    if (f->gone_at_commit)
+        instance_mark_dirty(in);
+    if (pace_conflict(&in->pace, clock_mono_ms()))
+        log_info(in->options.log, "somebody else changed HAProxy's configuration; reading it again",
+                 log_str("target", instance_url(in)), log_str("error", f->error->message));
+    else
+        instance_problem(in, "somebody else keeps changing HAProxy's configuration", f->error);
+}
+
+static void rejected(struct instance *in, const struct error *err)
+{
+    static const char what[] = "HAProxy or its Data Plane API refuses the change; the file is as it was";
+    size_t count = count_writing(in);
+    if (count > 1) {
+        in->one_by_one = true;
+        log_warn(in->options.log,
+                 "HAProxy or its Data Plane API refuses a change to several backends; trying each alone",
+                 log_str("target", instance_url(in)), log_int("backends", count), log_str("error", err->message));
+        return;
+    }
+    ENGINES_DO(in, rejected, what, err);
+    if (count > 0)
+        return;
+    /* An empty commit is refused for what the file says already. */
+    pace_write_not_before(&in->pace, clock_mono_ms() + backoff_next_ms(&in->reject_backoff));
+    instance_problem(in, what, err);
+}
+
+static void wait_after(struct instance *in, const struct write_failure *f, const char *what)
+{
+    pace_pause(&in->pace, f->result != TRANSACTION_UNKNOWN, f->retry_after_ms, clock_mono_ms());
+    pace_write_failed(&in->pace);
+    instance_problem(in, what, f->error);
+}
+
+void instance_write_failed(struct instance *in, const struct write_failure *f)
+{
+    switch (f->result) {
+    case TRANSACTION_CONFLICT:
+        conflicted(in, f);
+        break;
+    case TRANSACTION_REJECTED:
+        rejected(in, f->error);
+        break;
+    case TRANSACTION_LIMIT: /* transactions wait; what needs none does not */
+        pace_wait_for_room(&in->pace, f->retry_after_ms, clock_mono_ms());
+        instance_problem(in, "the Data Plane API has too many open transactions, none of them ours", f->error);
+        break;
+    case TRANSACTION_UNAUTHORIZED:
+        if (instance_renew_credentials(in))
+            instance_problem(in, "the Data Plane API refused the credentials; trying the new ones", f->error);
+        else
+            wait_after(in, f, INSTANCE_REFUSED);
+        break;
+    case TRANSACTION_UNKNOWN:
+        guard_answer_lost(&in->guard, in->version);
+        instance_mark_dirty(in); /* the file will tell what was committed, nobody tells whether it was loaded */
+        wait_after(in, f, "the answer to a commit was lost; reading the configuration again");
+        break;
+    case TRANSACTION_ABORTED:
+        log_info(in->options.log, "transaction given up: stopping", log_str("target", instance_url(in)));
+        break;
+    case TRANSACTION_UNAVAILABLE:
+    case TRANSACTION_COMMITTED:
+    case TRANSACTION_CLEANED:
+    case TRANSACTION_PREVIEWED:
+    case TRANSACTION_HARMFUL:
+        wait_after(in, f,
+                   f->error->http_status != 0 ? "the Data Plane API fails" : "the Data Plane API is not available");
+        break;
+    }
+}
+
+static void failed(struct instance *in)
+{
+    const struct transaction *t = &in->transaction;
+    const struct write_failure f = {.result = t->result,
+                                    .error = &t->error,
+                                    .retry_after_ms = t->retry_after_ms,
+                                    .gone_at_commit =
+                                        t->failed_in == TRANSACTION_COMMIT && t->error.http_status == 404};
+    ENGINES_DO(in, not_committed);
+    instance_write_failed(in, &f);
+}
+
+static void tell_strangers(const struct instance *in)
+{
+    for (size_t i = 0; i < in->transaction.stranger_count; i++)
+        log_warn(in->options.log,
+                 "deleted another client's transaction: it was begun at an older version than the file has, so that it "
+                 "could never be committed, and the Data Plane API had no room for one more",
+                 log_str("target", instance_url(in)), log_str("transaction", in->transaction.strangers[i]));
+}
+
+static void written(struct instance *in)
+{
+    const struct transaction *t = &in->transaction;
+    const char *result = transaction_result_name(t->result);
+    metric_add(in->options.telemetry->transactions, 1, result, instance_url(in), NULL);
+    metric_observe(in->options.telemetry->transaction_duration, (double)(clock_mono_us() - in->write_started_us) / 1e6,
+                   NULL);
+    instance_count_reconcile(in, result);
+    in->fresh = false; /* read back what it is now */
+    in->dead_deleted = in->dead_deleted && t->noted == NULL;
+    if (t->result == TRANSACTION_HARMFUL) {
+        ENGINES_DO(in, not_committed);
+        previewed(in);
+    } else if (t->result == TRANSACTION_COMMITTED) {
+        committed(in);
+    } else {
+        failed(in);
+    }
+}
+
+static void finished(struct instance *in)
+{
+    const struct transaction *t = &in->transaction;
+    in->phase = INSTANCE_IDLE;
+    tell_strangers(in);
+    if (t->cleanup_only) {
+        /* Best effort: what could not be deleted costs a place among 20, and our next commit frees it, or, where no commit
+         * does, it is tried again after the next write, or RESYNC_PERIOD. */
+        in->dead_deleted = true;
+        if (t->result == TRANSACTION_UNAUTHORIZED || t->result == TRANSACTION_UNAVAILABLE)
+            failed(in);
+    } else if (t->preview_only) {
+        in->dead_deleted = in->dead_deleted && t->held_count == 0;
+        previewed(in);
+    } else {
+        written(in);
+    }
+    instance_step(in);
+}
+
+/* ---- sending ---- */
+
+static void perform(struct instance *in, struct transaction_action action);
+
+static void on_answer(void *arg, const struct dataplane_answer *a)
+{
+    struct instance *in = arg;
+    struct transaction_action action = transaction_answer(&in->transaction, a);
+    if (action.type == TRANSACTION_JUDGE) {
+        const struct cfg_file_ours ours = {.is_ours = may_change, .arg = in};
+        cleanup(mem_free_ptr) char *problem = guard_compare(&in->guard, &in->reader.file, a->body, a->body_len,
+                                                            in->transaction.preview_only ? NULL : &ours);
+        action = transaction_judged(&in->transaction, problem);
+    }
+    perform(in, action);
+}
+
+static void perform(struct instance *in, struct transaction_action action)
+{
+    if (action.type == TRANSACTION_SEND)
+        dataplane_send(in->options.client, action.method, action.path, action.body, on_answer, in);
+    else
+        finished(in);
+}
+
+void instance_delete_dead(struct instance *in)
+{
+    in->phase = INSTANCE_WRITING;
+    perform(in, transaction_start_cleanup(&in->transaction));
+}
+
+void instance_preview(struct instance *in)
+{
+    in->phase = INSTANCE_WRITING;
+    perform(in, transaction_start_preview(&in->transaction, in->version));
+}
+
+/* wants: of each engine, for changes of its own; none of them: an empty commit. */
+static void write_transaction(struct instance *in, const bool *wants)
+{
+    struct transaction_step *steps = NULL;
+    size_t count = 0;
+    bool wanted = false;
+    for (size_t i = 0; i < in->engine_count; i++) {
+        if (!(in->one_by_one && wanted))
+            in->engines[i]->ops->collect(in->engines[i]->self, &steps, &count);
+        wanted = wanted || wants[i];
+    }
+    if (wanted && count_writing(in) == 0)
+        return;
+    in->phase = INSTANCE_WRITING;
+    in->write_started_us = clock_mono_us();
+    struct transaction_action begin = transaction_start(&in->transaction, in->version, steps, count);
+    if (wants_review(in))
+        transaction_look_first(&in->transaction);
+    perform(in, begin);
+}
+
+/* ---- what the engines want ---- */
+
+/* Nobody has anything to write, or only what is wrong with one backend is in the way: what was in the way of all is over. */
+static void nothing_to_write(struct instance *in)
+{
+    struct error err = {0};
+    if (in->guard.problem != NULL) {
+        error_set(&err, ERROR_INVALID, "%s", in->guard.problem);
+        instance_problem(in, "nothing is written: it would change what haproxy.cfg means", &err);
+        return;
+    }
+    pace_nothing_to_write(&in->pace);
+    if (in->reload.state == RELOAD_PENDING || !in->last_reload.known)
+        return;
+    in->renewed = false;
+    if (!in->dirty) {
+        backoff_reset(&in->reload_backoff);
+        backoff_reset(&in->reject_backoff);
+    }
+    instance_problem_over(in);
+}
+
+/* The next engine after the one that made the last update: each has its turn. */
+static void let_update(struct instance *in, const bool *wants)
+{
+    for (size_t i = 1; i <= in->engine_count; i++) {
+        size_t at = (in->last_engine + i) % in->engine_count;
+        if (!wants[at])
+            continue;
+        in->last_engine = at;
+        for (size_t k = 0; k < in->backend_count; k++)
+            in->backends[k].writing = false;
+        in->engines[at]->ops->update(in->engines[at]->self);
+        return;
+    }
+}
+
+void instance_decide(struct instance *in)
+{
+    struct engine_wants all = {0};
+    cleanup(mem_free_ptr) bool *updates = mem_array(in->engine_count, sizeof(updates[0]));
+    cleanup(mem_free_ptr) bool *transactions = mem_array(in->engine_count, sizeof(transactions[0]));
+    for (size_t i = 0; i < in->backend_count; i++)
+        in->backends[i].writing = false;
+    for (size_t i = 0; i < in->engine_count; i++) {
+        struct engine_wants w = {0};
+        in->engines[i]->ops->decide(in->engines[i]->self, &w);
+        updates[i] = w.update;
+        transactions[i] = w.transaction;
+        all.waits = all.waits || w.waits;
+        all.reload = all.reload || w.reload;
+        all.update = all.update || w.update;
+        all.transaction = all.transaction || w.transaction;
+        all.overdue = all.overdue || w.overdue;
+    }
+    in->left_dirty = in->dirty && !all.transaction && !all.reload && !all.waits && !all.update;
+    if (all.update && !all.overdue) { /* first what takes effect at once */
+        let_update(in, updates);
+        return;
+    }
+    if (all.transaction || all.reload) {
+        write_transaction(in, transactions);
+        return;
+    }
+    if (in->unverified) {
+        in->fresh = false; /* the file is read back, too */
+        instance_step(in);
+        return;
+    }
+    if (!all.waits)
+        in->one_by_one = false;
+    uint64_t now = clock_mono_ms();
+    if (!all.waits || (in->pace.write_after_ms <= now && in->pace.transaction_after_ms <= now))
+        nothing_to_write(in);
+}

@@ -1,0 +1,95 @@
+#include "haproxy/pace.h"
+
+#define HARMLESS_PAUSE_MS 8000
+#define GATHER_MS 2000 /* what comes meanwhile goes into one transaction, and one reload */
+#define CONFLICTS_AT_ONCE 3
+
+void pace_init(struct pace *p, unsigned seed)
+{
+    *p = (struct pace){.quiet_until_ms = 0};
+    backoff_init(&p->backoff, 500, 15000, 100, seed);
+    backoff_init(&p->room_backoff, 500, 8000, 100, seed);
+}
+
+static uint64_t at_least(uint64_t wait_ms, int64_t at_least_ms)
+{
+    return at_least_ms > (int64_t)wait_ms ? (uint64_t)at_least_ms : wait_ms;
+}
+
+void pace_pause(struct pace *p, bool harmless, int64_t at_least_ms, uint64_t now_ms)
+{
+    uint64_t wait_ms = backoff_next_ms(&p->backoff);
+    if (harmless && wait_ms > HARMLESS_PAUSE_MS)
+        wait_ms = HARMLESS_PAUSE_MS;
+    p->quiet_until_ms = now_ms + at_least(wait_ms, at_least_ms);
+}
+
+void pace_write_not_before(struct pace *p, uint64_t when_ms)
+{
+    if (p->write_after_ms < when_ms)
+        p->write_after_ms = when_ms;
+}
+
+void pace_write_sooner(struct pace *p, uint64_t when_ms)
+{
+    if (p->write_after_ms > when_ms)
+        p->write_after_ms = when_ms;
+}
+
+void pace_wait_for_room(struct pace *p, int64_t at_least_ms, uint64_t now_ms)
+{
+    p->no_room = true;
+    p->transaction_after_ms = now_ms + at_least(backoff_next_ms(&p->room_backoff), at_least_ms);
+}
+
+bool pace_conflict(struct pace *p, uint64_t now_ms)
+{
+    if (++p->conflicts <= CONFLICTS_AT_ONCE)
+        return true;
+    p->write_failing = true;
+    p->quiet_until_ms = now_ms + backoff_next_ms(&p->backoff);
+    return false;
+}
+
+void pace_write_failed(struct pace *p)
+{
+    p->write_failing = true;
+}
+
+void pace_read(struct pace *p)
+{
+    if (!p->write_failing)
+        backoff_reset(&p->backoff);
+}
+
+void pace_updated(struct pace *p)
+{
+    p->write_after_ms = 0;
+    p->write_failing = false;
+    p->conflicts = 0;
+    backoff_reset(&p->backoff);
+}
+
+void pace_committed(struct pace *p, uint64_t now_ms)
+{
+    pace_updated(p);
+    p->no_room = false;
+    backoff_reset(&p->room_backoff);
+    p->transaction_after_ms = now_ms + GATHER_MS;
+}
+
+void pace_nothing_to_write(struct pace *p)
+{
+    p->conflicts = 0;
+    p->write_failing = false;
+}
+
+void pace_forget(struct pace *p)
+{
+    p->quiet_until_ms = p->write_after_ms = p->transaction_after_ms = 0;
+}
+
+bool pace_waits_for_room(const struct pace *p, uint64_t now_ms)
+{
+    return p->no_room && now_ms < p->transaction_after_ms;
+}

@@ -1,0 +1,34 @@
+/*
+ * Whether changes without a reload reach the running HAProxy: believed until one does not (then transactions only, until the next
+ * reload), or another one does not (for an hour). Pure.
+ */
+#ifndef HAPROXY_VERIFICATION_H
+#define HAPROXY_VERIFICATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum verification_state {
+    VERIFICATION_NONE,         /* none was made yet */
+    VERIFICATION_PASSED,       /* one was read back */
+    VERIFICATION_FAILED,       /* one did not reach it: until the next reload */
+    VERIFICATION_FAILED_AGAIN, /* another one did not: until until_ms */
+};
+
+struct verification {
+    enum verification_state state;
+    unsigned failures; /* since one was read back */
+    uint64_t until_ms; /* monotonic */
+};
+
+/* no_room: the reload that would end a failure cannot be had, so that the next try goes on. */
+bool verification_usable(const struct verification *v, bool no_room);
+void verification_age(struct verification *v, uint64_t now_ms); /* an hour may be over */
+/* by_update: what was read back can come of the update alone. True: that is news. */
+bool verification_passed(struct verification *v, bool by_update);
+/* True: again. */
+bool verification_failed(struct verification *v, uint64_t now_ms);
+void verification_reloaded(struct verification *v);
+void verification_forget_hour(struct verification *v); /* an operator asks */
+
+#endif

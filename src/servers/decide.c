@@ -1,0 +1,331 @@
+/* What each backend needs: its plan, what that means, and which way its changes go. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "report/telemetry.h"
+#include "servers/servers_internal.h"
+
+#define TRANSACTION_WAITS_MS 4000 /* for writes that take effect at once */
+
+enum need {
+    NEED_NOTHING,
+    NEED_TIME,   /* there is something to write, but not now */
+    NEED_UPDATE, /* the first update of its route */
+    NEED_WRITE,  /* its plan, in a transaction */
+    NEED_RELOAD, /* an empty commit */
+};
+
+/* Whatever brought the desired state about, nothing is left to write for it. */
+static void decide_done(struct servers_backend *s)
+{
+    s->event_us = s->latest_event_us = 0;
+    free(s->cause);
+    s->cause = NULL;
+}
+
+/* ---- what is not written ---- */
+
+static void decide_in_sync(struct servers_backend *s)
+{
+    struct instance *in = s->engine->instance;
+    const struct instance_view v = instance_view(in);
+    struct error err = {0};
+    servers_stuck(s);
+    if (conflict_pauses(&s->conflict, clock_mono_ms()))
+        conflict_forget(&s->conflict); /* the other side came round */
+    if (!instance_commanded(in, s->at) || s->route.command_count > 0) {
+        servers_set_in_sync(s, false);
+        return;
+    }
+    decide_done(s);
+    if (v.reload == RELOAD_PENDING || !v.last_reload_known)
+        return;
+    if (v.silent) {
+        error_set(&err, ERROR_RETRY, "%s", s->at->runtime.why != NULL ? s->at->runtime.why : "no answer");
+        servers_problem(s, "HAProxy does not answer its Data Plane API: is it running?", &err);
+        return;
+    }
+    if (v.drift != NULL) {
+        servers_set_in_sync(s, false); /* a reload may be on its way: the next reading tells */
+        return;
+    }
+    instance_count_reconcile(in, "in_step");
+    backoff_reset(&s->last.reject_backoff);
+    servers_problem_over(s);
+    servers_set_in_sync(s, true);
+    servers_note_in_sync(s);
+    if (s->asked)
+        log_info(servers_log(s), "HAProxy is in step", log_str("backend", s->name),
+                 log_str("target", servers_target(s)), log_int("servers", s->plan.diff.ours_count),
+                 log_int("version", s->at->actual.version));
+    s->asked = false;
+}
+
+/* It stays as it is on purpose: that is no trouble. */
+static void decide_stay(struct servers_backend *s, const char *result)
+{
+    if (!s->holding)
+        instance_count_reconcile(s->engine->instance, result);
+    servers_problem_over(s);
+    s->holding = true;
+    s->asked = true; /* its end is worth a line */
+    servers_set_in_sync(s, false);
+}
+
+/* ... but worth a line now and then. */
+static void decide_stay_loudly(struct servers_backend *s, const char *result, const char *what)
+{
+    unsigned before;
+    decide_stay(s, result);
+    cleanup(mem_free_ptr) char *held = plan_held_text(&s->plan, instance_wall_minus_mono_ms(s->engine->instance));
+    if (log_limit_pass(&s->hold_limit, clock_mono_ms(), s->plan.why, &before))
+        log_warn(servers_log(s), what, log_str("backend", s->name), log_str("target", servers_target(s)),
+                 log_str("why", s->plan.why), log_str("held", held), log_int("servers", s->plan.diff.ours_count),
+                 log_if(before > 0, log_int("times_before", before)));
+}
+
+static void decide_withhold(struct servers_backend *s)
+{
+    decide_stay(s, "withheld");
+    const struct decision_place at = servers_place(s);
+    decision_log_withheld(&at, &s->withheld_limit, clock_mono_ms(), &s->plan, s->cause);
+    decide_done(s);
+}
+
+static void decide_refuse(struct servers_backend *s)
+{
+    struct error err = {0};
+    error_set(&err, ERROR_INVALID, "%s", s->plan.why);
+    if (instance_view(s->engine->instance).reload != RELOAD_PENDING) /* its polls come by here, too */
+        instance_count_reconcile(s->engine->instance, "refuse");
+    servers_problem(s, "not writing to HAProxy", &err);
+}
+
+/* ---- what is written, if it may ---- */
+
+/* A steady stream of updates must not keep it for ever. */
+static bool decide_overdue(const struct servers_backend *s)
+{
+    return s->transaction_since_ms != 0 && clock_mono_ms() - s->transaction_since_ms >= TRANSACTION_WAITS_MS;
+}
+
+static enum need decide_write(struct servers_backend *s)
+{
+    struct instance *in = s->engine->instance;
+    const struct instance_view v = instance_view(in);
+    servers_set_in_sync(s, false);
+    if (s->plan.verdict == PLAN_WRITE && servers_is_drift(s))
+        servers_note_drift(s); /* worth a word once it is repaired */
+    if (!instance_file_allows(in))
+        return NEED_TIME;
+    if (s->plan.verdict == PLAN_RELOAD_AGAIN)
+        return servers_may_write(s) && instance_may_begin(in) ? NEED_RELOAD : NEED_TIME;
+    if (servers_is_fought_over(s) || !servers_may_write(s) || servers_does_not_stick(s))
+        return NEED_TIME;
+    if (!instance_commanded(in, s->at))
+        return NEED_TIME; /* for a moment: what is commanded must not come after what is written */
+    /* While HAProxy runs something else than its file says, only a reload makes one of both; where none can be had, what is
+     * written is read back all the same, and a server need not wait for it. */
+    bool prefers_transaction = (v.dirty || decide_overdue(s)) && instance_may_begin(in);
+    if (s->route.update_count > 0 && !prefers_transaction && !servers_update_did_not_stick(s))
+        return NEED_UPDATE;
+    if (instance_runtime_usable(in, s->at) && s->route.update_count == 0 && !s->route.transaction &&
+        v.reload == RELOAD_PENDING)
+        return NEED_TIME; /* it brings others first; then this needs none of its own */
+    return instance_gathers(in) ? NEED_TIME : NEED_WRITE;
+}
+
+/* ---- each backend ---- */
+
+static void decide_measure(struct servers_backend *s)
+{
+    struct telemetry *m = servers_telemetry(s);
+    const struct diff *d = &s->plan.diff;
+    bool withheld = s->plan.verdict == PLAN_WITHHELD;
+    if (s->plan.verdict != PLAN_WAIT) { /* then nothing was compared */
+        servers_measure(s, m->servers_actual, (double)(d->ours_count - d->parked_count));
+        servers_measure(s, m->servers_parked, (double)d->parked_count);
+    }
+    servers_measure(s, m->servers_held, (double)s->plan.held_back);
+    servers_measure(s, m->changes_withheld,
+                    withheld ? (double)(d->change_count + (d->backend_change || d->create_backend ? 1 : 0)) : 0);
+}
+
+struct plan_rules servers_rules(const struct servers_backend *s, bool runtime)
+{
+    struct instance *in = s->engine->instance;
+    struct plan_rules rules = s->engine->options.rules;
+    rules.file_problem = instance_view(in).file_problem;
+    rules.diff.parking = s->parking;
+    /* What is only shown is shown as a transaction would do it: a runtime command is no difference that can be seen. */
+    rules.diff.runtime = runtime && !rules.dry_run && !s->desired->paused && instance_runtime_usable(in, s->at);
+    return rules;
+}
+
+/* Whether anything may be written, or commanded, by this plan. */
+static bool decide_may_act(const struct plan *p, const struct servers_backend *s)
+{
+    if (s->engine->options.rules.dry_run || s->desired->paused)
+        return false;
+    /* Where the file is as desired, nothing is fought over; what HAProxy was commanded before is taken back. */
+    if (p->verdict != PLAN_IN_STEP && conflict_pauses(&s->conflict, clock_mono_ms()))
+        return false;
+    if (p->verdict == PLAN_REFUSE) /* what HAProxy is commanded is in no file: drains go on */
+        return instance_view(s->engine->instance).file_problem != NULL;
+    return p->verdict == PLAN_IN_STEP || p->verdict == PLAN_WRITE || p->verdict == PLAN_RELOAD_AGAIN ||
+           p->verdict == PLAN_LOSS_LIMIT;
+}
+
+static void decide_route(struct servers_backend *s, const struct plan *p, bool may_write, struct route *ret)
+{
+    struct instance *in = s->engine->instance;
+    if (!s->states.looked && s->at->was_read)
+        servers_remember(s);
+    const struct route_input input = {
+        .actual = &s->at->actual,
+        .runtime = &s->at->runtime,
+        .desired = s->desired,
+        .diff = &p->diff,
+        .rules = &s->engine->options.rules.diff,
+        .memory = &s->states,
+        .being_written = instance_updating(in, s->at), /* it is read back just now */
+        .being_stopped = instance_taking_out(in, s->at),
+        .open = instance_runtime_usable(in, s->at),
+        .may_write = may_write,
+    };
+    route_choose(&input, ret);
+}
+
+void servers_choose(struct servers_backend *s, const struct plan *p, struct route *ret)
+{
+    decide_route(s, p, decide_may_act(p, s), ret);
+}
+
+/* Paused, no command brings back who left before: it is not as it should be, though the file is. */
+static bool decide_withholds_commands(struct servers_backend *s)
+{
+    cleanup(route_fini) struct route would = {0};
+    if (!s->desired->paused)
+        return false;
+    decide_route(s, &s->plan, true, &would);
+    if (would.command_count == 0)
+        return false;
+    free(s->plan.text);
+    s->plan.why = s->plan.text =
+        mem_printf("paused by the Service's annotation, and HAProxy runs server %s as before: %s",
+                   would.commands[0].name, would.commands[0].why);
+    return true;
+}
+
+static void decide_plan(struct servers_backend *s)
+{
+    const struct servers_options *o = &s->engine->options;
+    if (s->parking != NULL)
+        parking_look(s->parking, &s->at->actual, s->desired, &o->rules.diff, o->node_exists, o->node_arg,
+                     clock_mono_ms());
+    const struct plan_rules rules = servers_rules(s, true);
+    /* HAProxy was commanded something that no command takes back while what runs cannot be read. A reload does. */
+    bool stuck = s->at->runtime_lost && admin_states_holds(&s->states);
+    bool dirty = instance_view(s->engine->instance).dirty || stuck;
+    route_fini(&s->route);
+    plan_make(&s->at->actual, s->desired, &rules, dirty, &s->loss_limit, clock_mono_ms(), &s->plan);
+    servers_choose(s, &s->plan, &s->route);
+    if (!s->route.transaction)
+        s->transaction_since_ms = 0;
+    else if (s->transaction_since_ms == 0)
+        s->transaction_since_ms = clock_mono_ms();
+    servers_command(s);
+}
+
+static enum need decide_act(struct servers_backend *s)
+{
+    switch (s->plan.verdict) {
+    case PLAN_WAIT:
+        servers_problem_over(s); /* what is missing is Kubernetes' or the user's part, and said there */
+        decide_done(s);
+        s->asked = true;
+        servers_set_in_sync(s, false);
+        return NEED_NOTHING;
+    case PLAN_IN_STEP:
+        if (!decide_withholds_commands(s)) {
+            decide_in_sync(s);
+            return NEED_NOTHING;
+        }
+        decide_stay_loudly(s, "withheld", "nothing is told to HAProxy while it is paused");
+        decide_done(s);
+        return NEED_NOTHING;
+    case PLAN_HOLD:
+        decide_stay_loudly(s, "hold", "holding the last good servers");
+        decide_done(s); /* its answer was to hold */
+        return NEED_NOTHING;
+    case PLAN_LOSS_LIMIT:
+        decide_stay_loudly(s, "brake", "holding servers back that would be lost");
+        s->event_us = s->latest_event_us = 0; /* to be held is no latency; its cause is still worth a word later */
+        return NEED_NOTHING;
+    case PLAN_WITHHELD:
+        decide_withhold(s);
+        return NEED_NOTHING;
+    case PLAN_REFUSE:
+        if (instance_view(s->engine->instance).file_problem == NULL || s->plan.diff.verdict == DIFF_REFUSE)
+            decide_refuse(s); /* by itself */
+        servers_set_in_sync(s, false);
+        return NEED_NOTHING;
+    case PLAN_WRITE:
+    case PLAN_RELOAD_AGAIN:
+        break;
+    }
+    return decide_write(s);
+}
+
+static bool decide_is_stay(enum plan_verdict v)
+{
+    return v == PLAN_HOLD || v == PLAN_LOSS_LIMIT || v == PLAN_WITHHELD;
+}
+
+static enum need decide_backend(struct servers_backend *s)
+{
+    plan_fini(&s->plan);
+    if (s->at->unreadable.kind != ERROR_NONE) {
+        s->holding = false;
+        servers_problem(s, "cannot read HAProxy's configuration", &s->at->unreadable);
+        return NEED_NOTHING;
+    }
+    decide_plan(s);
+    decide_measure(s);
+    const struct decision_place at = servers_place(s);
+    decision_log_skips(&at, &s->skip_limit, clock_mono_ms(), &s->plan.diff, s->engine->options.rules.diff.proxy_v2);
+    servers_note_held(s);
+    if (!decide_is_stay(s->plan.verdict))
+        s->holding = false;
+    return decide_act(s);
+}
+
+/* ---- all of them ---- */
+
+void servers_decide(void *engine, struct engine_wants *ret_wants)
+{
+    struct servers *e = engine;
+    size_t next = e->options.backend_count; /* none */
+    bool one_by_one = instance_tries_one_by_one(e->instance);
+    for (size_t i = 0; i < e->options.backend_count; i++) {
+        struct servers_backend *s = &e->backends[i];
+        s->chosen = false;
+        if (!s->have_desired)
+            continue;
+        enum need need = decide_backend(s);
+        ret_wants->waits = ret_wants->waits || need == NEED_TIME;
+        ret_wants->reload = ret_wants->reload || need == NEED_RELOAD;
+        /* The next after the last one: each has its turn. */
+        if (need == NEED_UPDATE && (!ret_wants->update || (next <= e->last_updated && i > e->last_updated))) {
+            ret_wants->update = true;
+            next = i;
+        }
+        if (need == NEED_WRITE && !(one_by_one && ret_wants->transaction)) {
+            s->chosen = ret_wants->transaction = true;
+            ret_wants->overdue = ret_wants->overdue || decide_overdue(s);
+        }
+    }
+    if (ret_wants->update)
+        e->next_update = next;
+}

@@ -1,0 +1,92 @@
+/* What a reading means for each backend: the names of its servers, who set which state, which parts are an operator's. */
+#include <stdlib.h>
+
+#include "base/str.h"
+#include "report/telemetry.h"
+#include "servers/names.h"
+#include "servers/servers_internal.h"
+
+static void read_tell_adopted(struct servers_backend *s)
+{
+    char *now = s->desired != s->by_node ? names_adopted(s->desired, &s->engine->options.rules.diff) : NULL;
+    if (now != NULL && !str_eq(now, s->adopted))
+        log_info(servers_log(s), "servers are adopted under the names that they have in haproxy.cfg (ADOPT_SERVERS)",
+                 log_str("target", servers_url(s)), log_str("backend", s->name), log_str("servers", now));
+    free(s->adopted);
+    s->adopted = now;
+}
+
+void servers_name(struct servers_backend *s, const struct desired *before)
+{
+    struct desired named;
+    const struct names_input in = {.desired = s->by_node,
+                                   .before = before,
+                                   .actual = &s->at->actual,
+                                   .runtime = &s->at->runtime,
+                                   .rules = &s->engine->options.rules.diff};
+    if (s->at->unreadable.kind != ERROR_NONE)
+        return;
+    bool differs = names_apply(&in, &named);
+    desired_unref(s->desired);
+    s->desired = differs ? desired_share(&named) : desired_ref(s->by_node);
+    read_tell_adopted(s);
+}
+
+void servers_read(void *engine)
+{
+    struct servers *e = engine;
+    for (size_t i = 0; i < e->options.backend_count; i++) {
+        struct servers_backend *s = &e->backends[i];
+        s->last.by_update = false;
+        servers_name(s, s->desired);
+        servers_measure_up(s);
+    }
+}
+
+bool servers_runtime_read(void *engine, bool other_worker)
+{
+    struct servers *e = engine;
+    bool again = false;
+    for (size_t i = 0; i < e->options.backend_count; i++) {
+        struct servers_backend *s = &e->backends[i];
+        if (!admin_states_correct(&s->states, &s->at->runtime, other_worker))
+            continue;
+        again = true;
+        servers_measure_up(s);
+    }
+    return again;
+}
+
+static void read_tell_overrides(struct servers_backend *s)
+{
+    size_t count = 0;
+    char *now = admin_states_overrides(&s->states, &count);
+    if (now != NULL && !str_eq(now, s->overrides))
+        log_warn(servers_log(s),
+                 "somebody has set server states in the running HAProxy by hand; they are left alone until taken back "
+                 "(state ready), also where a daemon that was stopped in the middle of a drain left them",
+                 log_str("target", servers_url(s)), log_str("backend", s->name), log_str("what", now));
+    else if (now == NULL && s->overrides != NULL)
+        log_info(servers_log(s), "the server states that were set by hand are taken back",
+                 log_str("target", servers_url(s)), log_str("backend", s->name));
+    free(s->overrides);
+    s->overrides = now;
+    servers_measure(s, servers_telemetry(s)->servers_overridden, (double)count);
+}
+
+void servers_remember(struct servers_backend *s)
+{
+    const struct instance *in = s->engine->instance;
+    bool decided = s->have_desired && (s->desired->state == DESIRED_OK || s->desired->state == DESIRED_EMPTY);
+    if (instance_at_rest(in) && decided && s->at->actual.exists && s->at->unreadable.kind == ERROR_NONE)
+        admin_states_look(&s->states, &s->at->actual, &s->at->runtime, s->desired, &s->engine->options.rules.diff,
+                          instance_worker_change(in));
+    read_tell_overrides(s);
+}
+
+void servers_concluded(void *engine)
+{
+    struct servers *e = engine;
+    for (size_t i = 0; i < e->options.backend_count; i++)
+        servers_remember(&e->backends[i]);
+}

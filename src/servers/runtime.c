@@ -1,0 +1,181 @@
+/* Runtime commands, and the last updates before the end. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/dataplane/runtime_update.h"
+#include "report/telemetry.h"
+#include "servers/servers_internal.h"
+
+/* ---- what is to be commanded ---- */
+
+void servers_command(struct servers_backend *s)
+{
+    instance_command(s->engine->instance, s->at, s->route.commands, s->route.command_count, s->latest_event_us);
+}
+
+static void runtime_command_desired(struct servers_backend *s)
+{
+    struct instance *in = s->engine->instance;
+    const struct plan_rules rules = servers_rules(s, true);
+    struct plan plan;
+    struct route route;
+    plan_make(&s->at->actual, s->desired, &rules, instance_view(in).dirty, &s->loss_limit, clock_mono_ms(), &plan);
+    servers_choose(s, &plan, &route);
+    instance_command(in, s->at, route.commands, route.command_count, s->latest_event_us);
+    route_fini(&route);
+    plan_fini(&plan);
+}
+
+void servers_command_all(void *engine)
+{
+    struct servers *e = engine;
+    for (size_t i = 0; i < e->options.backend_count; i++) {
+        struct servers_backend *s = &e->backends[i];
+        if (s->have_desired && s->at->was_read && s->at->unreadable.kind == ERROR_NONE &&
+            instance_runtime_usable(e->instance, s->at))
+            runtime_command_desired(s);
+    }
+}
+
+/* ---- what came of it ---- */
+
+void servers_command_sent(void *engine, const struct instance_backend *b, const struct runtime_command *c)
+{
+    admin_states_calls(&servers_backend_of(engine, b)->states, c->name, c->state);
+}
+
+/* By the model, for the log; NULL: it has nothing to say of that server. */
+static const char *runtime_reason(const struct servers_backend *s, const char *name)
+{
+    const struct desired_server *want = desired_find(s->desired, name);
+    const struct desired_skip *out = desired_why_out(s->desired, name);
+    return want != NULL ? want->reason : out != NULL ? out->reason : NULL;
+}
+
+static void runtime_note(struct servers_backend *s, const struct runtime_command *c, uint64_t took_us,
+                         uint64_t event_us)
+{
+    static const char *const words[] = {[RUNTIME_READY] = "is back in rotation",
+                                        [RUNTIME_DRAIN] = "drains: it gets no new connections",
+                                        [RUNTIME_MAINT] = "is out of rotation"};
+    const char *reason = runtime_reason(s, c->name);
+    cleanup(mem_free_ptr) char *text = mem_printf("%s %s", c->name, words[c->state]);
+    /* that it drains is said */
+    cleanup(mem_free_ptr) char *why = reason == NULL              ? mem_strdup(c->why)
+                                      : c->state == RUNTIME_DRAIN ? mem_strdup(reason)
+                                                                  : mem_printf("%s: %s", c->why, reason);
+    servers_note(s, (struct history_entry){.kind = HISTORY_TOLD,
+                                           .server = c->name,
+                                           .state = runtime_admin_name(c->state),
+                                           .text = text,
+                                           .why = why,
+                                           .cause = s->cause,
+                                           .took_us = took_us,
+                                           .reaction_us = event_us});
+}
+
+void servers_command_done(void *engine, const struct instance_backend *b, const struct runtime_command *c, bool crossed,
+                          uint64_t took_us, uint64_t arrived_us)
+{
+    struct servers_backend *s = servers_backend_of(engine, b);
+    uint64_t event_us = arrived_us != 0 ? clock_mono_us() - arrived_us : 0;
+    admin_states_called(&s->states, c->name, c->state);
+    if (crossed)
+        admin_states_crossed(&s->states, c->name);
+    servers_measure_up(s);
+    if (event_us != 0 && c->state != RUNTIME_READY)
+        metric_observe(servers_telemetry(s)->event_to_runtime, (double)event_us / 1e6, NULL);
+    log_info(servers_log(s), "told the running HAProxy", log_str("backend", s->name),
+             log_str("target", servers_target(s)), log_str("server", c->name),
+             log_str("state", runtime_admin_name(c->state)), log_str("why", c->why),
+             log_str("reason", runtime_reason(s, c->name)),
+             log_if(event_us != 0, log_us_as_ms("event_to_runtime_ms", event_us)));
+    runtime_note(s, c, took_us, event_us);
+}
+
+void servers_command_failed(void *engine, const struct instance_backend *b, const struct runtime_command *c,
+                            bool unanswered, const struct error *err)
+{
+    struct servers_backend *s = servers_backend_of(engine, b);
+    if (unanswered)
+        admin_states_unanswered(&s->states, c->name, c->state);
+    servers_problem(s, "cannot set a server's state in the running HAProxy", err);
+}
+
+/* ---- the end ---- */
+
+/*
+ * A drain of ours lives in the running HAProxy alone, where the next daemon would take it for an operator's: were its pod ready
+ * again by then, the server would stay out of rotation for good. So each of these lines is put into maintenance in the file,
+ * without a reload: that is known to be ours.
+ */
+
+/* What was read last is what is there, as far as anybody knows, and it may be written to. */
+static bool runtime_may_leave(const struct servers_backend *s)
+{
+    struct instance *in = s->engine->instance;
+    return s->have_desired && s->at->was_read && s->at->unreadable.kind == ERROR_NONE &&
+           instance_runtime_usable(in, s->at) && s->at->actual.version == instance_view(in).version &&
+           !s->engine->options.rules.dry_run && !s->desired->paused && s->plan.verdict != PLAN_REFUSE;
+}
+
+/* Who is to serve is not put out of rotation because a command of ours may have been carried out before that. */
+static bool runtime_is_out(const struct servers_backend *s, const char *name)
+{
+    const struct runtime_server *row = runtime_find(&s->at->runtime, name);
+    const struct desired_server *want = desired_find(s->desired, name);
+    bool stays = s->desired->state != DESIRED_OK || (want != NULL && want->state == SERVER_LIVE);
+    return !stays || (row != NULL && row->admin != RUNTIME_READY);
+}
+
+static const struct backend_server *runtime_first_drained(const struct servers_backend *s)
+{
+    for (size_t i = 0; i < s->at->actual.server_count; i++) {
+        const struct backend_server *line = &s->at->actual.servers[i];
+        const struct admin_state *mark = line->maintenance ? NULL : admin_states_find(&s->states, line->name);
+        if (mark != NULL && mark->ours != RUNTIME_READY && mark->theirs == RUNTIME_READY &&
+            runtime_is_out(s, line->name))
+            return line;
+    }
+    return NULL;
+}
+
+bool servers_last_update(void *engine, const struct instance_backend **ret_b, struct backend_server *ret)
+{
+    struct servers *e = engine;
+    for (size_t i = 0; i < e->options.backend_count; i++) {
+        const struct servers_backend *s = &e->backends[i];
+        const struct backend_server *line = runtime_may_leave(s) ? runtime_first_drained(s) : NULL;
+        if (line == NULL)
+            continue;
+        backend_server_copy(ret, line);
+        ret->maintenance = true;
+        *ret_b = s->at;
+        return true;
+    }
+    return false;
+}
+
+void servers_last_updated(void *engine, const struct instance_backend *b, const struct runtime_update *u)
+{
+    const struct servers_backend *s = servers_backend_of(engine, b);
+    if (s == NULL)
+        return;
+    if (u->result != UPDATE_WRITTEN) {
+        log_warn(servers_log(s),
+                 "a drain of ours could not be left in HAProxy's configuration; if its pod is ready again "
+                 "by then, the next start takes it for an operator's",
+                 log_str("backend", s->name), log_str("target", servers_target(s)), log_str("server", u->wanted.name),
+                 log_str("error", u->error.message));
+        return;
+    }
+    log_info(servers_log(s), "a server that drains is left in maintenance for whoever comes next",
+             log_str("backend", s->name), log_str("target", servers_target(s)), log_str("server", u->wanted.name),
+             log_int("version", u->version));
+    servers_note(s, (struct history_entry){.kind = HISTORY_FAST_WRITE,
+                                           .server = u->wanted.name,
+                                           .text = "left in maintenance for whoever comes next: it drains",
+                                           .took_us = u->write_us});
+}

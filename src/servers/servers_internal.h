@@ -1,0 +1,198 @@
+/*
+ * The inside of the servers engine, for its own files: servers.c (life, and what is desired), read.c (what a reading means),
+ * decide.c (what each backend needs), write.c (transactions and runtime updates), runtime.c (runtime commands, and the last
+ * updates before the end), notes.c (history), report.c (log, /readyz, gauges).
+ */
+#ifndef SERVERS_SERVERS_INTERNAL_H
+#define SERVERS_SERVERS_INTERNAL_H
+
+#include "base/backoff.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "haproxy/instance.h"
+#include "report/history.h"
+#include "servers/change/conflict.h"
+#include "servers/change/loss_limit.h"
+#include "servers/change/parking.h"
+#include "servers/change/plan.h"
+#include "servers/change/route.h"
+#include "servers/decision.h"
+#include "servers/servers.h"
+
+struct metric;
+
+/* What the history knows of a backend, so that each thing is told once; notes.c. */
+struct notes {
+    bool news; /* it was written to, held or in trouble since it was in sync last: to be so again is worth an entry */
+    struct buf written; /* what was */
+    unsigned more;      /* writes that did not fit in there */
+    char *cause;        /* of the last of them; NULL: none that is known */
+    uint64_t event_us;  /* arrival of the event that the first of them was for; 0: none */
+
+    bool holds;  /* no usable endpoint, as was told */
+    size_t held; /* by the loss limit, as was told */
+
+    int64_t settled_version; /* it was in sync at, whoever else wrote for us since; -1: not since we wrote to it */
+    uint64_t settled_number;
+    char *drift; /* what is written because of another writer, until it is repaired; NULL: nothing */
+
+    struct log_limit trouble_limit;
+};
+
+/* What was written last, to tell what does not stick and what another writer undid; write.c. */
+struct last_write {
+    int64_t version;  /* of our last commit, until it was seen to stick; -1 */
+    uint64_t number;  /* of what was desired then */
+    size_t held_back; /* by the loss limit, from that commit */
+    bool commanded;   /* who drains was not in it, since HAProxy was commanded */
+    int64_t ours;     /* of our last write, until another writer undid it; -1: none that can be compared with */
+    char *undone_how; /* the last time; NULL: never */
+
+    bool by_update; /* since the last reading there was a runtime update */
+    char *updated;  /* the server that was updated last, until a reading shows that it stuck; NULL: none */
+    uint64_t updated_number;
+
+    int64_t rejected_version; /* what was refused, was refused at this one; -1 */
+    struct backoff reject_backoff;
+    uint64_t write_after_ms; /* nothing is written before, unless what is desired or the version changes */
+};
+
+/* One backend. */
+struct servers_backend {
+    struct servers *engine;
+    struct instance_backend *at; /* what was read of it */
+    const char *name;
+
+    const struct desired *desired; /* by the names that its servers have here */
+    const struct desired *by_node; /* as Kubernetes gave it: the same, where these are the names of the nodes */
+    char *adopted;                 /* under which names servers were found here, as logged last; NULL: none */
+    bool have_desired;
+    uint64_t number;          /* of what is desired */
+    char *cause;              /* of it, until HAProxy has it; NULL: it had it, and something else moved since */
+    uint64_t event_us;        /* arrival of the oldest event that no write has carried yet; 0: none */
+    uint64_t latest_event_us; /* of the newest, which is what a command is for; 0: nothing is left of it to be done */
+
+    struct admin_states states;    /* who set which state in the running HAProxy */
+    struct route route;            /* which way the changes of plan go */
+    uint64_t transaction_since_ms; /* it needs one; 0: it does not */
+    struct parking *parking;       /* NULL: servers that are out are removed */
+    char *overrides;               /* what operators have set, as logged last; NULL: nothing */
+
+    struct plan plan;
+    struct loss_limit loss_limit;
+    struct conflict conflict;
+    bool took_over;        /* it was in sync once: what goes from now on goes for a reason that the log has */
+    struct buf taken_over; /* those that the log named before that */
+
+    bool chosen;                /* its plan is to go into the next transaction */
+    struct route_update update; /* the one in hand */
+    char *write_cause;          /* of what the write in hand is for; another may have come since */
+    uint64_t write_event_us, write_number;
+    struct last_write last;
+
+    bool in_sync, holding;
+    bool asked;           /* somebody waits for an answer (our start, SIGHUP): "in step" is worth a line */
+    struct error problem; /* kind NONE: none; for /readyz */
+    struct log_limit problem_limit, skip_limit, hold_limit, withheld_limit;
+    struct notes notes;
+};
+
+struct servers {
+    struct servers_options options;
+    struct engine engine;
+    struct engine_claim *claims;
+    struct instance *instance;
+    struct servers_backend *backends; /* options.backend_count */
+    size_t last_updated, next_update; /* the backends of the last runtime update, and of the next: each has its turn */
+};
+
+/* servers.c */
+struct servers_backend *servers_backend_of(struct servers *e,
+                                           const struct instance_backend *b); /* NULL: another engine's */
+
+/* read.c */
+void servers_read(void *engine);
+bool servers_runtime_read(void *engine, bool other_worker);
+void servers_concluded(void *engine);
+/* After a reading, or when the first desired state comes after one. */
+void servers_remember(struct servers_backend *s);
+/* The names in its desired state anew, by what was read; before: the last names, or what was there instead of them. */
+void servers_name(struct servers_backend *s, const struct desired *before);
+
+/* decide.c */
+void servers_decide(void *engine, struct engine_wants *ret_wants);
+/* The rules of s as they are now. runtime: without a reload where that is possible. */
+struct plan_rules servers_rules(const struct servers_backend *s, bool runtime);
+/* Which way the changes of a plan of s go. */
+void servers_choose(struct servers_backend *s, const struct plan *p, struct route *ret);
+
+/* write.c */
+void last_write_init(struct last_write *w, unsigned seed);
+void last_write_fini(struct last_write *w);
+void servers_write_not_before(struct servers_backend *s, uint64_t when_ms);
+/* It is in sync: what differs from now on is another writer's doing. */
+void servers_stuck(struct servers_backend *s);
+/* The API took our change and answers as if it had not: the same again would be a commit and a reload for nothing. */
+bool servers_does_not_stick(struct servers_backend *s);
+/* What we wrote for this very desired state is not there any more, at a version that is not ours. True: that was once too often,
+ * or not long enough ago. */
+bool servers_is_fought_over(struct servers_backend *s);
+bool servers_may_write(const struct servers_backend *s);
+bool servers_update_did_not_stick(const struct servers_backend *s);
+void servers_collect(void *engine, struct transaction_step **steps, size_t *count);
+bool servers_may_change(const void *engine, const char *kind, const char *name, const char *first, const char *second);
+void servers_committed(void *engine, const struct transaction *t);
+void servers_not_committed(void *engine);
+void servers_rejected(void *engine, const char *what, const struct error *err);
+void servers_reload_failed(void *engine);
+void servers_update(void *engine);
+void servers_updated(void *engine, const struct instance_backend *b, const struct runtime_update *u, int64_t was);
+
+/* runtime.c */
+/* What the running HAProxy is to be commanded by the route of s, but for what is under way. */
+void servers_command(struct servers_backend *s);
+/* The same for what is desired now, whatever else is under way. */
+void servers_command_all(void *engine);
+void servers_command_sent(void *engine, const struct instance_backend *b, const struct runtime_command *c);
+void servers_command_done(void *engine, const struct instance_backend *b, const struct runtime_command *c, bool crossed,
+                          uint64_t took_us, uint64_t event_us);
+void servers_command_failed(void *engine, const struct instance_backend *b, const struct runtime_command *c,
+                            bool unanswered, const struct error *err);
+bool servers_last_update(void *engine, const struct instance_backend **ret_b, struct backend_server *ret);
+void servers_last_updated(void *engine, const struct instance_backend *b, const struct runtime_update *u);
+
+/* notes.c */
+void notes_init(struct notes *n);
+void notes_fini(struct notes *n);
+struct decision_place servers_place(const struct servers_backend *s);
+void servers_note(const struct servers_backend *s, struct history_entry e);
+/* While it goes on, now and then. After `problem` was set. */
+void servers_note_problem(struct servers_backend *s, const char *what, const char *why);
+/* It was written to. what: for the entry that it is in sync; NULL: an empty commit. */
+void servers_note_written(struct servers_backend *s, const char *what, uint64_t event_us);
+/* Another backend was, or another engine wrote; s has seen the version before. */
+void servers_note_passed_by(struct servers_backend *s, int64_t was, int64_t version);
+void servers_note_in_sync(struct servers_backend *s);
+void servers_note_held(struct servers_backend *s); /* or not, by its plan */
+/* It was in sync, nothing else is desired, and the file has another version. */
+bool servers_is_drift(const struct servers_backend *s);
+void servers_note_drift(struct servers_backend *s); /* by its plan, which repairs it */
+
+/* report.c */
+const struct log *servers_log(const struct servers_backend *s);
+struct telemetry *servers_telemetry(const struct servers_backend *s);
+const char *servers_url(const struct servers_backend *s);
+const char *servers_target(const struct servers_backend *s); /* for the log: NULL where there is only one */
+/* Keeps the problem for /readyz, logs it and puts it into the history, rate-limited. */
+void servers_problem(struct servers_backend *s, const char *what, const struct error *err);
+void servers_problem_over(struct servers_backend *s);
+void servers_set_in_sync(struct servers_backend *s, bool in_sync);
+void servers_trouble(void *engine, bool out_of_sync);
+size_t servers_count_desired(const struct servers_backend *s, enum server_state state); /* one that is renamed is one */
+void servers_measure(const struct servers_backend *s, struct metric *gauge,
+                     double value); /* one that each backend has */
+void servers_measure_up(
+    const struct servers_backend *s); /* when what is desired, or what is known to run, is another */
+void servers_measure_all_up(void *engine);
+
+#endif

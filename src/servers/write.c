@@ -1,0 +1,428 @@
+/* Writes, by a transaction or a runtime update: what goes into them, what their endings mean, and whether they stick. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/dataplane/runtime_update.h"
+#include "haproxy/dataplane/transaction.h"
+#include "report/telemetry.h"
+#include "servers/change/transaction_steps.h"
+#include "servers/servers_internal.h"
+
+static const char cannot_be_worded[] = "cannot put the change into words of the Data Plane API";
+
+/* ---- whether it sticks ---- */
+
+void last_write_init(struct last_write *w, unsigned seed)
+{
+    *w = (struct last_write){.version = -1, .ours = -1, .rejected_version = -1};
+    backoff_init(&w->reject_backoff, 10000, 300000, 5000, seed);
+}
+
+void last_write_fini(struct last_write *w)
+{
+    free(w->undone_how);
+    free(w->updated);
+}
+
+void servers_write_not_before(struct servers_backend *s, uint64_t when_ms)
+{
+    if (s->last.write_after_ms < when_ms)
+        s->last.write_after_ms = when_ms;
+}
+
+void servers_stuck(struct servers_backend *s)
+{
+    struct last_write *w = &s->last;
+    s->took_over = true;
+    /* A runtime update is still to be read back. */
+    w->version = w->by_update ? s->at->actual.version : -1;
+    if (!w->by_update) {
+        free(w->updated);
+        w->updated = NULL;
+    }
+    w->number = s->number; /* also where this desired state needed no write */
+    w->held_back = 0;
+    w->commanded = instance_runtime_usable(s->engine->instance, s->at);
+}
+
+/* What differs first, for messages: the API's word -> ours. */
+static void write_say_difference(const struct servers_backend *s, struct buf *out)
+{
+    const struct diff *d = &s->plan.diff;
+    if (d->change_count == 0) {
+        buf_add(out, d->backend_detail != NULL ? d->backend_detail : "its settings");
+        return;
+    }
+    const struct diff_change *c = &d->changes[0];
+    buf_printf(out, "server %s: %s", c->server.name,
+               c->op == DIFF_ADD      ? "it is gone"
+               : c->op == DIFF_REMOVE ? "it is there again"
+                                      : c->detail);
+}
+
+/* The last commit was all that is desired now. What the loss limit held back of it then may be written now, and who drains may
+ * have to be, where a command was enough before: that is no other writer's doing, and no change that does not stick. */
+static bool write_as_committed(const struct servers_backend *s)
+{
+    const struct last_write *w = &s->last;
+    return s->number == w->number && s->plan.held_back == w->held_back &&
+           (!w->commanded || instance_runtime_usable(s->engine->instance, s->at));
+}
+
+/* A reload that failed puts the file back, and a file that the API has never written is then read as if edited by hand: until
+ * its end is known, nobody knows why our change is gone. */
+static bool write_may_be_put_back(const struct servers_backend *s)
+{
+    return instance_view(s->engine->instance).reload == RELOAD_PENDING;
+}
+
+bool servers_does_not_stick(struct servers_backend *s)
+{
+    struct last_write *w = &s->last;
+    if (s->at->actual.version != w->version || !write_as_committed(s))
+        return false;
+    if (write_may_be_put_back(s))
+        return true;
+    cleanup(buf_fini) struct buf text;
+    struct error err = {0};
+    buf_init(&text, 0);
+    write_say_difference(s, &text);
+    error_set(&err, ERROR_INVALID, "version %lld was committed, but reading it back still differs: %s",
+              (long long)s->at->actual.version, buf_str(&text));
+    servers_problem(s, "a change does not stick in HAProxy's configuration", &err);
+    w->version = w->ours = -1;
+    w->rejected_version = s->at->actual.version;
+    servers_write_not_before(s, clock_mono_ms() + backoff_next_ms(&w->reject_backoff));
+    return true;
+}
+
+/* What was written instead is kept as it was then: later desired states have nothing to do with it. */
+static void write_count_undone(struct servers_backend *s, uint64_t now)
+{
+    struct last_write *w = &s->last;
+    cleanup(buf_fini) struct buf text;
+    buf_init(&text, 0);
+    write_say_difference(s, &text);
+    free(w->undone_how);
+    w->undone_how = mem_printf("version %lld has, against what we wrote as version %lld: %s",
+                               (long long)s->at->actual.version, (long long)w->ours, buf_str(&text));
+    w->ours = -1; /* counted */
+    metric_add(servers_telemetry(s)->undone, 1, s->name, servers_url(s), NULL);
+    (void)conflict_undone(&s->conflict, now);
+    if (s->cause == NULL)
+        s->cause = mem_printf("somebody else wrote version %lld", (long long)s->at->actual.version);
+}
+
+bool servers_is_fought_over(struct servers_backend *s)
+{
+    uint64_t now = clock_mono_ms();
+    bool undone = s->last.ours >= 0 && write_as_committed(s) && s->at->actual.version != s->last.ours;
+    if (undone && write_may_be_put_back(s))
+        return true;
+    if (undone)
+        write_count_undone(s, now);
+    if (!conflict_pauses(&s->conflict, now))
+        return false;
+    struct error err = {0};
+    error_set(
+        &err, ERROR_CONFLICT,
+        "%s, and so it was %d times within %d minutes, or again after a pause. Stop the other writer (another "
+        "controller on this backend?), then send SIGHUP; otherwise it is tried again %d minutes from the last time",
+        s->last.undone_how, CONFLICT_TIMES, CONFLICT_WINDOW_MS / 60000, CONFLICT_PAUSE_MS / 60000);
+    servers_problem(s, "somebody else undoes our changes; HAProxy is left to them for now", &err);
+    return true;
+}
+
+bool servers_may_write(const struct servers_backend *s)
+{
+    const struct last_write *w = &s->last;
+    if (!instance_may_write(s->engine->instance))
+        return false;
+    /* Refused before, but something is different now: that may have been the cure. */
+    return w->write_after_ms <= clock_mono_ms() ||
+           (w->rejected_version >= 0 && w->rejected_version != s->at->actual.version);
+}
+
+/* The API said that it was written, and a reading shows that it is not. */
+bool servers_update_did_not_stick(const struct servers_backend *s)
+{
+    const struct diff_change *c = &s->plan.diff.changes[s->route.updates[0].change];
+    return !s->last.by_update && s->last.updated_number == s->number && str_eq(c->server.name, s->last.updated);
+}
+
+/* ---- a transaction ---- */
+
+/* Its plan is in the transaction, or all it needs is the reload that comes with it. */
+static bool write_is_carried(const struct servers_backend *s)
+{
+    return s->at->writing || (s->have_desired && s->plan.verdict == PLAN_RELOAD_AGAIN);
+}
+
+/* Not so where an empty commit was all that could be done: what is written next is no sign of another writer then, nor of a
+ * change that does not stick. */
+static bool write_leaves_as_planned(const struct servers_backend *s)
+{
+    return s->at->writing || s->plan.diff.verdict == DIFF_NOTHING;
+}
+
+/* What goes into a transaction says everything in the file: its reload forgets what the running HAProxy alone was commanded. */
+static void write_plan_for_file(struct servers_backend *s)
+{
+    struct instance *in = s->engine->instance;
+    const struct plan_rules rules = servers_rules(s, false);
+    if (instance_options(in)->runtime == NULL)
+        return;
+    plan_fini(&s->plan);
+    plan_make(&s->at->actual, s->desired, &rules, instance_view(in).dirty, &s->loss_limit, clock_mono_ms(), &s->plan);
+}
+
+/* What the running HAProxy alone was commanded of this one is forgotten by the reload, too. */
+static bool write_joins(const struct servers_backend *s)
+{
+    struct instance *in = s->engine->instance;
+    bool drains = false;
+    for (size_t i = 0; i < s->desired->server_count; i++)
+        drains = drains || s->desired->servers[i].state == SERVER_DRAINING;
+    return drains && !instance_tries_one_by_one(in) && s->have_desired && s->at->unreadable.kind == ERROR_NONE &&
+           instance_runtime_usable(in, s->at) &&
+           (s->plan.verdict == PLAN_IN_STEP || s->plan.verdict == PLAN_LOSS_LIMIT ||
+            s->plan.verdict == PLAN_RELOAD_AGAIN) &&
+           !conflict_pauses(&s->conflict, clock_mono_ms());
+}
+
+static void write_reject(struct servers_backend *s, const char *what, const struct error *err)
+{
+    s->last.rejected_version = s->at->actual.version;
+    servers_write_not_before(s, clock_mono_ms() + backoff_next_ms(&s->last.reject_backoff));
+    servers_problem(s, what, err);
+}
+
+/* Its steps; where it cannot be put into words it is left out, and says so. */
+static void write_add_steps(struct servers_backend *s, struct transaction_step **steps, size_t *count)
+{
+    struct error err = {0};
+    write_plan_for_file(s);
+    if (transaction_steps_add(&s->at->actual, &s->plan.diff, steps, count, &err) != 0) {
+        write_reject(s, cannot_be_worded, &err);
+        return;
+    }
+    instance_writes(s->at);
+    if (!s->took_over) {
+        const struct decision_place at = servers_place(s);
+        decision_log_takeover(&at, &s->plan.diff, &s->taken_over);
+    }
+}
+
+static void write_begin(struct servers_backend *s)
+{
+    free(s->write_cause);
+    s->write_cause = mem_strdup(s->cause);
+    s->write_event_us = s->event_us;
+    s->write_number = s->number;
+}
+
+void servers_collect(void *engine, struct transaction_step **steps, size_t *count)
+{
+    struct servers *e = engine;
+    for (size_t i = 0; i < e->options.backend_count; i++) {
+        struct servers_backend *s = &e->backends[i];
+        if (!s->chosen && write_joins(s)) {
+            write_plan_for_file(s);
+            s->chosen = s->plan.verdict == PLAN_WRITE;
+        }
+        if (s->chosen)
+            write_add_steps(s, steps, count);
+        s->write_event_us = 0;
+        if (!write_is_carried(s))
+            continue;
+        write_begin(s);
+        s->event_us = 0;
+    }
+}
+
+static bool write_is_our_server(const struct servers_backend *s, const char *name)
+{
+    for (size_t i = 0; i < s->at->actual.server_count; i++)
+        if (str_eq(s->at->actual.servers[i].name, name))
+            return diff_manages(&s->engine->options.rules.diff, &s->at->actual.servers[i]);
+    return true;
+}
+
+/* Our servers, and the settings that its plan changes. */
+bool servers_may_change(const void *engine, const char *kind, const char *name, const char *first, const char *second)
+{
+    const struct servers *e = engine;
+    const struct servers_backend *s = NULL;
+    for (size_t i = 0; i < e->options.backend_count && str_eq(kind, "backend"); i++)
+        if (str_eq(name, e->backends[i].name))
+            s = &e->backends[i];
+    if (s == NULL)
+        return false;
+    const struct diff *d = &s->plan.diff;
+    if (s->at->writing && d->create_backend)
+        return true;
+    if (first == NULL)
+        return false;
+    if (str_eq(first, "server"))
+        return write_is_our_server(s, second);
+    return s->at->writing && d->backend_change &&
+           (str_eq(first, "balance") || str_eq(first, "default-server") ||
+            (str_eq(first, "option") && (str_has_suffix(second, "chk") || str_has_suffix(second, "-check"))));
+}
+
+static void write_committed(struct servers_backend *s, const struct transaction *t, uint64_t now_us)
+{
+    struct last_write *w = &s->last;
+    uint64_t event_us = s->write_event_us != 0 ? now_us - s->write_event_us : 0;
+    cleanup(mem_free_ptr) char *what = s->at->writing ? decision_sentence(&s->plan.diff) : NULL;
+    const struct decision_place at = servers_place(s);
+    if (s->at->writing)
+        decision_log_commit(&at, &s->plan, s->write_cause, t, event_us);
+    servers_note_written(s, what, s->write_event_us);
+    if (event_us != 0)
+        metric_observe(servers_telemetry(s)->event_to_commit, (double)event_us / 1e6, NULL);
+    s->took_over = s->took_over || (write_leaves_as_planned(s) && s->plan.held_back == 0);
+    w->version = w->ours = write_leaves_as_planned(s) ? t->version : -1;
+    w->number = s->write_number;
+    w->held_back = s->plan.held_back;
+    w->commanded = false;
+    w->rejected_version = -1;
+    w->write_after_ms = 0;
+}
+
+/* What was refused is not cured by what was written elsewhere: the same again would be a refusal for each of our own writes. */
+static void write_passed_by(struct servers_backend *s, int64_t was, int64_t version)
+{
+    if (s->last.rejected_version >= 0 && s->last.rejected_version == was)
+        s->last.rejected_version = version;
+    servers_note_passed_by(s, was, version);
+}
+
+void servers_committed(void *engine, const struct transaction *t)
+{
+    struct servers *e = engine;
+    uint64_t now_us = clock_mono_us();
+    for (size_t i = 0; i < e->options.backend_count; i++) {
+        struct servers_backend *s = &e->backends[i];
+        if (write_is_carried(s))
+            write_committed(s, t, now_us);
+        else
+            write_passed_by(s, s->at->actual.version, t->version);
+        if (!s->at->runtime.readable)
+            admin_states_reloads(&s->states);
+    }
+}
+
+void servers_not_committed(void *engine)
+{
+    struct servers *e = engine;
+    for (size_t i = 0; i < e->options.backend_count; i++) {
+        struct servers_backend *s = &e->backends[i];
+        if (write_is_carried(s) && s->write_event_us != 0)
+            s->event_us = s->write_event_us; /* older than any that came since */
+    }
+}
+
+void servers_rejected(void *engine, const char *what, const struct error *err)
+{
+    struct servers *e = engine;
+    for (size_t i = 0; i < e->options.backend_count; i++)
+        if (e->backends[i].at->writing)
+            write_reject(&e->backends[i], what, err);
+}
+
+void servers_reload_failed(void *engine)
+{
+    struct servers *e = engine;
+    for (size_t i = 0; i < e->options.backend_count; i++)
+        e->backends[i].last.version = e->backends[i].last.ours = -1;
+}
+
+/* ---- a runtime update ---- */
+
+void servers_update(void *engine)
+{
+    struct servers *e = engine;
+    struct servers_backend *s = &e->backends[e->next_update];
+    struct error err = {0};
+    e->last_updated = e->next_update;
+    s->update = s->route.updates[0];
+    const struct diff_change *c = &s->plan.diff.changes[s->update.change];
+    if (instance_update(e->instance, s->at, &c->server, c->fields, s->update.keep_maintenance, &err) != 0) {
+        write_reject(s, cannot_be_worded, &err);
+        instance_step(e->instance); /* for the others */
+        return;
+    }
+    write_begin(s);
+    if (!s->took_over) {
+        const struct decision_place at = servers_place(s);
+        decision_log_takeover(&at, &s->plan.diff, &s->taken_over);
+    }
+}
+
+/* The file has it, and HAProxy runs it. */
+static void write_updated(struct servers_backend *s, const struct runtime_update *u, uint64_t event_us)
+{
+    struct last_write *w = &s->last;
+    bool last = s->route.update_count == 1 && !s->route.transaction && !s->update.keep_maintenance;
+    admin_states_written(&s->states, u->wanted.name);
+    servers_measure_up(s);
+    if (last && event_us != 0) {
+        metric_observe(servers_telemetry(s)->event_to_commit, (double)event_us / 1e6, NULL);
+        if (s->event_us == s->write_event_us)
+            s->event_us = 0;
+    }
+    s->took_over = s->took_over || (last && s->plan.held_back == 0);
+    w->by_update = true;
+    free(w->updated);
+    w->updated = s->update.keep_maintenance ? NULL : mem_strdup(u->wanted.name);
+    w->updated_number = s->write_number;
+    w->ours = last ? u->version : -1;
+    w->version = -1;
+    w->number = s->write_number;
+    w->held_back = s->plan.held_back;
+    w->commanded = true;
+    w->rejected_version = -1;
+    w->write_after_ms = 0;
+}
+
+static void write_note_not_verified(struct servers_backend *s, const struct runtime_update *u)
+{
+    if (instance_view(s->engine->instance).reload == RELOAD_PENDING)
+        return; /* it may have missed it: no sign of anything */
+    servers_note(s, (struct history_entry){.kind = HISTORY_APPLY_FAILED,
+                                           .server = u->wanted.name,
+                                           .text = "a change did not reach the running HAProxy; it will be reloaded",
+                                           .why = u->error.message,
+                                           .cause = s->write_cause});
+}
+
+void servers_updated(void *engine, const struct instance_backend *b, const struct runtime_update *u, int64_t was)
+{
+    struct servers *e = engine;
+    bool written = u->result == UPDATE_WRITTEN;
+    for (size_t i = 0; i < e->options.backend_count; i++) {
+        struct servers_backend *s = &e->backends[i];
+        if (s->at != b && written)
+            write_passed_by(s, was, u->version);
+        else if (s->at != b)
+            servers_note_passed_by(s, was, u->version);
+    }
+    struct servers_backend *s = servers_backend_of(e, b);
+    if (s == NULL)
+        return;
+    const struct diff_change *c = &s->plan.diff.changes[s->update.change];
+    uint64_t event_us = s->write_event_us != 0 ? clock_mono_us() - s->write_event_us : 0;
+    cleanup(mem_free_ptr) char *what = decision_sentence_of(c);
+    const struct decision_place at = servers_place(s);
+    if (written)
+        decision_log_fast(&at, c, s->write_cause, u, event_us);
+    servers_note_written(s, what, s->write_event_us);
+    if (written)
+        write_updated(s, u, event_us);
+    else if (u->result == UPDATE_UNVERIFIED)
+        write_note_not_verified(s, u);
+}
