@@ -28,8 +28,8 @@ struct command {
     uint64_t timeout_ms;
 };
 
-/* Options may stand before or behind NODE, with "=" or as two words; behind "--" comes no option. -1: err says what is wrong
- * with which argument. */
+/* Options may stand before or behind NODE, with "=" or as two words; behind "--" comes no option. -1: err says what is
+ * wrong with which argument. */
 int command_parse(int argc, char *const *argv, struct command *ret, struct error *err) must_check;
 
 #endif

@@ -17,7 +17,7 @@ void finding_add(struct settings_findings *found, bool is_error, const char *fmt
  * makes it look so. Then no part of it may be shown but by finding_name_value. */
 bool finding_is_delicate(const char *value);
 
-/* NAME="value", quoted and cut; where it looks like a URL, without what may be secret in it. Not for secrets. Allocates. */
+/* NAME="value", quoted and cut; of what looks like a URL, no part that may be secret. Not for secrets. Allocates. */
 char *finding_name_value(const char *name, const char *value) must_check;
 
 /* Appends s in double quotes as printable ASCII, cut where it is long: nobody can forge a line by it. */

@@ -35,8 +35,8 @@ static int check_dns_name(const char *s, size_t max, const char *any_case, const
     return made_of && strchr(others, s[0]) == NULL && strchr(others, s[len - 1]) == NULL ? 0 : -1;
 }
 
-/* A DNS label as RFC 1123 has it. Names of Services had to begin with a letter (RFC 1035) until Kubernetes 1.34 began to
- * relax that, so a digit is let through: the API knows best. */
+/* A DNS label as RFC 1123 has it. Names of Services had to begin with a letter (RFC 1035) until Kubernetes 1.34 began
+ * to relax that, so a digit is let through: the API knows best. */
 int name_check_label(const char *s, struct buf *note)
 {
     return check_dns_name(s, LABEL_MAX, NAME_ALNUM "-", "-", note);

@@ -1,6 +1,6 @@
 /*
- * Everything the daemon can be told, parsed once from the environment into one validated struct. No field is looked up by
- * name anywhere else. What says how each is read and shown is its row in settings/table.c.
+ * Everything the daemon can be told, parsed once from the environment into one validated struct. No field is looked up
+ * by name anywhere else. What says how each is read and shown is its row in settings/table.c.
  */
 #ifndef SETTINGS_SETTINGS_H
 #define SETTINGS_SETTINGS_H
@@ -33,19 +33,19 @@ struct settings_mapping {
 
 /* One HAProxy, by its Data Plane API. */
 struct settings_dataplane {
-    /* "http(s)://host:port[/prefix]" or "unix:/path": validated, no userinfo, no query, no trailing slash, so that it can
-     * be shown and that a path can be put behind it. */
+    /* "http(s)://host:port[/prefix]" or "unix:/path": validated, no userinfo, no query, no trailing slash, so that it
+     * can be shown and that a path can be put behind it. */
     char *url;
     char *socket; /* unix path, NULL for TCP */
-    /* Of its line in HAPROXY_DATAPLANE_CREDENTIALS_FILE (which may turn from user name and password to a token, and back, when it
-     * is read again), else copies of those of the variables. */
+    /* Of its line in HAPROXY_DATAPLANE_CREDENTIALS_FILE (which may turn from user name and password to a token, and
+     * back, when it is read again), else copies of those of the variables. */
     struct secret username, password, token;
 };
 
 #define SETTINGS_DATAPLANES_MAX 16
 
 struct settings {
-    /* INGRESS_SERVICES, or the one that the single variables make; at least one, no backend twice, in the order given. */
+    /* INGRESS_SERVICES, or what the single variables make; at least one, no backend twice, in the order given. */
     struct settings_mapping *mappings;
     size_t mapping_count;
     /* The single variables as they were given or by default; where INGRESS_SERVICES is given, of no effect. */
@@ -68,11 +68,11 @@ struct settings {
     struct settings_dataplane *dataplanes;
     size_t dataplane_count;
     char *dataplane_credentials_file; /* NULL: none */
-    /* What the variables give; in use by the dataplanes that have no line in that file, which have copies. The value of one that is
-     * in a file is in those alone. */
+    /* What the variables give; in use by the dataplanes that have no line in that file, which have copies. The value of
+     * one that is in a file is in those alone. */
     struct secret dataplane_username, dataplane_password, dataplane_token;
 
-    /* TLS of every https URL among them: files, read again when they change; NULL: not set. cert and key: both or none. */
+    /* TLS of every https URL among them: files, read again when they change; NULL: none. cert and key: both or none. */
     char *dataplane_ca_file; /* NULL: the system's trust store */
     char *dataplane_cert_file;
     char *dataplane_key_file;
@@ -116,8 +116,8 @@ struct settings {
 /* One thing to tell about the environment. */
 struct settings_finding {
     bool is_error; /* otherwise a warning */
-    /* "HAPROXY_BACKEND_PORT=\"70000\": expected a port number, 1 to 65535". One line of printable ASCII; never a secret's
-     * value, nor what a URL holds before '@'. */
+    /* "HAPROXY_BACKEND_PORT=\"70000\": expected a port number, 1 to 65535". One line of printable ASCII; never a
+     * secret's value, nor what a URL holds before '@'. */
     char *text;
 };
 
@@ -128,18 +128,18 @@ struct settings_findings {
 };
 
 /* Parses all of environ and reports every problem at once. 0 also with warnings; -1 where there is any error: then *ret
- * holds nothing but log_format. Files of secrets are read here for the first time; an unreadable one is an error. *found is set in
- * either case. */
+ * holds nothing but log_format. Files of secrets are read here for the first time; an unreadable one is an error.
+ * *found is set in either case. */
 int settings_parse(char *const *environ, struct settings *ret, struct settings_findings *found) must_check;
-/* Overwrites the values of secrets in environ itself, which /proc/PID/environ shows and every child gets; they are parsed as empty
- * from then on. */
+/* Overwrites the values of secrets in environ itself, which /proc/PID/environ shows and every child gets; they are
+ * parsed as empty from then on. */
 void settings_wipe_environment(char *const *environ);
 void settings_fini(struct settings *c);
 void settings_findings_fini(struct settings_findings *found);
 
-/* The effective settings, one NAME=value a line and where it comes from behind "  # ", secrets masked; then a line of remark
- * for each HAProxy and each backend, "# HAProxy http://a:5555: user name admin, password *** by its line in FILE",
- * "# backend web: Service ns/web, port https". What check-config prints. */
+/* The effective settings, one NAME=value a line and where it comes from behind "  # ", secrets masked; then a line of
+ * remark for each HAProxy and each backend, "# HAProxy http://a:5555: user name admin, password *** by its line in
+ * FILE", "# backend web: Service ns/web, port https". What check-config prints. */
 void settings_print(const struct settings *c, struct buf *out);
 
 /* The mappings as INGRESS_SERVICES would have them: "ns/web:https=be_https, ns/api=api". For the log. */

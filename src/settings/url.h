@@ -1,4 +1,4 @@
-/* URLs that somebody wrote into a setting or a kubeconfig: checked strictly, shown without what may be secret in them. */
+/* URLs of settings and kubeconfigs: checked strictly, shown without what may be secret in them. */
 #ifndef SETTINGS_URL_H
 #define SETTINGS_URL_H
 

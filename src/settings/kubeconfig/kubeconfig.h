@@ -1,6 +1,6 @@
 /*
- * How to reach the Kubernetes API: from a kubeconfig (clientcmd v1 Config) or from inside a pod. Of the plugins, exec is taken
- * over (kube/exec_plugin runs it), auth-provider is refused by name.
+ * How to reach the Kubernetes API: from a kubeconfig (clientcmd v1 Config) or from inside a pod. Of the plugins, exec
+ * is taken over (kube/exec_plugin runs it), auth-provider is refused by name.
  */
 #ifndef SETTINGS_KUBECONFIG_KUBECONFIG_H
 #define SETTINGS_KUBECONFIG_KUBECONFIG_H

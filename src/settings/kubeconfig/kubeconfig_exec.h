@@ -1,5 +1,5 @@
 /*
- * The "exec" of a kubeconfig's user: a program that prints credentials. What is demanded is what client-go 1.34 demands of it.
+ * The "exec" of a kubeconfig's user, a program that prints credentials: what client-go 1.34 demands of it is demanded.
  * https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
  */
 #ifndef SETTINGS_KUBECONFIG_KUBECONFIG_EXEC_H
@@ -11,8 +11,8 @@
 
 struct kube_exec;
 
-/* *ret NULL where user has no exec. cluster: its extension "client.authentication.k8s.io/exec" goes to the program, where that wants
- * to be told of the cluster. ERROR_FATAL. */
+/* *ret NULL where user has no exec. cluster: its extension "client.authentication.k8s.io/exec" goes to the program,
+ * where that wants to be told of the cluster. ERROR_FATAL. */
 int kubeconfig_exec(const struct kubeconfig_object *user, const struct kubeconfig_object *cluster,
                     struct kube_exec **ret, struct error *err) must_check;
 

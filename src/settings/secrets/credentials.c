@@ -67,7 +67,7 @@ static void credentials_parse_value(const struct given *g, struct settings_findi
     mem_wipe_free(text);
 }
 
-/* Whether it is meant as a path. Anything else may be the secret itself, put into the wrong variable: so it is not shown. */
+/* Whether it is meant as a path. Anything else may be the secret, put into the wrong variable: so it is not shown. */
 static bool is_path(const char *value)
 {
     return value[0] == '/' || str_has_prefix(value, "./") || str_has_prefix(value, "../");

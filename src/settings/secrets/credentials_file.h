@@ -5,8 +5,8 @@
  *     http://haproxy-a:5555 admin:change-me
  *     unix:/run/dataplane.sock Bearer TOKEN
  *
- * White space in front of the URL and behind it counts for nothing; what follows is the user name up to the first ':' and
- * then, to the end of the line, the password. Lines that are empty or begin with '#' are skipped.
+ * White space in front of the URL and behind it counts for nothing; what follows is the user name up to the first ':'
+ * and then, to the end of the line, the password. Lines that are empty or begin with '#' are skipped.
  */
 #ifndef SETTINGS_SECRETS_CREDENTIALS_FILE_H
 #define SETTINGS_SECRETS_CREDENTIALS_FILE_H
@@ -34,8 +34,8 @@ struct credentials_file {
     size_t count;
 };
 
-/* Cuts text (text[len] can be written to) into lines; *ret points into it. A URL that was there before makes a line bad, and so
- * does the number of lines: the one past the limit is the last that is looked at. */
+/* Cuts text (text[len] can be written to) into lines; *ret points into it. A URL that was there before makes a line
+ * bad, and so does the number of lines: the one past the limit is the last that is looked at. */
 void credentials_file_parse(char *text, size_t len, struct credentials_file *ret);
 void credentials_file_fini(struct credentials_file *f); /* the text is the caller's to wipe */
 

@@ -1,7 +1,7 @@
 /*
- * A secret that is given as a value or as a file that is read again when it changes (a mounted Secret swaps symlinks, so
- * the path is looked up anew each time): the whole file, or a part of a line of it (settings/secrets/credentials_file.h). A file that
- * cannot be used keeps the old value in use.
+ * A secret that is given as a value or as a file that is read again when it changes (a mounted Secret swaps symlinks,
+ * so the path is looked up anew each time): the whole file, or a part of a line of it
+ * (settings/secrets/credentials_file.h). A file that cannot be used keeps the old value in use.
  */
 #ifndef SETTINGS_SECRETS_SECRET_H
 #define SETTINGS_SECRETS_SECRET_H
@@ -26,8 +26,8 @@ struct secret {
 void secret_set_value(struct secret *s, const char *value);
 void secret_set_path(struct secret *s, const char *path);
 
-/* The user name, the password or the token in the line of url, which is in its checked form. A line has either the first two
- * or the last: what it does not have is not set, and that may change each time the file is read. */
+/* The user name, the password or the token in the line of url, which is in its checked form. A line has either the
+ * first two or the last: what it does not have is not set, and that may change each time the file is read. */
 void secret_set_line(struct secret *s, const char *path, const char *url, enum secret_part part);
 
 void secret_copy(struct secret *to, const struct secret *from);
@@ -39,10 +39,10 @@ void secret_forget(struct secret *s);
 bool secret_is_set(const struct secret *s);
 
 /* Reads the file again where it changed (or `force`); one trailing newline is dropped. *ret_changed (may be NULL) tells
- * whether the value is another one, or is gone because the line is of the other kind now. -1 with ERROR_INVALID naming the path:
- * unreadable, no regular file, empty, over 64 KiB, or with control characters; of a line also: any line of the file is
- * malformed, or none is for the URL. The same message for each part of a line. The old value stays then, and the next call
- * tries again. */
+ * whether the value is another one, or is gone because the line is of the other kind now. -1 with ERROR_INVALID naming
+ * the path: unreadable, no regular file, empty, over 64 KiB, or with control characters; of a line also: any line of
+ * the file is malformed, or none is for the URL. The same message for each part of a line. The old value stays then,
+ * and the next call tries again. */
 int secret_refresh(struct secret *s, bool force, bool *ret_changed, struct error *err) must_check;
 void secret_fini(struct secret *s); /* wipes */
 

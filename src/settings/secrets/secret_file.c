@@ -30,8 +30,8 @@ bool secret_file_unchanged(const char *path, const struct secret_stamp *then)
     return same_stamp(then, &now);
 }
 
-/* What is remembered of the file. One that was written a moment ago may be written again within the same tick of the file
- * system's clock and look the same: it is not trusted to be unchanged until it has settled. */
+/* What is remembered of the file. One that was written a moment ago may be written again within the same tick of the
+ * file system's clock and look the same: it is not trusted to be unchanged until it has settled. */
 static struct secret_stamp settled_stamp(const struct stat *before, const struct stat *after)
 {
     struct secret_stamp a = stamp_of(before), b = stamp_of(after);
