@@ -9,7 +9,7 @@
 #include "model/cache.h"
 #include "report/telemetry.h"
 
-static void on_changed(void *arg, const char *cause, uint64_t received_us)
+static void source_on_changed(void *arg, const char *cause, uint64_t received_us)
 {
     struct source *s = arg;
     if (s->synced_us == 0)
@@ -17,13 +17,13 @@ static void on_changed(void *arg, const char *cause, uint64_t received_us)
     s->changed(s->arg, cause, received_us);
 }
 
-static void on_status(void *arg)
+static void source_on_status(void *arg)
 {
     struct source *s = arg;
     s->moved(s->arg);
 }
 
-static void on_requested(void *arg, int code)
+static void source_on_requested(void *arg, int code)
 {
     struct source *s = arg;
     char text[12];
@@ -36,14 +36,14 @@ static void on_requested(void *arg, int code)
     }
 }
 
-static void on_watch_restarted(void *arg, const char *resource, const char *reason)
+static void source_on_watch_restarted(void *arg, const char *resource, const char *reason)
 {
     const struct source *s = arg;
     if (s->telemetry != NULL)
         metric_add(s->telemetry->watch_restarts, 1, resource, reason, NULL);
 }
 
-static void on_relisted(void *arg, const char *resource, const char *reason)
+static void source_on_relisted(void *arg, const char *resource, const char *reason)
 {
     const struct source *s = arg;
     if (s->telemetry != NULL)
@@ -53,11 +53,11 @@ static void on_relisted(void *arg, const char *resource, const char *reason)
 void source_init(struct source *s, struct event_base *base, struct kube_client *client, const struct log *log,
                  const struct informer_options *options)
 {
-    static const struct informer_callbacks callbacks = {.changed = on_changed,
-                                                        .status = on_status,
-                                                        .watch_restarted = on_watch_restarted,
-                                                        .relisted = on_relisted,
-                                                        .requested = on_requested};
+    static const struct informer_callbacks callbacks = {.changed = source_on_changed,
+                                                        .status = source_on_status,
+                                                        .watch_restarted = source_on_watch_restarted,
+                                                        .relisted = source_on_relisted,
+                                                        .requested = source_on_requested};
     s->resource = options->resource->plural;
     s->cache = cache_new(options->resource->record);
     const struct informer_sink sink = informer_sink_cache(s->cache);

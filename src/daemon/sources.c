@@ -22,13 +22,13 @@ struct sources {
     void *arg;
 };
 
-static void on_service_changed(void *arg, struct service_sources *of, const char *cause, uint64_t received_us)
+static void sources_on_service_changed(void *arg, struct service_sources *of, const char *cause, uint64_t received_us)
 {
     const struct sources *s = arg;
     s->changed(s->arg, (size_t)(of - s->services), cause, received_us);
 }
 
-static void on_nodes_changed(void *arg, const char *cause, uint64_t received_us)
+static void sources_on_nodes_changed(void *arg, const char *cause, uint64_t received_us)
 {
     const struct sources *s = arg;
     bool any = false;
@@ -39,14 +39,14 @@ static void on_nodes_changed(void *arg, const char *cause, uint64_t received_us)
 }
 
 /* Also when they have synced, which is what the Services' own watches may wait for. */
-static void on_nodes_moved(void *arg)
+static void sources_on_nodes_moved(void *arg)
 {
     const struct sources *s = arg;
     for (size_t i = 0; i < s->service_count; i++)
         service_sources_settle(&s->services[i]);
 }
 
-static void on_credentials(void *arg)
+static void sources_on_credentials(void *arg)
 {
     sources_poke(arg);
 }
@@ -57,8 +57,10 @@ static void make_nodes(struct sources *s, struct event_base *base, struct kube_c
                        const struct sources_options *options)
 {
     const struct informer_options nodes = {.resource = &kube_nodes, .label_selector = options->node_selector};
-    s->nodes = (struct source){
-        .telemetry = options->telemetry, .changed = on_nodes_changed, .moved = on_nodes_moved, .arg = s};
+    s->nodes = (struct source){.telemetry = options->telemetry,
+                               .changed = sources_on_nodes_changed,
+                               .moved = sources_on_nodes_moved,
+                               .arg = s};
     source_init(&s->nodes, base, client, options->log, &nodes);
 }
 
@@ -70,7 +72,7 @@ struct sources *sources_new(struct event_base *base, struct kube_client *client,
     s->changed = changed;
     s->arg = arg;
     s->client = client;
-    s->listener = (struct kube_client_listener){.on_credentials = on_credentials, .arg = s};
+    s->listener = (struct kube_client_listener){.on_credentials = sources_on_credentials, .arg = s};
     kube_client_on_credentials(client, &s->listener);
     make_nodes(s, base, client, options);
     s->service_count = options->service_count;
@@ -81,7 +83,7 @@ struct sources *sources_new(struct event_base *base, struct kube_client *client,
                                                         .nodes = &s->nodes,
                                                         .telemetry = options->telemetry,
                                                         .log = options->log,
-                                                        .changed = on_service_changed,
+                                                        .changed = sources_on_service_changed,
                                                         .arg = s};
         service_sources_init(&s->services[i], base, client, &service);
     }

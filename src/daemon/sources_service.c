@@ -44,7 +44,7 @@ bool service_sources_pending(const struct service_sources *s)
            (!endpoints_known(s) && is_pending(s, s->fallback ? SOURCE_ENDPOINTS : SOURCE_SLICES));
 }
 
-static void changed(struct service_sources *s, const char *cause, uint64_t received_us)
+static void service_sources_changed(struct service_sources *s, const char *cause, uint64_t received_us)
 {
     if (service_sources_synced(s))
         s->changed(s->arg, s, cause, received_us);
@@ -70,7 +70,7 @@ static void end_fallback(struct service_sources *s)
     log_info(s->log, "EndpointSlices are served again; Endpoints are not used any more", log_str("service", s->scope));
     informer_stop(s->all[SOURCE_ENDPOINTS].informer);
     source_forget(&s->all[SOURCE_ENDPOINTS]);
-    changed(s, "EndpointSlices are served again", clock_mono_us());
+    service_sources_changed(s, "EndpointSlices are served again", clock_mono_us());
 }
 
 /* Last good slices that nobody updates any more are worse than live Endpoints. */
@@ -78,7 +78,7 @@ static void trust_fallback(struct service_sources *s)
 {
     s->trusted = true;
     source_forget(&s->all[SOURCE_SLICES]);
-    changed(s, "EndpointSlices are denied, Endpoints are in use", clock_mono_us());
+    service_sources_changed(s, "EndpointSlices are denied, Endpoints are in use", clock_mono_us());
 }
 
 static void settle_endpoints(struct service_sources *s)
@@ -124,12 +124,12 @@ static void settle_service(struct service_sources *s)
         s->denied = true;
         say_denied(s, &status);
         informer_set_quiet(service->informer, true);
-        changed(s, "the Service may not be read", clock_mono_us());
+        service_sources_changed(s, "the Service may not be read", clock_mono_us());
     } else if (status.denied == INFORMER_ALLOWED && s->denied && status.synced && !status.stale) {
         s->denied = false;
         informer_set_quiet(service->informer, false);
         log_info(s->log, "the Service may be read now", log_str("service", s->scope));
-        changed(s, "the Service may be read now", clock_mono_us());
+        service_sources_changed(s, "the Service may be read now", clock_mono_us());
     }
 }
 
@@ -142,12 +142,12 @@ static void settle(void *arg)
 
 /* ---- from the watches ---- */
 
-static void on_changed(void *arg, const char *cause, uint64_t received_us)
+static void service_sources_on_changed(void *arg, const char *cause, uint64_t received_us)
 {
-    changed(arg, cause, received_us);
+    service_sources_changed(arg, cause, received_us);
 }
 
-static void on_moved(void *arg)
+static void service_sources_on_moved(void *arg)
 {
     struct service_sources *s = arg;
     timer_set_sooner(&s->timer, 0);
@@ -180,8 +180,11 @@ void service_sources_init(struct service_sources *s, struct event_base *base, st
         struct informer_options watch = watches[i];
         watch.namespace = of->namespace;
         watch.scope = s->scope;
-        s->all[i] = (struct source){
-            .scope = s->scope, .telemetry = options->telemetry, .changed = on_changed, .moved = on_moved, .arg = s};
+        s->all[i] = (struct source){.scope = s->scope,
+                                    .telemetry = options->telemetry,
+                                    .changed = service_sources_on_changed,
+                                    .moved = service_sources_on_moved,
+                                    .arg = s};
         source_init(&s->all[i], base, client, options->log, &watch);
     }
     s->caches = (struct object_caches){.nodes = options->nodes->cache,

@@ -14,7 +14,7 @@ const char self_review_body[] = "{\"apiVersion\":\"authentication.k8s.io/v1\",\"
 
 /* ---- the question ---- */
 
-static void put_text(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, const char *text)
+static void review_put_text(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, const char *text)
 {
     if (!str_empty(text))
         json_put_text(doc, obj, key, text);
@@ -24,21 +24,21 @@ char *access_review_encode(const struct access_right *right)
 {
     yyjson_mut_val *root;
     yyjson_mut_doc *doc = json_new(&root);
-    put_text(doc, root, "apiVersion", "authorization.k8s.io/v1");
-    put_text(doc, root, "kind", KIND);
+    review_put_text(doc, root, "apiVersion", "authorization.k8s.io/v1");
+    review_put_text(doc, root, "kind", KIND);
     yyjson_mut_val *what = json_put_object(doc, json_put_object(doc, root, "spec"), "resourceAttributes");
-    put_text(doc, what, "namespace", right->namespace);
-    put_text(doc, what, "verb", right->verb);
-    put_text(doc, what, "group", right->group);
-    put_text(doc, what, "resource", right->resource);
-    put_text(doc, what, "name", right->name);
+    review_put_text(doc, what, "namespace", right->namespace);
+    review_put_text(doc, what, "verb", right->verb);
+    review_put_text(doc, what, "group", right->group);
+    review_put_text(doc, what, "resource", right->resource);
+    review_put_text(doc, what, "name", right->name);
     return json_take(doc);
 }
 
 /* ---- the answers ---- */
 
 /* *ret is to be freed, also with -1. */
-static int parse(const char *json, size_t len, const char *kind, yyjson_doc **ret, struct error *err)
+static int review_parse(const char *json, size_t len, const char *kind, yyjson_doc **ret, struct error *err)
 {
     *ret = NULL;
     if (len == 0 || len > ACCESS_REVIEW_MAX_BYTES)
@@ -67,7 +67,7 @@ static int read_review(yyjson_val *root, struct access_review *ret, struct error
 int access_review_decode(const char *json, size_t len, struct access_review *ret, struct error *err)
 {
     cleanup(json_doc_free_ptr) yyjson_doc *doc = NULL;
-    return parse(json, len, KIND, &doc, err) == 0 ? read_review(yyjson_doc_get_root(doc), ret, err) : -1;
+    return review_parse(json, len, KIND, &doc, err) == 0 ? read_review(yyjson_doc_get_root(doc), ret, err) : -1;
 }
 
 void access_review_fini(struct access_review *r)
@@ -79,7 +79,7 @@ void access_review_fini(struct access_review *r)
 int self_review_decode(const char *json, size_t len, char **ret_user, struct error *err)
 {
     cleanup(json_doc_free_ptr) yyjson_doc *doc = NULL;
-    if (parse(json, len, SELF_KIND, &doc, err) != 0)
+    if (review_parse(json, len, SELF_KIND, &doc, err) != 0)
         return -1;
     yyjson_val *info = yyjson_obj_get(yyjson_obj_get(yyjson_doc_get_root(doc), "status"), "userInfo");
     const char *user = yyjson_get_str(yyjson_obj_get(info, "username"));

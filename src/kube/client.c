@@ -64,7 +64,7 @@ static int load_token(struct kube_client *c, const struct kube_access *a, struct
     return secret_refresh(&c->token, true, NULL, err) == 0 ? 0 : error_prefix(err, "token");
 }
 
-static void on_credentials(void *arg)
+static void client_on_credentials(void *arg)
 {
     struct kube_client *c = arg;
     struct kube_client_listener *l, *next;
@@ -79,7 +79,7 @@ static void make_plugin(struct kube_client *c, const struct kube_access *access)
     const struct exec_plugin_options options = {
         .base = http_base(c->http), .access = access, .tls = c->tls, .log = c->log};
     if (kube_access_runs_plugin(access))
-        c->plugin = exec_plugin_new(&options, on_credentials, c);
+        c->plugin = exec_plugin_new(&options, client_on_credentials, c);
     if (access->unused_exec != NULL)
         log_warn(c->log, "the kubeconfig's plugin is not run: the credentials beside it come first",
                  log_str("plugin", access->unused_exec), log_str("source", access->source));

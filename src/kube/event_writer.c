@@ -70,7 +70,7 @@ static enum event_outcome outcome_of(int status, bool again)
     }
 }
 
-static void on_answer(struct event_writer *w, const struct http_response *r)
+static void event_writer_on_answer(struct event_writer *w, const struct http_response *r)
 {
     enum event_outcome outcome = outcome_of(r->status, w->again);
     if (outcome == EVENT_WRITTEN) {
@@ -90,14 +90,14 @@ static void on_answer(struct event_writer *w, const struct http_response *r)
     w->done(w->arg, outcome, retry_after_ms, &err);
 }
 
-static void on_done(void *arg, const struct http_response *r, const struct error *err)
+static void event_writer_on_done(void *arg, const struct http_response *r, const struct error *err)
 {
     struct event_writer *w = arg;
     w->request = NULL;
     if (err != NULL)
         w->done(w->arg, EVENT_LATER, -1, err);
     else
-        on_answer(w, r);
+        event_writer_on_answer(w, r);
 }
 
 static char *path_of(const struct event_object *e, bool again)
@@ -108,7 +108,7 @@ static char *path_of(const struct event_object *e, bool again)
 
 int event_writer_send(struct event_writer *w, const struct event_object *e, bool again, struct error *err)
 {
-    static const struct http_callbacks callbacks = {.on_done = on_done};
+    static const struct http_callbacks callbacks = {.on_done = event_writer_on_done};
     cleanup(mem_free_ptr) char *body = again ? event_encode_again(e) : event_encode_new(e);
     free(w->path);
     w->path = path_of(e, again);

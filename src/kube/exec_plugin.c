@@ -51,7 +51,7 @@ struct exec_plugin {
 
 /* ---- what it gets ---- */
 
-static bool same_name(const char *a, const char *b)
+static bool exec_plugin_same_name(const char *a, const char *b)
 {
     size_t n = strcspn(a, "=");
     return strncmp(a, b, n) == 0 && b[n] == '=';
@@ -61,7 +61,7 @@ static bool same_name(const char *a, const char *b)
 static void put(char **env, size_t *count, const char *variable)
 {
     for (size_t i = 0; i < *count; i++)
-        if (same_name(variable, env[i])) {
+        if (exec_plugin_same_name(variable, env[i])) {
             mem_wipe_free(env[i]);
             env[i] = mem_strdup(variable);
             return;
@@ -105,7 +105,7 @@ static void environment_free(char **env)
 
 /* ---- when it is run ---- */
 
-static void on_done(void *arg, const struct child_result *r);
+static void exec_plugin_on_done(void *arg, const struct child_result *r);
 
 static bool is_expired(const struct exec_plugin *p)
 {
@@ -125,7 +125,7 @@ static const char *reason(const struct exec_plugin *p)
     return NULL;
 }
 
-static void set_timer(struct exec_plugin *p)
+static void exec_plugin_set_timer(struct exec_plugin *p)
 {
     uint64_t now_ms = clock_mono_ms(), pause_ms = p->not_before_ms > now_ms ? p->not_before_ms - now_ms : 0;
     int64_t wait_ms = p->renew_at_ms - (int64_t)clock_wall_ms();
@@ -145,7 +145,7 @@ static void tell(struct exec_plugin *p)
         timer_set(&p->tell, 0);
 }
 
-static void fail(struct exec_plugin *p, const struct error *err)
+static void exec_plugin_fail(struct exec_plugin *p, const struct error *err)
 {
     free(p->problem);
     p->problem = mem_strdup(err->message);
@@ -165,7 +165,7 @@ static void run(struct exec_plugin *p)
 {
     const char *why = reason(p);
     if (why == NULL || p->child != NULL || clock_mono_ms() < p->not_before_ms) {
-        set_timer(p);
+        exec_plugin_set_timer(p);
         return;
     }
     p->why = why;
@@ -177,18 +177,18 @@ static void run(struct exec_plugin *p)
     options.args = p->access.exec->args;
     options.env = env;
     struct error err;
-    p->child = child_start(p->base, &options, on_done, p, &err);
+    p->child = child_start(p->base, &options, exec_plugin_on_done, p, &err);
     environment_free(env);
     if (p->child == NULL) {
         if (p->access.exec->install_hint != NULL)
             error_set(&err, ERROR_RETRY, "%s; the kubeconfig says: %s", err.message, p->access.exec->install_hint);
         error_prefix(&err, "the credential plugin");
-        fail(p, &err);
+        exec_plugin_fail(p, &err);
     }
-    set_timer(p);
+    exec_plugin_set_timer(p);
 }
 
-static void on_timer(void *arg)
+static void exec_plugin_on_timer(void *arg)
 {
     run(arg);
 }
@@ -229,7 +229,7 @@ static void log_answer(const struct exec_plugin *p, const struct exec_answer *a)
                  log_str("plugin", p->access.exec->command));
 }
 
-static int adopt(struct exec_plugin *p, struct exec_answer *a, struct error *err)
+static int exec_plugin_adopt(struct exec_plugin *p, struct exec_answer *a, struct error *err)
 {
     bool pair = a->cert_pem != NULL || p->answer.cert_pem != NULL;
     if (pair && tls_files_set_pair(p->tls, a->cert_pem, a->key_pem, err) != 0)
@@ -250,7 +250,7 @@ static int adopt(struct exec_plugin *p, struct exec_answer *a, struct error *err
     return 0;
 }
 
-static int read_answer(struct exec_plugin *p, const struct child_result *r, struct error *err)
+static int exec_plugin_read_answer(struct exec_plugin *p, const struct child_result *r, struct error *err)
 {
     cleanup(exec_answer_fini) struct exec_answer a = {0};
     if (r->outcome != CHILD_EXITED || r->status != 0) {
@@ -259,21 +259,21 @@ static int read_answer(struct exec_plugin *p, const struct child_result *r, stru
     }
     if (exec_credential_decode(buf_str(r->out), r->out->len, p->access.exec->api_version, &a, err) != 0)
         return error_prefix(err, "its answer is of no use");
-    return adopt(p, &a, err);
+    return exec_plugin_adopt(p, &a, err);
 }
 
-static void on_done(void *arg, const struct child_result *r)
+static void exec_plugin_on_done(void *arg, const struct child_result *r)
 {
     struct exec_plugin *p = arg;
     struct error err;
     p->child = NULL;
-    if (read_answer(p, r, &err) != 0) {
+    if (exec_plugin_read_answer(p, r, &err) != 0) {
         error_prefix(&err, "the credential plugin %s", p->access.exec->command);
-        fail(p, &err);
+        exec_plugin_fail(p, &err);
     } else {
         tell(p);
     }
-    set_timer(p);
+    exec_plugin_set_timer(p);
 }
 
 /* ---- for the client ---- */
@@ -351,7 +351,7 @@ struct exec_plugin *exec_plugin_new(const struct exec_plugin_options *options, v
     p->limit.period_ms = LOG_PERIOD_MS;
     copy_access(&p->access, options->access);
     backoff_init(&p->backoff, p->pause_ms, PAUSE_MAX_MS, p->pause_ms, backoff_random_seed());
-    timer_init(&p->timer, options->base, on_timer, p);
+    timer_init(&p->timer, options->base, exec_plugin_on_timer, p);
     timer_init(&p->tell, options->base, on_tell, p);
     return p;
 }

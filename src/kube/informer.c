@@ -108,7 +108,7 @@ static void tell_changed(struct informer *i, const char *verb, const char *kind,
 }
 
 /* True where the sink holds something else. What cannot be used is not put: its last good state stays. */
-static bool put(struct informer *i, struct kube_event *e)
+static bool informer_put(struct informer *i, struct kube_event *e)
 {
     void *object = e->object;
     e->object = NULL; /* it belongs to the sink now */
@@ -119,7 +119,7 @@ static bool put(struct informer *i, struct kube_event *e)
     return false;
 }
 
-static void apply(struct informer *i, unsigned actions)
+static void informer_apply(struct informer *i, unsigned actions)
 {
     static const char *const types[] = {
         [KUBE_ADDED] = "ADDED", [KUBE_MODIFIED] = "MODIFIED", [KUBE_DELETED] = "DELETED"};
@@ -129,7 +129,7 @@ static void apply(struct informer *i, unsigned actions)
     informer_log_object(&i->log, e);
     bool changed = false;
     if (actions & WATCH_PUT) {
-        changed = put(i, e);
+        changed = informer_put(i, e);
         i->listed++;
     } else if (e->name != NULL) {
         changed = i->sink.remove(i->sink.arg, e->name);
@@ -138,7 +138,7 @@ static void apply(struct informer *i, unsigned actions)
         tell_changed(i, types[e->type], i->of->kind, e->name);
 }
 
-static void replaced(struct informer *i)
+static void informer_replaced(struct informer *i)
 {
     size_t count = 0;
     bool changed = i->sink.end(i->sink.arg, &count);
@@ -158,7 +158,7 @@ static void count_request(struct informer *i, int code)
     i->told = true;
 }
 
-static void cancel(struct informer *i)
+static void informer_cancel(struct informer *i)
 {
     i->wanted = false;
     if (i->request == NULL)
@@ -184,15 +184,15 @@ static void tell_reasons(struct informer *i, unsigned actions)
 }
 
 /* In the order of the bits. Requests are started and ended from the timer. */
-static void carry_out(struct informer *i, unsigned actions, uint64_t now_ms)
+static void informer_carry_out(struct informer *i, unsigned actions, uint64_t now_ms)
 {
-    apply(i, actions);
+    informer_apply(i, actions);
     if (actions & WATCH_CANCEL)
-        cancel(i);
+        informer_cancel(i);
     if (actions & WATCH_REPLACE_ABORT)
         i->sink.abort(i->sink.arg);
     if (actions & WATCH_REPLACE_END)
-        replaced(i);
+        informer_replaced(i);
     if (actions & WATCH_REPLACE_BEGIN)
         begin_list(i);
     if (actions & WATCH_CREDENTIALS)
@@ -203,7 +203,7 @@ static void carry_out(struct informer *i, unsigned actions, uint64_t now_ms)
     tell_reasons(i, actions);
 }
 
-static void set_timer(struct informer *i)
+static void informer_set_timer(struct informer *i)
 {
     if (i->cancelled || (i->wanted && i->request == NULL)) {
         timer_set(&i->timer, 0);
@@ -216,20 +216,20 @@ static void set_timer(struct informer *i)
         timer_set(&i->timer, due > now ? due - now : 0);
 }
 
-static void feed(struct informer *i, const struct watch_event *e)
+static void informer_feed(struct informer *i, const struct watch_event *e)
 {
     uint64_t now_ms = clock_mono_ms();
     unsigned actions = watch_step(&i->watch, e, now_ms);
-    carry_out(i, actions, now_ms);
+    informer_carry_out(i, actions, now_ms);
     /* Thousands of objects and chunks of a list change no status. */
     if ((actions & ~(unsigned)(WATCH_PUT | WATCH_DELETE)) != 0 || e->type == WATCH_EVENT_HEAD)
         tell_status(i);
-    set_timer(i);
+    informer_set_timer(i);
 }
 
-static void feed_type(struct informer *i, enum watch_event_type type, const char *detail)
+static void informer_feed_type(struct informer *i, enum watch_event_type type, const char *detail)
 {
-    feed(i, &(struct watch_event){.type = type, .detail = detail});
+    informer_feed(i, &(struct watch_event){.type = type, .detail = detail});
 }
 
 /* ---- frames ---- */
@@ -241,21 +241,21 @@ static void feed_event(struct informer *i, struct kube_event *e)
         [KUBE_DELETED] = WATCH_EVENT_OBJECT, [KUBE_BOOKMARK] = WATCH_EVENT_BOOKMARK,
         [KUBE_ERROR] = WATCH_EVENT_ERROR,    [KUBE_UNKNOWN] = WATCH_EVENT_BYTES};
     i->event = e;
-    feed(i, &(struct watch_event){
-                .type = i->is_list ? WATCH_EVENT_ITEM : types[e->type],
-                .status = e->status_code,
-                .deleted = e->type == KUBE_DELETED,
-                .initial_end = e->initial_events_end,
-                .too_large = e->cause_too_large,
-                .retry_after_ms = (int64_t)e->retry_after_seconds * 1000,
-                .version = e->resource_version,
-                .reason = e->status_reason,
-                .detail = e->status_message,
-            });
+    informer_feed(i, &(struct watch_event){
+                         .type = i->is_list ? WATCH_EVENT_ITEM : types[e->type],
+                         .status = e->status_code,
+                         .deleted = e->type == KUBE_DELETED,
+                         .initial_end = e->initial_events_end,
+                         .too_large = e->cause_too_large,
+                         .retry_after_ms = (int64_t)e->retry_after_seconds * 1000,
+                         .version = e->resource_version,
+                         .reason = e->status_reason,
+                         .detail = e->status_message,
+                     });
     i->event = NULL;
 }
 
-static int on_frame(void *arg, char *json, size_t len, struct error *err)
+static int informer_on_frame(void *arg, char *json, size_t len, struct error *err)
 {
     struct informer *i = arg;
     cleanup(kube_event_fini) struct kube_event e = {0};
@@ -274,7 +274,7 @@ static bool is_json(const struct http_response *r)
     return type != NULL && strncasecmp(type, json, strlen(json)) == 0 && strchr("; \t", type[strlen(json)]) != NULL;
 }
 
-static int on_head(void *arg, const struct http_response *r)
+static int informer_on_head(void *arg, const struct http_response *r)
 {
     struct informer *i = arg;
     if (i->cancelled)
@@ -283,28 +283,28 @@ static int on_head(void *arg, const struct http_response *r)
     i->good = r->status == 200 && is_json(r);
     count_request(i, r->status);
     informer_log_warning(&i->log, http_response_header(r, "Warning"));
-    feed(i, &(struct watch_event){.type = WATCH_EVENT_HEAD,
-                                  .status = r->status,
-                                  .json = i->good,
-                                  .detail = http_response_header(r, "Content-Type")});
+    informer_feed(i, &(struct watch_event){.type = WATCH_EVENT_HEAD,
+                                           .status = r->status,
+                                           .json = i->good,
+                                           .detail = http_response_header(r, "Content-Type")});
     return i->cancelled ? -1 : 0;
 }
 
-static int on_data(void *arg, const char *bytes, size_t len)
+static int informer_on_data(void *arg, const char *bytes, size_t len)
 {
     struct informer *i = arg;
     if (i->cancelled)
         return -1;
     i->received_us = clock_mono_us();
     i->last_byte_ms = i->received_us / 1000;
-    feed_type(i, WATCH_EVENT_BYTES, NULL);
+    informer_feed_type(i, WATCH_EVENT_BYTES, NULL);
     if (!i->good) {
         size_t room = MAX_ERROR_BODY_BYTES - i->error_body.len;
         return buf_append(&i->error_body, bytes, len < room ? len : room);
     }
     struct error err;
-    if (frame_feed(&i->frame, bytes, len, on_frame, i, &err) != 0 && !i->cancelled)
-        feed_type(i, WATCH_EVENT_GARBLED, err.message);
+    if (frame_feed(&i->frame, bytes, len, informer_on_frame, i, &err) != 0 && !i->cancelled)
+        informer_feed_type(i, WATCH_EVENT_GARBLED, err.message);
     return i->cancelled ? -1 : 0;
 }
 
@@ -314,11 +314,12 @@ static void list_done(struct informer *i)
     struct kube_list_meta meta;
     if (frame_end(&i->frame, &err) != 0 ||
         kube_decode_list_meta(i->frame.envelope.data, i->frame.envelope.len, &meta, &err) != 0) {
-        feed_type(i, WATCH_EVENT_GARBLED, err.message);
+        informer_feed_type(i, WATCH_EVENT_GARBLED, err.message);
         return;
     }
-    feed(i, &(struct watch_event){
-                .type = WATCH_EVENT_PAGE, .version = meta.resource_version, .continue_token = meta.continue_token});
+    informer_feed(i, &(struct watch_event){.type = WATCH_EVENT_PAGE,
+                                           .version = meta.resource_version,
+                                           .continue_token = meta.continue_token});
     kube_list_meta_fini(&meta);
 }
 
@@ -326,9 +327,9 @@ static void watch_done(struct informer *i)
 {
     struct error err;
     if (frame_end(&i->frame, &err) != 0)
-        feed_type(i, WATCH_EVENT_LOST, err.message);
+        informer_feed_type(i, WATCH_EVENT_LOST, err.message);
     else
-        feed_type(i, WATCH_EVENT_CLOSED, NULL);
+        informer_feed_type(i, WATCH_EVENT_CLOSED, NULL);
 }
 
 static void answer_done(struct informer *i, const struct http_response *r)
@@ -341,12 +342,12 @@ static void answer_done(struct informer *i, const struct http_response *r)
     cleanup(mem_free_ptr) char *detail =
         mem_printf("HTTP %d%s%s", r->status, str_empty(status.status_message) ? "" : ": ",
                    status.status_message != NULL ? status.status_message : "");
-    feed(i, &(struct watch_event){.type = WATCH_EVENT_ANSWER,
-                                  .status = r->status,
-                                  .too_large = status.cause_too_large,
-                                  .retry_after_ms = retry_after_ms,
-                                  .reason = status.status_reason,
-                                  .detail = detail});
+    informer_feed(i, &(struct watch_event){.type = WATCH_EVENT_ANSWER,
+                                           .status = r->status,
+                                           .too_large = status.cause_too_large,
+                                           .retry_after_ms = retry_after_ms,
+                                           .reason = status.status_reason,
+                                           .detail = detail});
 }
 
 /* The query of our requests says nothing to an operator and is long. */
@@ -361,16 +362,16 @@ static char *without_query(const struct informer *i, const char *message)
 static void connection_lost(struct informer *i, int status, const struct error *err)
 {
     cleanup(mem_free_ptr) char *detail = without_query(i, err->message);
-    feed(i, &(struct watch_event){.type = WATCH_EVENT_LOST, .status = status, .detail = detail});
+    informer_feed(i, &(struct watch_event){.type = WATCH_EVENT_LOST, .status = status, .detail = detail});
 }
 
-static void on_done(void *arg, const struct http_response *r, const struct error *err)
+static void informer_on_done(void *arg, const struct http_response *r, const struct error *err)
 {
     struct informer *i = arg;
     i->request = NULL;
     if (i->cancelled) { /* the machine is past it */
         i->cancelled = false;
-        set_timer(i);
+        informer_set_timer(i);
         return;
     }
     count_request(i, r->status);
@@ -385,9 +386,10 @@ static void on_done(void *arg, const struct http_response *r, const struct error
         watch_done(i);
 }
 
-static void start_request(struct informer *i)
+static void informer_start_request(struct informer *i)
 {
-    static const struct http_callbacks callbacks = {.on_head = on_head, .on_data = on_data, .on_done = on_done};
+    static const struct http_callbacks callbacks = {
+        .on_head = informer_on_head, .on_data = informer_on_data, .on_done = informer_on_done};
     i->wanted = i->told = i->good = false;
     i->is_list = watch_request_is_list(&i->watch);
     frame_fini(&i->frame);
@@ -405,7 +407,7 @@ static void start_request(struct informer *i)
 
 /* ---- the timer: all that talks to libcurl ---- */
 
-static void on_timer(void *arg)
+static void informer_on_timer(void *arg)
 {
     struct informer *i = arg;
     if (i->cancelled) {
@@ -414,31 +416,31 @@ static void on_timer(void *arg)
         i->cancelled = false;
     }
     if (i->wanted)
-        start_request(i);
+        informer_start_request(i);
     else
-        feed_type(i, WATCH_EVENT_TIMER, NULL);
-    set_timer(i);
+        informer_feed_type(i, WATCH_EVENT_TIMER, NULL);
+    informer_set_timer(i);
 }
 
 void informer_start(struct informer *i)
 {
-    feed_type(i, WATCH_EVENT_START, NULL);
+    informer_feed_type(i, WATCH_EVENT_START, NULL);
 }
 
 void informer_stop(struct informer *i)
 {
-    feed_type(i, WATCH_EVENT_STOP, NULL);
+    informer_feed_type(i, WATCH_EVENT_STOP, NULL);
 }
 
 void informer_poke(struct informer *i)
 {
-    feed_type(i, WATCH_EVENT_POKE, NULL);
+    informer_feed_type(i, WATCH_EVENT_POKE, NULL);
 }
 
 void informer_forget(struct informer *i)
 {
     i->sink.forget(i->sink.arg);
-    feed_type(i, WATCH_EVENT_FORGET, NULL);
+    informer_feed_type(i, WATCH_EVENT_FORGET, NULL);
     tell_status(i); /* where it waits nothing else follows */
 }
 
@@ -465,7 +467,7 @@ struct informer *informer_new(struct event_base *base, struct kube_client *clien
                backoff_random_seed());
     if (options->deadlines != NULL)
         i->watch.deadlines = *options->deadlines;
-    timer_init(&i->timer, base, on_timer, i);
+    timer_init(&i->timer, base, informer_on_timer, i);
     frame_init(&i->frame, FRAME_WATCH, 0);
     buf_init(&i->error_body, MAX_ERROR_BODY_BYTES);
     informer_log_init(&i->log, log, i->of->plural, i->scope);

@@ -90,7 +90,7 @@ static uint64_t pause_ms(struct watch *w, int64_t retry_after_ms)
     return retry_after_ms > 0 && (uint64_t)retry_after_ms > wait ? (uint64_t)retry_after_ms : wait;
 }
 
-static unsigned wait_for(struct watch *w, bool watch, int64_t retry_after_ms, uint64_t now_ms)
+static unsigned watch_wait_for(struct watch *w, bool watch, int64_t retry_after_ms, uint64_t now_ms)
 {
     w->state = WATCH_WAITING;
     w->wait_for_watch = watch;
@@ -98,7 +98,7 @@ static unsigned wait_for(struct watch *w, bool watch, int64_t retry_after_ms, ui
     return contact_lost(w);
 }
 
-static void explain(struct watch *w, enum watch_trouble t, const char *detail)
+static void watch_explain(struct watch *w, enum watch_trouble t, const char *detail)
 {
     static const char *const doing[WATCH_STATES] = {
         [WATCH_STREAMING] = "streaming list", [WATCH_LISTING] = "list", [WATCH_WATCHING] = "watch"};
@@ -135,14 +135,14 @@ static unsigned react(struct watch *w, enum watch_reaction r, int64_t retry_afte
     uint64_t spaced_ms = w->listed_ms + WATCH_LIST_SPACING_MS;
     switch (r) {
     case REACT_AGAIN:
-        return w->proven ? start_watch(w, now_ms) : wait_for(w, true, retry_after_ms, now_ms);
+        return w->proven ? start_watch(w, now_ms) : watch_wait_for(w, true, retry_after_ms, now_ms);
     case REACT_LIST:
         w->progress = false;
         if (news && now_ms >= spaced_ms)
             return start_list(w, now_ms);
-        return wait_for(w, false, now_ms < spaced_ms ? (int64_t)(spaced_ms - now_ms) : -1, now_ms);
+        return watch_wait_for(w, false, now_ms < spaced_ms ? (int64_t)(spaced_ms - now_ms) : -1, now_ms);
     case REACT_LIST_LATER:
-        return wait_for(w, false, retry_after_ms, now_ms);
+        return watch_wait_for(w, false, retry_after_ms, now_ms);
     case REACT_PAGES:
         w->paged = true;
         return start_list(w, now_ms);
@@ -152,13 +152,13 @@ static unsigned react(struct watch *w, enum watch_reaction r, int64_t retry_afte
     case REACT_NEW_TOKEN:
         w->credentials_refused = true;
         if (!first_refusal)
-            return WATCH_CREDENTIALS | wait_for(w, was_watch, retry_after_ms, now_ms);
+            return WATCH_CREDENTIALS | watch_wait_for(w, was_watch, retry_after_ms, now_ms);
         return WATCH_CREDENTIALS | (was_watch ? start_watch(w, now_ms) : start_list(w, now_ms));
     case REACT_LATER:
     case REACT_RETRY:
         break;
     }
-    return wait_for(w, was_watch, retry_after_ms, now_ms);
+    return watch_wait_for(w, was_watch, retry_after_ms, now_ms);
 }
 
 /* status 0: an answer that is no refusal. */
@@ -180,7 +180,7 @@ static unsigned end_request(struct watch *w, enum watch_trouble t, const struct 
         actions |= WATCH_CANCEL;
     if (w->state == WATCH_WATCHING && w->answered_ms != 0 && now_ms >= w->answered_ms + LASTING_MS)
         backoff_reset(&w->backoff);
-    explain(w, t, e != NULL ? e->detail : NULL);
+    watch_explain(w, t, e != NULL ? e->detail : NULL);
     if (e != NULL && e->type == WATCH_EVENT_ANSWER) {
         note_refusal(w, t == TROUBLE_FORBIDDEN || t == TROUBLE_NOT_FOUND ? e->status : 0, now_ms);
         w->credentials_refused = w->credentials_refused && t == TROUBLE_UNAUTHORIZED;

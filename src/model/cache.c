@@ -66,7 +66,7 @@ static struct entry *find(struct entry *head, const char *name)
     return e;
 }
 
-static void insert(struct entry **head, struct entry *e)
+static void cache_insert(struct entry **head, struct entry *e)
 {
     const char *name = record_name(e->object);
     HASH_ADD_KEYPTR(hh, *head, name, strlen(name), e);
@@ -89,7 +89,7 @@ static bool put_changed(struct cache *c, const void *object, struct entry *live)
     struct entry *old = find(*head, record_name(object));
     if (old != NULL)
         remove_entry(head, old);
-    insert(head, record_pack(c->record, object, sizeof(struct entry)));
+    cache_insert(head, record_pack(c->record, object, sizeof(struct entry)));
     /* An earlier listing of the same name may have been like the live one; it is not the last word any more. */
     if (c->replacing && live != NULL)
         live->listed = 0;
@@ -163,7 +163,7 @@ bool cache_replace_end(struct cache *c)
     }
     HASH_ITER (hh, c->aside, e, next) {
         HASH_DEL(c->aside, e);
-        insert(&c->live, e);
+        cache_insert(&c->live, e);
     }
     c->replacing = false;
     c->synced = true;

@@ -76,7 +76,7 @@ struct packed {
     char *lists, *texts;
 };
 
-static void measure(const struct record *r, const void *object, const char *name, size_t *lists, size_t *texts)
+static void record_measure(const struct record *r, const void *object, const char *name, size_t *lists, size_t *texts)
 {
     for (size_t i = 0; i < r->member_count; i++) {
         const struct record_member *m = &r->members[i];
@@ -85,7 +85,7 @@ static void measure(const struct record *r, const void *object, const char *name
         uint32_t count = m->type == MEMBER_LIST ? count_at(object, m) : 0;
         *lists += count > 0 ? count * m->of->bytes : 0;
         for (size_t k = 0; k < count; k++)
-            measure(m->of, at(list_at(object, m), k * m->of->bytes), name, lists, texts);
+            record_measure(m->of, at(list_at(object, m), k * m->of->bytes), name, lists, texts);
     }
 }
 
@@ -123,7 +123,7 @@ void *record_pack(const struct record *r, const void *object, size_t header_byte
 {
     struct packed p = {.name = record_name(object)};
     size_t name_bytes = strlen(p.name) + 1, lists = 0, texts = 0;
-    measure(r, object, p.name, &lists, &texts);
+    record_measure(r, object, p.name, &lists, &texts);
     char *block = mem_alloc(header_bytes + r->bytes + lists + name_bytes + texts);
     p.lists = block + header_bytes + r->bytes;
     p.packed_name = memcpy(p.lists + lists, p.name, name_bytes);

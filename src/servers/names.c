@@ -134,7 +134,7 @@ static bool is_free(const struct work *w, const struct backend_server *line)
 }
 
 /* A line that serves already goes before one that was just put beside it. */
-static unsigned rank_of(const struct names_input *in, const struct backend_server *line)
+static unsigned names_rank_of(const struct names_input *in, const struct backend_server *line)
 {
     bool known = in->runtime != NULL && in->runtime->readable;
     if (line->maintenance)
@@ -147,7 +147,7 @@ static unsigned rank_of(const struct names_input *in, const struct backend_serve
 static void add_spot(struct work *w, const struct backend_server *line)
 {
     struct spot *s = mem_alloc(sizeof(*s));
-    *s = (struct spot){.line = line, .rank = rank_of(w->in, line)};
+    *s = (struct spot){.line = line, .rank = names_rank_of(w->in, line)};
     s->address = address_canonical(line->address, s->canonical) == 0 ? s->canonical : line->address;
     w->spots[w->spot_count++] = s;
 }
@@ -228,7 +228,7 @@ static void sort(struct desired_server *list, size_t count)
         qsort(list, count, sizeof(list[0]), server_order);
 }
 
-static void add_node(struct desired_server *s)
+static void names_add_node(struct desired_server *s)
 {
     call_it(s, mem_printf("%s-%s", s->name, s->node != NULL ? s->node : s->name));
 }
@@ -242,7 +242,7 @@ static void tell_apart(struct desired_server *list, size_t count)
         sort(list, count);
         for (size_t i = 1; i < count; i++)
             if (str_eq(list[i].name, list[i - 1].name)) {
-                add_node(&list[i]);
+                names_add_node(&list[i]);
                 again = true;
             }
     }
@@ -255,7 +255,7 @@ static void format_all(struct work *w, struct desired *d)
     tell_apart(d->servers, d->server_count);
     for (size_t i = 0; i < d->spare_count; i++)
         if (desired_find(d, d->spares[i].name) != NULL)
-            add_node(&d->spares[i]);
+            names_add_node(&d->spares[i]);
     tell_apart(d->spares, d->spare_count);
 }
 
@@ -271,7 +271,7 @@ static void list_names(struct work *w, const struct desired *d)
 }
 
 /* By the line of a node that is out its return is to be recognised. */
-static bool is_out(const struct work *w, const char *name)
+static bool names_is_out(const struct work *w, const char *name)
 {
     return desired_outs_find(&w->outs, name) != NULL;
 }
@@ -279,12 +279,12 @@ static bool is_out(const struct work *w, const char *name)
 static struct spot *next_at(const struct work *w, size_t *i, const struct desired_server *s)
 {
     for (; *i < w->spot_count && place_order(w->spots[*i], s->address, s->port) == 0; (*i)++)
-        if (!w->spots[*i]->taken && !is_out(w, w->spots[*i]->line->name))
+        if (!w->spots[*i]->taken && !names_is_out(w, w->spots[*i]->line->name))
             return w->spots[(*i)++];
     return NULL;
 }
 
-static void adopt(struct work *w, struct desired_server *s)
+static void names_adopt(struct work *w, struct desired_server *s)
 {
     size_t i = find_spot(w, s->address, s->port);
     struct spot *found = next_at(w, &i, s);
@@ -299,12 +299,12 @@ static void adopt_list(struct work *w, const struct backend_server *const *own, 
 {
     for (size_t i = 0; i < count; i++)
         if (own[i] == NULL)
-            adopt(w, &list[i]);
+            names_adopt(w, &list[i]);
 }
 
 /* ---- renaming ---- */
 
-static void add_server(struct desired *d, size_t which, const char *name)
+static void names_add_server(struct desired *d, size_t which, const char *name)
 {
     d->servers = mem_resize(d->servers, d->server_count + 1, sizeof(d->servers[0]));
     const struct desired_server *like = &d->servers[which];
@@ -318,7 +318,7 @@ static void add_server(struct desired *d, size_t which, const char *name)
         .reason = mem_printf("it serves until %s, at the same place, does (ADOPT_SERVERS=rename)", like->name)};
 }
 
-static void add_skip(struct desired *d, char *subject, char *reason, const char *server, bool announced)
+static void names_add_skip(struct desired *d, char *subject, char *reason, const char *server, bool announced)
 {
     d->skips = mem_resize(d->skips, d->skip_count + 1, sizeof(d->skips[0]));
     d->skips[d->skip_count++] = (struct desired_skip){
@@ -342,11 +342,11 @@ static void rename_one(struct work *w, const struct backend_server *own, size_t 
         const struct desired_server *s = &d->servers[which];
         found->taken = w->differs = true;
         if (own != NULL && (s->state != SERVER_LIVE || serves(w->in, own)))
-            add_skip(d, mem_printf("server %s", found->line->name),
-                     mem_printf("server %s has taken its place (ADOPT_SERVERS=rename)", s->name), found->line->name,
-                     true);
+            names_add_skip(d, mem_printf("server %s", found->line->name),
+                           mem_printf("server %s has taken its place (ADOPT_SERVERS=rename)", s->name),
+                           found->line->name, true);
         else if (!found->line->maintenance)
-            add_server(d, which, found->line->name);
+            names_add_server(d, which, found->line->name);
     }
 }
 
@@ -371,14 +371,14 @@ static char *node_of_line(const struct names_input *in, const struct backend_ser
 static void add_alias(struct work *w, const struct backend_server *line)
 {
     struct desired *d = w->out;
-    char *node = is_out(w, line->name) ? NULL : node_of_line(w->in, line); /* else it is that node's */
+    char *node = names_is_out(w, line->name) ? NULL : node_of_line(w->in, line); /* else it is that node's */
     if (node == NULL)
         return;
     for (size_t i = desired_outs_place(&w->outs, node); i < w->outs.count; i++) {
         const struct desired_skip *s = w->outs.list[i];
         if (!str_eq(s->server, node))
             break;
-        add_skip(d, mem_strdup(s->subject), mem_strdup(s->reason), line->name, s->announced);
+        names_add_skip(d, mem_strdup(s->subject), mem_strdup(s->reason), line->name, s->announced);
         d->skips[d->skip_count - 1].ordinary = s->ordinary;
     }
     d->aliases = mem_resize(d->aliases, d->alias_count + 1, sizeof(d->aliases[0]));
@@ -416,7 +416,7 @@ static const struct backend_server **own_lines(const struct work *w, const struc
     return own;
 }
 
-static void settle(struct work *w)
+static void names_settle(struct work *w)
 {
     struct desired *d = w->out;
     size_t count = d->server_count; /* renaming adds to them */
@@ -454,7 +454,7 @@ bool names_apply(const struct names_input *in, struct desired *ret)
     if (plain)
         desired_copy(&out, in->desired);
     if (w.spot_count > 0)
-        settle(&w);
+        names_settle(&w);
     if (w.differs)
         *ret = out;
     else

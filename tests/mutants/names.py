@@ -24,7 +24,7 @@ ADOPTION = (
     Mutant("of two the one that was adopted does not stay so", NAMES, "desired_find(in->before, line->name) != NULL ? 0 : 1;", "false ? 0 : 1;"),
     Mutant("of two the last by name is adopted", NAMES, "order : strcmp(x->line->name, y->line->name);", "order : strcmp(y->line->name, x->line->name);"),
     Mutant("the line of a node that is out is adopted", NAMES,
-           "if (!w->spots[*i]->taken && !is_out(w, w->spots[*i]->line->name))", "if (!w->spots[*i]->taken)"),
+           "if (!w->spots[*i]->taken && !names_is_out(w, w->spots[*i]->line->name))", "if (!w->spots[*i]->taken)"),
     Mutant("spares adopt nothing", NAMES, "        adopt_list(w, spares, d->spares, d->spare_count);\n", ""),
     Mutant("servers are not in the order of their new names", NAMES, "    sort(d->servers, d->server_count);\n    sort(d->spares", "    sort(d->spares"),
     Mutant("an IPv6 address in another spelling is another", NAMES,
@@ -38,7 +38,7 @@ RENAMING = (
            "if (own != NULL && (s->state != SERVER_LIVE || serves(w->in, own)))", "if (false)"),
     Mutant("a new one in maintenance serves", NAMES, "    if (own->maintenance)\n        return false;\n", ""),
     Mutant("what runs is not asked", NAMES, "(is != NULL && is->admin == RUNTIME_READY);", "true;"),
-    Mutant("what goes for its successor counts as lost", NAMES, "found->line->name,\n                     true);", "found->line->name, false);"),
+    Mutant("what goes for its successor counts as lost", NAMES, "found->line->name, true);", "found->line->name, false);"),
     Mutant("what was in maintenance is brought back for a while", NAMES, "else if (!found->line->maintenance)", "else"),
 )
 

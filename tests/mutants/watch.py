@@ -27,7 +27,7 @@ REQUESTS = (
 
 REACTIONS = (
     Mutant("a watch that is closed at once is begun at once, again and again", WATCH,
-           "return w->proven ? start_watch(w, now_ms) : wait_for(w, true, retry_after_ms, now_ms);", "return start_watch(w, now_ms);"),
+           "return w->proven ? start_watch(w, now_ms) : watch_wait_for(w, true, retry_after_ms, now_ms);", "return start_watch(w, now_ms);"),
     Mutant("lists follow lists without a pause", WATCH, "if (news && now_ms >= spaced_ms)", "if (news)"),
     Mutant("a list that brought nothing is begun again at once", WATCH, "if (news && now_ms >= spaced_ms)", "if (now_ms >= spaced_ms)"),
     Mutant("news of before the last list count", WATCH, "        w->progress = false;\n", ""),

@@ -27,7 +27,7 @@ void kube_event_fini(struct kube_event *e)
     *e = (struct kube_event){.type = KUBE_UNKNOWN, .retry_after_seconds = -1};
 }
 
-static yyjson_doc *parse(char *json, size_t len, yyjson_read_flag flags, struct error *err)
+static yyjson_doc *decode_parse(char *json, size_t len, yyjson_read_flag flags, struct error *err)
 {
     yyjson_doc *doc = json_parse(json, len, flags, "it", err);
     if (doc == NULL || json_is_object(yyjson_doc_get_root(doc), "it", err) == 0)
@@ -165,7 +165,7 @@ static int decode_event(yyjson_val *root, struct kube_event *ret, struct error *
 int kube_decode_event(const struct kube_resource *of, char *json, size_t len, struct kube_event *ret, struct error *err)
 {
     *ret = (struct kube_event){.of = of, .type = KUBE_UNKNOWN, .retry_after_seconds = -1};
-    cleanup(json_doc_free_ptr) yyjson_doc *doc = parse(json, len, YYJSON_READ_INSITU, err);
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = decode_parse(json, len, YYJSON_READ_INSITU, err);
     if (doc == NULL)
         return error_prefix(err, "watch event of %s", of->kind);
     if (decode_event(yyjson_doc_get_root(doc), ret, err) == 0)
@@ -177,7 +177,7 @@ int kube_decode_event(const struct kube_resource *of, char *json, size_t len, st
 int kube_decode_item(const struct kube_resource *of, char *json, size_t len, struct kube_event *ret, struct error *err)
 {
     *ret = (struct kube_event){.of = of, .type = KUBE_ADDED, .retry_after_seconds = -1};
-    cleanup(json_doc_free_ptr) yyjson_doc *doc = parse(json, len, YYJSON_READ_INSITU, err);
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = decode_parse(json, len, YYJSON_READ_INSITU, err);
     if (doc == NULL)
         return error_prefix(err, "list item of %s", of->kind);
     decode_change(yyjson_doc_get_root(doc), false, ret);
@@ -208,7 +208,7 @@ static int list_meta_of(yyjson_val *root, struct kube_list_meta *ret, struct err
 int kube_decode_list_meta(const char *json, size_t len, struct kube_list_meta *ret, struct error *err)
 {
     /* Without the in-situ flag the text is copied, not changed. */
-    cleanup(json_doc_free_ptr) yyjson_doc *doc = parse((char *)(uintptr_t)json, len, 0, err);
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = decode_parse((char *)(uintptr_t)json, len, 0, err);
     if (doc == NULL || list_meta_of(yyjson_doc_get_root(doc), ret, err) != 0)
         return error_prefix(err, "list");
     return 0;

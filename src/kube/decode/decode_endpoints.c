@@ -7,7 +7,7 @@
 #define ADDRESS_MAX_BYTES 64u
 #define PATH_BYTES 48
 
-static int address_of(yyjson_val *address, bool ready, struct endpoint *ret, struct error *err)
+static int endpoints_address_of(yyjson_val *address, bool ready, struct endpoint *ret, struct error *err)
 {
     const char *ip, *node_name;
     if (!yyjson_is_obj(address))
@@ -40,7 +40,7 @@ static int add_addresses(struct decode *d, yyjson_val *subset, const char *path,
     yyjson_arr_foreach (addresses, i, max, address) {
         struct endpoint *e = &g->endpoints[g->endpoint_count];
         *e = (struct endpoint){NULL, NULL, false, false, false};
-        if (address_of(address, ready, e, decode_part_error(d)) != 0)
+        if (endpoints_address_of(address, ready, e, decode_part_error(d)) != 0)
             decode_left_out(d, "%s%s[%zu]", path, key, i);
         else
             g->endpoint_count++;
@@ -48,7 +48,8 @@ static int add_addresses(struct decode *d, yyjson_val *subset, const char *path,
     return 0;
 }
 
-static int fill_group(struct decode *d, yyjson_val *subset, size_t index, struct endpoint_group *g, struct error *err)
+static int endpoints_fill_group(struct decode *d, yyjson_val *subset, size_t index, struct endpoint_group *g,
+                                struct error *err)
 {
     char path[PATH_BYTES];
     snprintf(path, sizeof(path), "subsets[%zu].", index);
@@ -71,7 +72,7 @@ static int decode_endpoints(struct decode *d, yyjson_val *from, void *object, st
     s->group_count = (uint32_t)yyjson_arr_size(subsets);
     s->groups = s->group_count > 0 ? mem_array(s->group_count, sizeof(*s->groups)) : NULL;
     yyjson_arr_foreach (subsets, i, max, subset)
-        if (fill_group(d, subset, i, &s->groups[i], err) != 0)
+        if (endpoints_fill_group(d, subset, i, &s->groups[i], err) != 0)
             return error_prefix(err, "subsets[%zu]", i);
     return 0;
 }

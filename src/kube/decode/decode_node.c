@@ -51,7 +51,8 @@ static int checks_text(enum node_address_type type, const char *text, struct err
 }
 
 /* *ret_text stays NULL where the type is none of ours; *ret_type as far as it can be read. */
-static int address_of(yyjson_val *address, enum node_address_type *ret_type, const char **ret_text, struct error *err)
+static int node_address_of(yyjson_val *address, enum node_address_type *ret_type, const char **ret_text,
+                           struct error *err)
 {
     static const char *const names[NODE_ADDRESS_TYPES] = {"InternalIP", "ExternalIP", "Hostname"};
     const char *name, *text;
@@ -101,7 +102,7 @@ static int read_addresses(struct decode *d, yyjson_val *status, struct node *n, 
     yyjson_arr_foreach (addresses, i, max, address) {
         enum node_address_type type = NODE_INTERNAL_IP; /* for all we know */
         const char *text = NULL;
-        if (address_of(address, &type, &text, decode_part_error(d)) != 0) {
+        if (node_address_of(address, &type, &text, decode_part_error(d)) != 0) {
             lost_internal |= type == NODE_INTERNAL_IP;
             decode_left_out(d, "status.addresses[%zu]", i);
         } else if (text != NULL) {
@@ -165,7 +166,7 @@ static int read_condition(yyjson_val *condition, struct node *n, struct error *e
     return 0;
 }
 
-static void read_state(struct decode *d, yyjson_val *spec, yyjson_val *status, struct node *n)
+static void node_read_state(struct decode *d, yyjson_val *spec, yyjson_val *status, struct node *n)
 {
     size_t i, max;
     yyjson_val *conditions = NULL, *condition;
@@ -186,7 +187,7 @@ static int decode_node(struct decode *d, yyjson_val *from, void *object, struct 
     if (json_get_object(from, "status", &status, err) != 0 || read_addresses(d, status, n, err) != 0 ||
         read_taints(from, n, err) != 0 || read_metadata(d, yyjson_obj_get(from, "metadata"), n, err) != 0)
         return -1;
-    read_state(d, yyjson_obj_get(from, "spec"), status, n);
+    node_read_state(d, yyjson_obj_get(from, "spec"), status, n);
     return 0;
 }
 

@@ -66,7 +66,7 @@ static void read_families(struct decode *d, yyjson_val *spec, struct service *s)
 }
 
 /* ret->number stays 0 where this is a port that is not ours: not TCP. */
-static int port_of(yyjson_val *port, struct service_port *ret, struct error *err)
+static int service_port_of(yyjson_val *port, struct service_port *ret, struct error *err)
 {
     const char *name, *protocol;
     uint16_t number;
@@ -97,7 +97,7 @@ static int read_ports(struct decode *d, yyjson_val *spec, struct service *s, str
     s->ports = mem_array(yyjson_arr_size(ports), sizeof(*s->ports));
     yyjson_arr_foreach (ports, i, max, port) {
         struct service_port read = {NULL, 0, 0};
-        if (port_of(port, &read, decode_part_error(d)) != 0)
+        if (service_port_of(port, &read, decode_part_error(d)) != 0)
             decode_left_out(d, "spec.ports[%zu]", i);
         else if (read.number != 0)
             s->ports[s->port_count++] = read;

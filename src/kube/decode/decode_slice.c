@@ -8,7 +8,7 @@
 #define ENUM_MAX_BYTES 64u
 
 /* *ret->number stays 0 where this is a port that is not ours: not TCP, or without a number. */
-static int port_of(yyjson_val *port, struct endpoint_port *ret, struct error *err)
+static int slice_port_of(yyjson_val *port, struct endpoint_port *ret, struct error *err)
 {
     const char *name, *protocol;
     if (!yyjson_is_obj(port))
@@ -36,7 +36,7 @@ int decode_ports(struct decode *d, yyjson_val *of, const char *path, struct endp
     g->ports = mem_array(yyjson_arr_size(ports), sizeof(*g->ports));
     yyjson_arr_foreach (ports, i, max, port) {
         struct endpoint_port *p = &g->ports[g->port_count];
-        if (port_of(port, p, decode_part_error(d)) != 0)
+        if (slice_port_of(port, p, decode_part_error(d)) != 0)
             decode_left_out(d, "%sports[%zu]", path, i);
         else if (p->number != 0)
             g->port_count++;
@@ -56,7 +56,7 @@ static int conditions_of(yyjson_val *endpoint, struct endpoint *ret, struct erro
     return 0;
 }
 
-static int address_of(yyjson_val *endpoint, int family, const char **ret, struct error *err)
+static int slice_address_of(yyjson_val *endpoint, int family, const char **ret, struct error *err)
 {
     yyjson_val *addresses;
     if (json_get_array(endpoint, "addresses", &addresses, err) != 0)
@@ -74,7 +74,7 @@ static int endpoint_of(yyjson_val *endpoint, int family, struct endpoint *ret, s
     const char *address, *node_name;
     if (!yyjson_is_obj(endpoint))
         return error_set(err, ERROR_INVALID, "is %s, not an object", json_type(endpoint));
-    if (address_of(endpoint, family, &address, err) != 0 || conditions_of(endpoint, ret, err) != 0 ||
+    if (slice_address_of(endpoint, family, &address, err) != 0 || conditions_of(endpoint, ret, err) != 0 ||
         json_get_line(endpoint, "nodeName", KUBE_NAME_MAX_BYTES, &node_name, err) != 0)
         return -1;
     ret->address = mem_strdup(address);
@@ -82,7 +82,8 @@ static int endpoint_of(yyjson_val *endpoint, int family, struct endpoint *ret, s
     return 0;
 }
 
-static int fill_group(struct decode *d, yyjson_val *object, int family, struct endpoint_group *g, struct error *err)
+static int slice_fill_group(struct decode *d, yyjson_val *object, int family, struct endpoint_group *g,
+                            struct error *err)
 {
     size_t i, max;
     yyjson_val *endpoints, *endpoint;
@@ -123,7 +124,7 @@ static int decode_slice(struct decode *d, yyjson_val *from, void *object, struct
     s->uid_hash = d->uid_hash;
     s->groups = mem_array(1, sizeof(*s->groups));
     s->group_count = 1;
-    return fill_group(d, from, family, &s->groups[0], err);
+    return slice_fill_group(d, from, family, &s->groups[0], err);
 }
 
 const struct kube_resource kube_slices = {

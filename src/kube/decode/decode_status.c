@@ -21,13 +21,13 @@ static char *shorten(const char *text, size_t len, size_t max_bytes)
     return buf_take(&out);
 }
 
-static char *text_of(yyjson_val *of, const char *key, size_t max_bytes)
+static char *status_text_of(yyjson_val *of, const char *key, size_t max_bytes)
 {
     yyjson_val *value = yyjson_obj_get(of, key);
     return yyjson_is_str(value) ? shorten(yyjson_get_str(value), yyjson_get_len(value), max_bytes) : mem_strdup("");
 }
 
-static int number_of(yyjson_val *of, const char *key, int fallback)
+static int status_number_of(yyjson_val *of, const char *key, int fallback)
 {
     yyjson_val *value = yyjson_obj_get(of, key);
     return yyjson_is_uint(value) && yyjson_get_uint(value) <= INT_MAX ? (int)yyjson_get_uint(value) : fallback;
@@ -37,10 +37,10 @@ void decode_status(yyjson_val *object, struct kube_event *ret)
 {
     size_t i, max;
     yyjson_val *details = yyjson_obj_get(object, "details"), *cause;
-    ret->status_code = number_of(object, "code", 0);
-    ret->status_reason = text_of(object, "reason", REASON_MAX_BYTES);
-    ret->status_message = text_of(object, "message", MESSAGE_MAX_BYTES);
-    ret->retry_after_seconds = number_of(details, "retryAfterSeconds", -1);
+    ret->status_code = status_number_of(object, "code", 0);
+    ret->status_reason = status_text_of(object, "reason", REASON_MAX_BYTES);
+    ret->status_message = status_text_of(object, "message", MESSAGE_MAX_BYTES);
+    ret->retry_after_seconds = status_number_of(details, "retryAfterSeconds", -1);
     yyjson_arr_foreach (yyjson_obj_get(details, "causes"), i, max, cause) {
         if (yyjson_equals_str(yyjson_obj_get(cause, "reason"), "ResourceVersionTooLarge"))
             ret->cause_too_large = true;

@@ -85,8 +85,8 @@ static void no_trouble(struct election *e)
 
 /* ---- what the machine says ---- */
 
-static void feed(struct election *e, const struct lease_machine_event *event);
-static void on_done(void *arg, const struct http_response *r, const struct error *err);
+static void election_feed(struct election *e, const struct lease_machine_event *event);
+static void election_on_done(void *arg, const struct http_response *r, const struct error *err);
 
 static char *body_of(struct election *e, struct error *err)
 {
@@ -97,9 +97,9 @@ static char *body_of(struct election *e, struct error *err)
     return lease_encode(buf_str(&e->json), e->json.len, &next, err);
 }
 
-static int start_request(struct election *e, unsigned action, struct error *err)
+static int election_start_request(struct election *e, unsigned action, struct error *err)
 {
-    static const struct http_callbacks callbacks = {.on_done = on_done};
+    static const struct http_callbacks callbacks = {.on_done = election_on_done};
     cleanup(mem_free_ptr) char *body = NULL;
     e->method = action == LEASE_GET ? "GET" : action == LEASE_POST ? "POST" : "PUT";
     if (action != LEASE_GET && (body = body_of(e, err)) == NULL)
@@ -116,7 +116,7 @@ static int start_request(struct election *e, unsigned action, struct error *err)
     return e->request != NULL ? 0 : -1;
 }
 
-static void carry_out(struct election *e, unsigned actions)
+static void election_carry_out(struct election *e, unsigned actions)
 {
     unsigned request = actions & (LEASE_GET | LEASE_POST | LEASE_PUT);
     struct error err;
@@ -125,7 +125,7 @@ static void carry_out(struct election *e, unsigned actions)
         e->request = NULL;
         e->not_started = false;
     }
-    if (request != 0 && start_request(e, request, &err) != 0) {
+    if (request != 0 && election_start_request(e, request, &err) != 0) {
         trouble(e, false, err.message);
         e->not_started = true;
     }
@@ -136,7 +136,7 @@ static void carry_out(struct election *e, unsigned actions)
         lease_watch_stop(e->watch);
 }
 
-static void set_timer(struct election *e)
+static void election_set_timer(struct election *e)
 {
     uint64_t due = lease_machine_due_ms(&e->machine), now = clock_boot_ms();
     if (e->begun || e->poked || e->not_started)
@@ -170,11 +170,11 @@ static void tell_holder(struct election *e)
         e->callbacks.holder(e->arg, e->told_holder);
 }
 
-static void feed(struct election *e, const struct lease_machine_event *event)
+static void election_feed(struct election *e, const struct lease_machine_event *event)
 {
     unsigned actions = lease_machine_step(&e->machine, event, clock_boot_ms());
-    carry_out(e, actions);
-    set_timer(e);
+    election_carry_out(e, actions);
+    election_set_timer(e);
     tell_holder(e);
     if (actions & LEASE_DONE)
         done(e);
@@ -184,9 +184,9 @@ static void feed(struct election *e, const struct lease_machine_event *event)
         e->callbacks.elected(e->arg);
 }
 
-static void feed_type(struct election *e, enum lease_machine_event_type type)
+static void election_feed_type(struct election *e, enum lease_machine_event_type type)
 {
-    feed(e, &(struct lease_machine_event){.type = type, .retry_after_ms = -1});
+    election_feed(e, &(struct lease_machine_event){.type = type, .retry_after_ms = -1});
 }
 
 /* ---- answers ---- */
@@ -198,13 +198,13 @@ static void on_lease(struct election *e, const struct buf *body)
     if (lease_decode(buf_str(body), body->len, &lease, &err) != 0) {
         error_prefix(&err, "%s %s%s: the answer cannot be used", e->method, kube_client_server(e->client), e->path);
         trouble(e, false, err.message);
-        feed_type(e, LEASE_EVENT_FAILED);
+        election_feed_type(e, LEASE_EVENT_FAILED);
         return;
     }
     buf_clear(&e->json);
     buf_addn(&e->json, buf_str(body), body->len);
     no_trouble(e);
-    feed(e, &(struct lease_machine_event){.type = LEASE_EVENT_RECORD, .lease = &lease, .retry_after_ms = -1});
+    election_feed(e, &(struct lease_machine_event){.type = LEASE_EVENT_RECORD, .lease = &lease, .retry_after_ms = -1});
 }
 
 static void on_refusal(struct election *e, const struct http_response *r)
@@ -224,25 +224,25 @@ static void on_refusal(struct election *e, const struct http_response *r)
     bool write = !str_eq(e->method, "GET");
     trouble(e, write && (r->status == 403 || r->status == 404 || err.kind == ERROR_INVALID), err.message);
     if (r->status == 404)
-        feed_type(e, LEASE_EVENT_MISSING);
+        election_feed_type(e, LEASE_EVENT_MISSING);
     else
-        feed(e, &(struct lease_machine_event){.type = LEASE_EVENT_FAILED, .retry_after_ms = retry_after_ms});
+        election_feed(e, &(struct lease_machine_event){.type = LEASE_EVENT_FAILED, .retry_after_ms = retry_after_ms});
 }
 
-static void on_done(void *arg, const struct http_response *r, const struct error *err)
+static void election_on_done(void *arg, const struct http_response *r, const struct error *err)
 {
     struct election *e = arg;
     e->request = NULL;
     e->fresh_connection = err != NULL;
     if (err != NULL) {
         trouble(e, false, err->message);
-        feed_type(e, LEASE_EVENT_FAILED);
+        election_feed_type(e, LEASE_EVENT_FAILED);
     } else if (r->status == 200 || r->status == 201) {
         on_lease(e, r->body);
     } else if (r->status == 409) {
-        feed_type(e, LEASE_EVENT_CONFLICT);
+        election_feed_type(e, LEASE_EVENT_CONFLICT);
     } else if (r->status == 404 && !str_eq(e->method, "POST")) {
-        feed_type(e, LEASE_EVENT_MISSING); /* no trouble: it is made */
+        election_feed_type(e, LEASE_EVENT_MISSING); /* no trouble: it is made */
     } else {
         on_refusal(e, r);
     }
@@ -250,20 +250,20 @@ static void on_done(void *arg, const struct http_response *r, const struct error
 
 /* ---- the loop ---- */
 
-static void on_timer(void *arg)
+static void election_on_timer(void *arg)
 {
     struct election *e = arg;
     if (e->not_started) {
         e->not_started = false;
-        feed_type(e, LEASE_EVENT_FAILED);
+        election_feed_type(e, LEASE_EVENT_FAILED);
     } else if (e->begun) {
         e->begun = false;
-        feed_type(e, LEASE_EVENT_START);
+        election_feed_type(e, LEASE_EVENT_START);
     } else if (e->poked) {
         e->poked = false;
-        feed_type(e, LEASE_EVENT_HINT);
+        election_feed_type(e, LEASE_EVENT_HINT);
     } else {
-        feed_type(e, LEASE_EVENT_TIMER);
+        election_feed_type(e, LEASE_EVENT_TIMER);
     }
 }
 
@@ -300,7 +300,7 @@ struct election *election_new(struct event_base *base, const struct election_opt
     e->method = "GET";
     e->limit.period_ms = LOG_PERIOD_MS;
     lease_machine_init(&e->machine, options->identity, backoff_random_seed());
-    timer_init(&e->timer, base, on_timer, e);
+    timer_init(&e->timer, base, election_on_timer, e);
     timer_init(&e->release_timer, base, on_release_timer, e);
     buf_init(&e->json, 0);
     e->watch = lease_watch_new(base, e->client, e->log, e->collection, e->name, look_soon, e);
@@ -351,7 +351,7 @@ void election_release(struct election *e, void (*fn)(void *arg), void *arg)
     e->released_arg = arg;
     e->begun = e->poked = false;
     timer_set(&e->release_timer, RELEASE_MS);
-    feed_type(e, LEASE_EVENT_RELEASE);
+    election_feed_type(e, LEASE_EVENT_RELEASE);
 }
 
 const char *election_holder(const struct election *e)

@@ -13,7 +13,7 @@
 /* ---- reading ---- */
 
 /* Absent is "", which every member of a Lease may be. */
-static int text_of(yyjson_val *of, const char *key, size_t max_bytes, const char **ret, struct error *err)
+static int lease_text_of(yyjson_val *of, const char *key, size_t max_bytes, const char **ret, struct error *err)
 {
     if (json_get_line(of, key, max_bytes, ret, err) != 0)
         return -1;
@@ -22,7 +22,7 @@ static int text_of(yyjson_val *of, const char *key, size_t max_bytes, const char
     return 0;
 }
 
-static int number_of(yyjson_val *of, const char *key, int32_t *ret, struct error *err)
+static int lease_number_of(yyjson_val *of, const char *key, int32_t *ret, struct error *err)
 {
     int64_t n;
     if (json_get_int(of, key, 0, INT32_MAX, 0, &n, err) != 0)
@@ -37,11 +37,11 @@ static int read_spec(yyjson_val *root, struct lease *l, struct error *err)
     const char *holder, *acquired, *renewed;
     if (json_get_object(root, "spec", &spec, err) != 0)
         return -1;
-    if (text_of(spec, "holderIdentity", LEASE_MAX_HOLDER_BYTES, &holder, err) != 0 ||
-        text_of(spec, "acquireTime", LEASE_TIME_BYTES, &acquired, err) != 0 ||
-        text_of(spec, "renewTime", LEASE_TIME_BYTES, &renewed, err) != 0 ||
-        number_of(spec, "leaseDurationSeconds", &l->duration_s, err) != 0 ||
-        number_of(spec, "leaseTransitions", &l->transitions, err) != 0)
+    if (lease_text_of(spec, "holderIdentity", LEASE_MAX_HOLDER_BYTES, &holder, err) != 0 ||
+        lease_text_of(spec, "acquireTime", LEASE_TIME_BYTES, &acquired, err) != 0 ||
+        lease_text_of(spec, "renewTime", LEASE_TIME_BYTES, &renewed, err) != 0 ||
+        lease_number_of(spec, "leaseDurationSeconds", &l->duration_s, err) != 0 ||
+        lease_number_of(spec, "leaseTransitions", &l->transitions, err) != 0)
         return error_prefix(err, "spec");
     snprintf(l->holder, sizeof(l->holder), "%s", holder);
     snprintf(l->acquire_time, sizeof(l->acquire_time), "%s", acquired);
@@ -56,7 +56,7 @@ static int read_lease(yyjson_val *root, struct lease *l, struct error *err)
     if (!yyjson_equals_str(yyjson_obj_get(root, "kind"), "Lease"))
         return error_set(err, ERROR_INVALID, "this is no Lease");
     if (json_get_object(root, "metadata", &metadata, err) != 0 ||
-        text_of(metadata, "resourceVersion", LEASE_MAX_VERSION_BYTES, &version, err) != 0)
+        lease_text_of(metadata, "resourceVersion", LEASE_MAX_VERSION_BYTES, &version, err) != 0)
         return -1;
     if (version[0] == '\0')
         return error_set(err, ERROR_INVALID, "it has no resourceVersion");
@@ -64,7 +64,7 @@ static int read_lease(yyjson_val *root, struct lease *l, struct error *err)
     return read_spec(root, l, err);
 }
 
-static yyjson_doc *parse(const char *json, size_t len, yyjson_read_flag flags, struct error *err)
+static yyjson_doc *lease_parse(const char *json, size_t len, yyjson_read_flag flags, struct error *err)
 {
     if (len <= LEASE_MAX_BYTES)
         return json_parse(json, len, flags, "it", err);
@@ -75,7 +75,7 @@ static yyjson_doc *parse(const char *json, size_t len, yyjson_read_flag flags, s
 int lease_decode(const char *json, size_t len, struct lease *ret, struct error *err)
 {
     struct lease l = {0};
-    yyjson_doc *doc = parse(json, len, 0, err);
+    yyjson_doc *doc = lease_parse(json, len, 0, err);
     int result = doc != NULL ? read_lease(yyjson_doc_get_root(doc), &l, err) : -1;
     yyjson_doc_free(doc);
     if (result == 0)
@@ -91,7 +91,7 @@ bool lease_same_record(const struct lease *a, const struct lease *b)
 
 bool lease_event_is_free(const char *json, size_t len)
 {
-    yyjson_doc *doc = parse(json, len, 0, NULL);
+    yyjson_doc *doc = lease_parse(json, len, 0, NULL);
     yyjson_val *root = yyjson_doc_get_root(doc), *type = yyjson_obj_get(root, "type");
     bool changed = yyjson_equals_str(type, "ADDED") || yyjson_equals_str(type, "MODIFIED");
     struct lease l = {0};
@@ -103,7 +103,7 @@ bool lease_event_is_free(const char *json, size_t len)
 
 /* ---- writing ---- */
 
-static void put_text(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *key, const char *text)
+static void lease_put_text(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *key, const char *text)
 {
     if (text[0] != '\0')
         json_set(doc, object, key, json_text(doc, text));
@@ -115,8 +115,8 @@ static void put_spec(yyjson_mut_doc *doc, yyjson_mut_val *spec, const struct lea
 {
     json_set(doc, spec, "holderIdentity", json_text(doc, l->holder));
     json_set(doc, spec, "leaseDurationSeconds", yyjson_mut_int(doc, l->duration_s));
-    put_text(doc, spec, "acquireTime", l->acquire_time);
-    put_text(doc, spec, "renewTime", l->renew_time);
+    lease_put_text(doc, spec, "acquireTime", l->acquire_time);
+    lease_put_text(doc, spec, "renewTime", l->renew_time);
     json_set(doc, spec, "leaseTransitions", yyjson_mut_int(doc, l->transitions));
 }
 
@@ -124,11 +124,11 @@ char *lease_encode_new(const char *namespace, const char *name, const struct lea
 {
     yyjson_mut_val *root;
     yyjson_mut_doc *doc = json_new(&root);
-    put_text(doc, root, "apiVersion", API_VERSION);
-    put_text(doc, root, "kind", "Lease");
+    lease_put_text(doc, root, "apiVersion", API_VERSION);
+    lease_put_text(doc, root, "kind", "Lease");
     yyjson_mut_val *metadata = json_put_object(doc, root, "metadata");
-    put_text(doc, metadata, "namespace", namespace);
-    put_text(doc, metadata, "name", name);
+    lease_put_text(doc, metadata, "namespace", namespace);
+    lease_put_text(doc, metadata, "name", name);
     put_spec(doc, json_put_object(doc, root, "spec"), l);
     return json_take(doc);
 }
@@ -136,7 +136,7 @@ char *lease_encode_new(const char *namespace, const char *name, const struct lea
 char *lease_encode(const char *read_json, size_t len, const struct lease *l, struct error *err)
 {
     /* Numbers of others stay the digits they are, however long. */
-    cleanup(json_doc_free_ptr) yyjson_doc *read = parse(read_json, len, YYJSON_READ_NUMBER_AS_RAW, err);
+    cleanup(json_doc_free_ptr) yyjson_doc *read = lease_parse(read_json, len, YYJSON_READ_NUMBER_AS_RAW, err);
     if (read == NULL)
         return NULL;
     if (!yyjson_is_obj(yyjson_obj_get(yyjson_doc_get_root(read), "metadata"))) {
@@ -149,7 +149,7 @@ char *lease_encode(const char *read_json, size_t len, const struct lease *l, str
         spec = yyjson_mut_obj(doc);
         json_set(doc, root, "spec", spec);
     }
-    put_text(doc, yyjson_mut_obj_get(root, "metadata"), "resourceVersion", l->version);
+    lease_put_text(doc, yyjson_mut_obj_get(root, "metadata"), "resourceVersion", l->version);
     put_spec(doc, spec, l);
     return json_take(doc);
 }

@@ -37,8 +37,8 @@ uint64_t lease_machine_due_ms(const struct lease_machine *l)
 
 /* ---- what comes next ---- */
 
-static unsigned send(struct lease_machine *l, enum lease_machine_state state, enum lease_machine_action action,
-                     uint64_t now_ms)
+static unsigned machine_send(struct lease_machine *l, enum lease_machine_state state, enum lease_machine_action action,
+                             uint64_t now_ms)
 {
     l->state = state;
     l->sent_ms = now_ms;
@@ -75,11 +75,11 @@ static unsigned rest(struct lease_machine *l, uint64_t at_least_ms, uint64_t now
     return 0;
 }
 
-static unsigned read_again(struct lease_machine *l, uint64_t now_ms)
+static unsigned machine_read_again(struct lease_machine *l, uint64_t now_ms)
 {
     if (l->requests >= LEASE_MAX_REQUESTS)
         return rest(l, 0, now_ms);
-    return send(l, LEASE_READING, LEASE_GET, now_ms);
+    return machine_send(l, LEASE_READING, LEASE_GET, now_ms);
 }
 
 static unsigned begin_try(struct lease_machine *l, uint64_t now_ms)
@@ -87,29 +87,29 @@ static unsigned begin_try(struct lease_machine *l, uint64_t now_ms)
     l->round_ms = now_ms;
     l->requests = 0;
     if (l->leading && lease_machine_is_ours(l) && !l->stale)
-        return send(l, LEASE_UPDATING, LEASE_PUT, now_ms);
-    return send(l, LEASE_READING, LEASE_GET, now_ms);
+        return machine_send(l, LEASE_UPDATING, LEASE_PUT, now_ms);
+    return machine_send(l, LEASE_READING, LEASE_GET, now_ms);
 }
 
-static unsigned release(struct lease_machine *l, uint64_t now_ms)
+static unsigned machine_release(struct lease_machine *l, uint64_t now_ms)
 {
     if (l->stale)
-        return read_again(l, now_ms);
+        return machine_read_again(l, now_ms);
     if (!lease_machine_is_ours(l) || l->requests >= LEASE_MAX_REQUESTS)
         return over(l);
-    return send(l, LEASE_RELEASING, LEASE_PUT, now_ms);
+    return machine_send(l, LEASE_RELEASING, LEASE_PUT, now_ms);
 }
 
 /* The Lease was just read. */
-static unsigned decide(struct lease_machine *l, uint64_t now_ms)
+static unsigned machine_decide(struct lease_machine *l, uint64_t now_ms)
 {
     if (l->stopping)
-        return release(l, now_ms);
+        return machine_release(l, now_ms);
     if (now_ms < l->taken_until_ms || l->requests >= LEASE_MAX_REQUESTS)
         return rest(l, 0, now_ms);
     if (l->missing)
-        return send(l, LEASE_CREATING, LEASE_POST, now_ms);
-    return send(l, LEASE_UPDATING, LEASE_PUT, now_ms);
+        return machine_send(l, LEASE_CREATING, LEASE_POST, now_ms);
+    return machine_send(l, LEASE_UPDATING, LEASE_PUT, now_ms);
 }
 
 /* ---- what was seen ---- */
@@ -134,7 +134,7 @@ static void taken_for(struct lease_machine *l, uint64_t ms, uint64_t now_ms)
         l->taken_until_ms = now_ms + ms;
 }
 
-static unsigned reader(struct lease_machine *l, const struct lease *r, uint64_t now_ms)
+static unsigned machine_reader(struct lease_machine *l, const struct lease *r, uint64_t now_ms)
 {
     bool first = !l->known, changed = first || l->missing || !lease_same_record(&l->lease, r);
     bool nobody = r->holder[0] == '\0', given_up = nobody && r->duration_s == 1;
@@ -161,14 +161,14 @@ static void observe_missing(struct lease_machine *l, uint64_t now_ms)
     l->stale = false;
 }
 
-static unsigned written(struct lease_machine *l, uint64_t now_ms)
+static unsigned machine_written(struct lease_machine *l, uint64_t now_ms)
 {
     if (!lease_machine_is_ours(l))
         return rest(l, 0, now_ms);
     l->held = true;
     l->renewed_ms = l->sent_ms;
     if (l->stopping)
-        return release(l, now_ms);
+        return machine_release(l, now_ms);
     unsigned actions = 0;
     /* An answer that comes late proves nothing about now. */
     if (!l->leading && now_ms < l->sent_ms + LEASE_RENEW_DEADLINE_MS) {
@@ -184,12 +184,12 @@ static unsigned written(struct lease_machine *l, uint64_t now_ms)
 static unsigned on_record(struct lease_machine *l, const struct lease *r, uint64_t now_ms)
 {
     enum lease_machine_state state = l->state;
-    unsigned actions = reader(l, r, now_ms);
+    unsigned actions = machine_reader(l, r, now_ms);
     if (state == LEASE_READING)
-        return actions | decide(l, now_ms);
+        return actions | machine_decide(l, now_ms);
     if (state == LEASE_RELEASING)
         return actions | over(l);
-    return actions | written(l, now_ms);
+    return actions | machine_written(l, now_ms);
 }
 
 static unsigned on_missing(struct lease_machine *l, uint64_t now_ms)
@@ -197,10 +197,10 @@ static unsigned on_missing(struct lease_machine *l, uint64_t now_ms)
     switch (l->state) {
     case LEASE_READING:
         observe_missing(l, now_ms);
-        return decide(l, now_ms);
+        return machine_decide(l, now_ms);
     case LEASE_UPDATING:
         l->stale = true;
-        return read_again(l, now_ms);
+        return machine_read_again(l, now_ms);
     case LEASE_RELEASING:
         return over(l);
     default: /* a POST: the namespace is not there */
@@ -213,7 +213,7 @@ static unsigned on_conflict(struct lease_machine *l, uint64_t now_ms)
     if (l->state == LEASE_READING)
         return rest(l, 0, now_ms);
     l->stale = true;
-    return read_again(l, now_ms);
+    return machine_read_again(l, now_ms);
 }
 
 static unsigned on_failed(struct lease_machine *l, int64_t retry_after_ms, uint64_t now_ms)
@@ -225,7 +225,7 @@ static unsigned on_failed(struct lease_machine *l, int64_t retry_after_ms, uint6
     if (l->state != LEASE_READING)
         l->stale = true;
     if (was_update && retry_after_ms < 0)
-        return read_again(l, now_ms);
+        return machine_read_again(l, now_ms);
     return rest(l, later, now_ms);
 }
 
@@ -244,7 +244,7 @@ static unsigned on_release(struct lease_machine *l, uint64_t now_ms)
     case LEASE_READING:
         return maybe_ours ? 0 : LEASE_CANCEL | over(l);
     default:
-        return release(l, now_ms);
+        return machine_release(l, now_ms);
     }
 }
 
@@ -267,7 +267,7 @@ static bool is_request(enum lease_machine_state s)
     return s == LEASE_READING || s == LEASE_CREATING || s == LEASE_UPDATING || s == LEASE_RELEASING;
 }
 
-static unsigned step(struct lease_machine *l, const struct lease_machine_event *e, uint64_t now_ms)
+static unsigned machine_step(struct lease_machine *l, const struct lease_machine_event *e, uint64_t now_ms)
 {
     bool answer = is_request(l->state);
     switch (e->type) {
@@ -293,7 +293,7 @@ static unsigned step(struct lease_machine *l, const struct lease_machine_event *
 
 unsigned lease_machine_step(struct lease_machine *l, const struct lease_machine_event *e, uint64_t now_ms)
 {
-    unsigned actions = step(l, e, now_ms);
+    unsigned actions = machine_step(l, e, now_ms);
     /* After the event, which may have been the renewal. */
     if (l->leading && !lease_machine_may_act(l, now_ms))
         actions |= depose(l);

@@ -37,7 +37,7 @@ struct lease_watch {
     bool failed; /* the last one did not come to its end */
 };
 
-static int on_frame(void *arg, char *json, size_t len, struct error *err)
+static int lease_watch_on_frame(void *arg, char *json, size_t len, struct error *err)
 {
     struct lease_watch *w = arg;
     (void)err;
@@ -46,17 +46,17 @@ static int on_frame(void *arg, char *json, size_t len, struct error *err)
     return 0;
 }
 
-static int on_head(void *arg, const struct http_response *r)
+static int lease_watch_on_head(void *arg, const struct http_response *r)
 {
     struct lease_watch *w = arg;
     w->good = r->status == 200;
     return 0;
 }
 
-static int on_data(void *arg, const char *bytes, size_t len)
+static int lease_watch_on_data(void *arg, const char *bytes, size_t len)
 {
     struct lease_watch *w = arg;
-    return w->good ? frame_feed(&w->frame, bytes, len, on_frame, w, NULL) : 0;
+    return w->good ? frame_feed(&w->frame, bytes, len, lease_watch_on_frame, w, NULL) : 0;
 }
 
 static void say_end(struct lease_watch *w, int status, const struct error *err)
@@ -72,7 +72,7 @@ static void say_end(struct lease_watch *w, int status, const struct error *err)
               log_str("error", err != NULL ? err->message : NULL));
 }
 
-static void on_done(void *arg, const struct http_response *r, const struct error *err)
+static void lease_watch_on_done(void *arg, const struct http_response *r, const struct error *err)
 {
     struct lease_watch *w = arg;
     w->request = NULL;
@@ -85,9 +85,10 @@ static void on_done(void *arg, const struct http_response *r, const struct error
     timer_set(&w->timer, w->denied ? DENIED_MS : backoff_next_ms(&w->backoff));
 }
 
-static void on_timer(void *arg)
+static void lease_watch_on_timer(void *arg)
 {
-    static const struct http_callbacks callbacks = {.on_head = on_head, .on_data = on_data, .on_done = on_done};
+    static const struct http_callbacks callbacks = {
+        .on_head = lease_watch_on_head, .on_data = lease_watch_on_data, .on_done = lease_watch_on_done};
     struct lease_watch *w = arg;
     if (!w->wanted || w->request != NULL)
         return;
@@ -137,7 +138,7 @@ struct lease_watch *lease_watch_new(struct event_base *base, struct kube_client 
     w->name = mem_strdup(name);
     w->free_now = free_now;
     w->arg = arg;
-    timer_init(&w->timer, base, on_timer, w);
+    timer_init(&w->timer, base, lease_watch_on_timer, w);
     backoff_init(&w->backoff, 1000, 30000, 500, backoff_random_seed());
     frame_init(&w->frame, FRAME_WATCH, LEASE_MAX_BYTES);
     return w;

@@ -84,7 +84,7 @@ void run_close(struct run *r)
 
 /* ---- the result ---- */
 
-static struct desired_skip *add_skip(struct desired *d, char *subject, char *reason, const char *server)
+static struct desired_skip *desired_add_skip(struct desired *d, char *subject, char *reason, const char *server)
 {
     /* Doubles at each power of two; the count itself says when. */
     if ((d->skip_count & (d->skip_count - 1)) == 0)
@@ -125,7 +125,7 @@ char *text_address(const char *address)
     return mem_strdup(respelled ? usual : address);
 }
 
-static void add_server(const struct run *r, struct desired *d, struct place *p)
+static void desired_add_server(const struct run *r, struct desired *d, struct place *p)
 {
     d->servers[d->server_count++] = (struct desired_server){.name = p->server,
                                                             .address = text_address(p->address),
@@ -179,10 +179,10 @@ static void add_places(const struct run *r, struct desired *d)
     for (size_t i = 0; i < r->place_count; i++) {
         struct place *p = r->order[i];
         if (p->cause == CAUSE_NONE && decided)
-            add_server(r, d, p);
+            desired_add_server(r, d, p);
         if (!is_told(p->cause))
             continue;
-        struct desired_skip *s = add_skip(d, text_skip_subject(r, p), text_skip_reason(r, p), p->server);
+        struct desired_skip *s = desired_add_skip(d, text_skip_subject(r, p), text_skip_reason(r, p), p->server);
         s->ordinary = place_is_ordinary(r, p, empty);
         s->announced = p->step.announced;
     }
@@ -212,7 +212,7 @@ static void add_gone(void *arg, const char *name, bool announced)
         subject = mem_printf("node %s", name);
         reason = mem_printf("it is not known any more%s", said);
     }
-    struct desired_skip *s = add_skip(g->d, subject, reason, name);
+    struct desired_skip *s = desired_add_skip(g->d, subject, reason, name);
     s->ordinary = true;
     s->announced = announced || exclusion != NULL;
 }
@@ -230,7 +230,7 @@ static void end_pass(const struct run *r, struct desired *d)
     d->due_ms = server_states_due_ms(states);
 }
 
-static void set_state(struct desired *d, enum desired_state state, char *problem)
+static void desired_set_state(struct desired *d, enum desired_state state, char *problem)
 {
     d->state = state;
     d->problem = problem;
@@ -242,7 +242,7 @@ void desired_compute(const struct desired_input *in, struct desired *ret)
     char *problem = NULL;
     desired_init(ret);
     if (run_open(&r, in, &problem) != 0) {
-        set_state(ret, DESIRED_NOT_SYNCED, problem);
+        desired_set_state(ret, DESIRED_NOT_SYNCED, problem);
         return;
     }
     run_read(&r, NULL);
@@ -252,14 +252,14 @@ void desired_compute(const struct desired_input *in, struct desired *ret)
     add_places(&r, ret);
     ret->note = run_notes(&r, ret);
     if (r.problem != NULL) {
-        set_state(ret, DESIRED_UNDECIDED, mem_strdup(r.problem));
+        desired_set_state(ret, DESIRED_UNDECIDED, mem_strdup(r.problem));
     } else {
         end_pass(&r, ret);
         if (ret->server_count > 0) {
-            set_state(ret, DESIRED_OK, NULL);
+            desired_set_state(ret, DESIRED_OK, NULL);
             run_spares(&r, ret);
         } else {
-            set_state(ret, DESIRED_EMPTY, problem_empty(&r, ret));
+            desired_set_state(ret, DESIRED_EMPTY, problem_empty(&r, ret));
         }
     }
     run_close(&r);

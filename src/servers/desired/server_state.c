@@ -29,7 +29,7 @@ struct server_states *server_states_new(void)
     return mem_alloc(sizeof(struct server_states));
 }
 
-static void forget(struct server_states *s, struct entry *e)
+static void states_forget(struct server_states *s, struct entry *e)
 {
     /* The analyzer does not see that the table's own list has no e any more. */
     HASH_DEL(s->entries, e); /* NOLINT(clang-analyzer-unix.Malloc) */
@@ -43,7 +43,7 @@ void server_states_free(struct server_states *s)
     if (s == NULL)
         return;
     HASH_ITER (hh, s->entries, e, next)
-        forget(s, e);
+        states_forget(s, e);
     free(s);
 }
 
@@ -52,7 +52,7 @@ const char *server_state_name(enum server_state state)
     return state == SERVER_LIVE ? "live" : state == SERVER_DRAINING ? "draining" : "out";
 }
 
-static struct entry *find(const struct server_states *s, const char *name)
+static struct entry *states_find(const struct server_states *s, const char *name)
 {
     struct entry *e;
     HASH_FIND_STR(s->entries, name, e);
@@ -67,7 +67,7 @@ static void go_out(struct entry *e, bool announced)
     e->state = SERVER_OUT;
 }
 
-static void leave(const struct server_states *s, struct entry *e)
+static void states_leave(const struct server_states *s, struct entry *e)
 {
     e->ending = true;
     if (e->state == SERVER_LIVE) {
@@ -84,7 +84,7 @@ static void vanish(struct entry *e)
         go_out(e, e->ending);
 }
 
-static void step(const struct server_states *s, struct entry *e, enum server_sign sign)
+static void states_step(const struct server_states *s, struct entry *e, enum server_sign sign)
 {
     switch (sign) {
     case SIGN_USABLE:
@@ -93,7 +93,7 @@ static void step(const struct server_states *s, struct entry *e, enum server_sig
         e->ending = sign == SIGN_ENDING;
         break;
     case SIGN_LEAVING:
-        leave(s, e);
+        states_leave(s, e);
         break;
     case SIGN_EXCLUDED:
         go_out(e, true);
@@ -113,7 +113,7 @@ void server_states_begin(struct server_states *s, uint64_t now_ms, uint64_t drai
 
 struct server_step server_states_see(struct server_states *s, const char *name, enum server_sign sign)
 {
-    struct entry *e = find(s, name);
+    struct entry *e = states_find(s, name);
     if (e == NULL && sign == SIGN_GONE) /* it never was anything: nothing to remember */
         return (struct server_step){.state = SERVER_OUT};
     if (e == NULL) {
@@ -121,7 +121,7 @@ struct server_step server_states_see(struct server_states *s, const char *name, 
         *e = (struct entry){.name = mem_strdup(name), .state = SERVER_LIVE};
         HASH_ADD_STR(s->entries, name, e);
     }
-    step(s, e, sign);
+    states_step(s, e, sign);
     e->pass = s->pass;
     e->last_ms = s->now_ms;
     return (struct server_step){.state = e->state,
@@ -149,7 +149,7 @@ void server_states_end(struct server_states *s, void (*gone)(void *arg, const ch
     cleanup(mem_free_ptr) struct entry **unseen = mem_array(HASH_COUNT(s->entries), sizeof(struct entry *));
     HASH_ITER (hh, s->entries, e, next)
         if (is_forgotten(s, e))
-            forget(s, e);
+            states_forget(s, e);
         else if (e->pass != s->pass)
             unseen[count++] = e;
     if (count > 1)
@@ -166,7 +166,7 @@ void server_states_end(struct server_states *s, void (*gone)(void *arg, const ch
 
 void server_states_announce(struct server_states *s, const char *name)
 {
-    struct entry *e = find(s, name);
+    struct entry *e = states_find(s, name);
     if (e != NULL && e->state == SERVER_OUT)
         e->announced = true;
 }
