@@ -1,4 +1,4 @@
-/* A YAML tree as JSON text. Plain scalars as in YAML 1.2's core schema: null, true, false, JSON's numbers, else text. */
+/* A YAML tree as JSON text. Plain scalars by YAML 1.2's core schema: null, true, false, JSON's numbers, else text. */
 #ifndef SETTINGS_KUBECONFIG_YAML_JSON_H
 #define SETTINGS_KUBECONFIG_YAML_JSON_H
 
