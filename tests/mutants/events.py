@@ -5,7 +5,6 @@ from .mutant import Mutant, Room
 CORRELATOR = "daemon/event_correlator.c"
 EVENTS = "daemon/events.c"
 WRITER = "kube/event_writer.c"
-JOURNAL = "servers/target_history.c"
 
 NEVER_FLOODING = (
     Mutant("every Event is sent", CORRELATOR, "    if (b->credit_ms < CORRELATOR_REFILL_MS)\n        return false;\n", ""),
@@ -43,19 +42,20 @@ TRUE = (
 )
 
 TOLD_ONCE = (
-    Mutant("a trouble fills the journal", JOURNAL, "if (log_limit_pass_message(&t->trouble_limit, clock_mono_ms(), t->problem.message, &held_back))", "held_back = 0; if (held_back == 0)"),
-    Mutant("in step without a reason", JOURNAL, "    if (!st->news)\n        return;\n", ""),
-    Mutant("in step is told again and again", JOURNAL, "    st->news = false;\n", ""),
-    Mutant("what was written is told twice", JOURNAL, "    buf_clear(&st->written);\n", ""),
-    Mutant("the sentence has no end", JOURNAL, "if (st->written.len < WRITTEN_MAX_BYTES)", "if (true)"),
-    Mutant("the brake is told at each look", JOURNAL, "braked && p->held_back > st->held", "braked"),
-    Mutant("the hold is told at each look", JOURNAL, "holds && !st->holds", "holds"),
-    Mutant("the end of a hold is no news", JOURNAL, "st->news = st->news || holds || braked;", ";"),
-    Mutant("a pause is a brake", JOURNAL, " && p->verdict != PLAN_WITHHELD && p->verdict != PLAN_REFUSE;", ";"),
-    Mutant("our own writes are drift", JOURNAL, "    st->settled_version = -1;\n    if (st->event_us", "    if (st->event_us"),
-    Mutant("writes to other backends are drift", JOURNAL, "        s->story.settled_version = version;\n", "        ;\n"),
-    Mutant("another wish is drift", JOURNAL, " &&\n           st->settled_wish_number == s->wish_number;", ";"),
-    Mutant("what somebody else mended is our repair", JOURNAL, "    if (t->drift_answered)\n", ""),
+    Mutant("a trouble fills the journal", "haproxy/instance_report.c",
+           "if (log_limit_pass_message(&in->trouble_limit, now, in->problem.message, &before))", "if (true)"),
+    Mutant("in step without a reason", "servers/notes.c", "    if (!n->news)\n        return;\n", ""),
+    Mutant("in step is told again and again", "servers/notes.c", "    n->news = false;\n", ""),
+    Mutant("what was written is told twice", "servers/notes.c", "    buf_clear(&n->written);\n", ""),
+    Mutant("the sentence has no end", "servers/notes.c", "if (n->written.len < WRITTEN_MAX_BYTES)", "if (true)"),
+    Mutant("the brake is told at each look", "servers/notes.c", "limited && p->held_back > n->held", "limited"),
+    Mutant("the hold is told at each look", "servers/notes.c", "holds && !n->holds", "holds"),
+    Mutant("the end of a hold is no news", "servers/notes.c", "n->news = n->news || holds || limited;", ";"),
+    Mutant("a pause is a brake", "servers/notes.c", " && p->verdict != PLAN_WITHHELD && p->verdict != PLAN_REFUSE;", ";"),
+    Mutant("our own writes are drift", "servers/notes.c", "    n->settled_version = -1;\n    if (n->event_us", "    if (n->event_us"),
+    Mutant("writes to other backends are drift", "servers/notes.c", "        s->notes.settled_version = version;\n", "        ;\n"),
+    Mutant("another wish is drift", "servers/notes.c", " &&\n           n->settled_number == s->number;", ";"),
+    Mutant("what somebody else mended is our repair", "haproxy/instance_report.c", "    if (in->drift_answered)\n", ""),
 )
 
 ROOMS = (

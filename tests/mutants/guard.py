@@ -1,11 +1,9 @@
-"""Which files are written to (haproxy/cfg/file, cfg_file_compare, servers/target_guard and what asks it)."""
+"""Which files are written to (haproxy/cfg/file, cfg_file_compare, haproxy/guard and what asks it)."""
 
 from .mutant import Mutant, Room
 
 FILE = "haproxy/cfg/file.c"
 COMPARE = "haproxy/cfg/compare.c"
-GUARD = "servers/target_guard.c"
-DECIDE = "servers/target_decide.c"
 PLAN = "servers/change/plan.c"
 
 READING = (
@@ -41,24 +39,30 @@ COMPARING = (
 )
 
 WRITING = (
-    Mutant("what was never looked at has passed", GUARD, "if (target_guard_passed(t) && version == t->version + 1)", "if (true)"),
-    Mutant("it is looked at after each write of ours", GUARD, "if (target_guard_passed(t) && version == t->version + 1)", "if (false)"),
-    Mutant("what was refused is tried again", GUARD, "g->refused = t->version;\n        set", "set"),
-    Mutant("a harmful file passes", GUARD, "    return found == NULL ?", "    return true ?"),
-    Mutant("several defaults stop it in any case", GUARD, "o->file_problem == NULL && g->blind ?", "o->file_problem == NULL ?"),
-    Mutant("several defaults never stop it", GUARD, "o->file_problem == NULL && g->blind ?", "false ?"),
-    Mutant("an edit while the API is down is not seen", GUARD, "if (g->file[0] != '\\0' && !str_eq(g->file, digest))", "if (false)"),
-    Mutant("who showed nothing once is never asked again", GUARD, "    t->guard.blind = false;", ""),
-    Mutant("what we wrote is an edit", GUARD, "    t->guard.file[0] = '\\0';\n", ""),
-    Mutant("a reload that failed is for ever", GUARD, "return target_guard_passed(t) || is_split(t);", "return target_guard_passed(t);"),
-    Mutant("no room after a lost answer stops all", GUARD, "f.result == TRANSACTION_LIMIT &&\n        t->guard.unsure == t->version", "false"),
-    Mutant("what no room hides passes", GUARD, "f.result == TRANSACTION_LIMIT &&\n        t->guard.unsure == t->version", "f.result == TRANSACTION_LIMIT"),
-    Mutant("a refused begin stops all", GUARD, "if (f.result != TRANSACTION_LIMIT && ", "if ("),
-    Mutant("drains wait for the file", DECIDE, "return s->target->guard.problem != NULL; /*", "return false; /*"),
-    Mutant("a file that is refused is in step", DECIDE, "    if (t->guard.problem != NULL) {", "    if (false) {"),
-    Mutant("no commit is looked at", GUARD, "return first && target_guard_passed(t) && ", "return false && "),
-    Mutant("every commit is looked at", GUARD, "t->slots[i].harmless || t->slots[i].writing;", "false;"),
-    Mutant("what is ours may not change", GUARD, "t->transaction.preview_only ? NULL : &ours", "NULL"),
+    Mutant("what was never looked at has passed", "haproxy/guard.c",
+           "bool follows = guard_passed(g, was) && version == was + 1;", "bool follows = true;"),
+    Mutant("it is looked at after each write of ours", "haproxy/guard.c",
+           "bool follows = guard_passed(g, was) && version == was + 1;", "bool follows = false;"),
+    Mutant("what was refused is tried again", "haproxy/guard.c", "    g->refused = version;\n", ""),
+    Mutant("a harmful file passes", "haproxy/guard.c", "return found == NULL ?", "return true ?"),
+    Mutant("several defaults stop it in any case", "haproxy/guard.c", "if (problem == NULL && g->blind)", "if (problem == NULL)"),
+    Mutant("several defaults never stop it", "haproxy/guard.c", "if (problem == NULL && g->blind)", "if (false)"),
+    Mutant("an edit while the API is down is not seen", "haproxy/guard.c", "if (g->file[0] != '\\0' && !str_eq(g->file, digest))", "if (false)"),
+    Mutant("who showed nothing once is never asked again", "haproxy/guard.c", "    g->blind = false;", ""),
+    Mutant("what we wrote is an edit", "haproxy/guard.c", "    g->file[0] = '\\0';\n", ""),
+    Mutant("a reload that failed is for ever", "haproxy/instance_write.c",
+           "return guard_passed(&in->guard, in->version) || instance_is_split(in);", "return guard_passed(&in->guard, in->version);"),
+    Mutant("no room after a lost answer stops all", "haproxy/instance_write.c",
+           "f.result == TRANSACTION_LIMIT && in->guard.unsure == in->version", "false"),
+    Mutant("what no room hides passes", "haproxy/instance_write.c",
+           "f.result == TRANSACTION_LIMIT && in->guard.unsure == in->version", "f.result == TRANSACTION_LIMIT"),
+    Mutant("a refused begin stops all", "haproxy/instance_write.c", "if (f.result != TRANSACTION_LIMIT && ", "if ("),
+    Mutant("drains wait for the file", "servers/decide.c", "return instance_view(s->engine->instance).file_problem != NULL;", "return false;"),
+    Mutant("a file that is refused is in step", "haproxy/instance_write.c", "    if (in->guard.problem != NULL) {", "    if (false) {"),
+    Mutant("no commit is looked at", "haproxy/instance_write.c",
+           "return first && guard_passed(&in->guard, in->version)", "return false && guard_passed(&in->guard, in->version)"),
+    Mutant("every commit is looked at", "haproxy/instance_write.c", "in->backends[i].reviewed || in->backends[i].writing;", "false;"),
+    Mutant("what is ours may not change", "haproxy/instance_write.c", "in->transaction.preview_only ? NULL : &ours", "NULL"),
     Mutant("the plan knows nothing of the file", PLAN, "if (rules->file_problem != NULL && ", "if (false && "),
 )
 

@@ -92,10 +92,10 @@ WRITE = (
     Mutant("the version of a write is not kept", MACHINE, "    l->version = a->version;\n", ""),
 )
 
-LOOK = "servers/target_read.c"
 CROSSED = (
-    Mutant("a call that crosses a look is made twice", "servers/target_runtime.c", "if (t->phase == TARGET_OBSERVING)", "if (false)"),
-    Mutant("what a crossed look could not show is not looked at", LOOK, "            t->unverified = true;\n", ""),
+    Mutant("a call that crosses a look is made twice", "haproxy/instance_command.c", "in->phase == INSTANCE_READING, took_us", "false, took_us"),
+    Mutant("what a crossed look could not show is not looked at", "haproxy/instance_read.c",
+           "            in->unverified = true;\n", "            ;\n"),
     Mutant("who is back amid a look stays down", MEMORY,
            "runtime_set_admin(&r->servers[i], mark->told);", "r->servers[i].admin = mark->told;"),
     Mutant("another process was told, too", MEMORY, "mark->crossed && !other_worker && ", "mark->crossed && "),

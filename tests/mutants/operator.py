@@ -26,8 +26,6 @@ SERIES = (
 
 CODEC = "haproxy/dataplane/codec_runtime.c"
 RUNTIME = "haproxy/runtime.c"
-REPORT = "servers/target_report.c"
-LOOK = "servers/target_read.c"
 STATUS = "daemon/status_haproxy.c"
 
 HEALTH = (
@@ -35,24 +33,23 @@ HEALTH = (
     Mutant("who comes back from maintenance stays down", RUNTIME, "        s->down = admin == RUNTIME_MAINT;\n", "        ;\n"),
     Mutant("a drain makes a server up", RUNTIME, "if ((s->admin == RUNTIME_MAINT) != (admin == RUNTIME_MAINT))", "if (true)"),
     Mutant("maintenance is a failing check", RUNTIME, "return s->down && s->admin != RUNTIME_MAINT;", "return s->down;"),
-    Mutant("servers that are down count as up", REPORT, "is != NULL && !is->down;", "is != NULL;"),
-    Mutant("servers that drain count as up", REPORT, "want->state == SERVER_LIVE && is != NULL", "is != NULL"),
-    Mutant("what cannot be read is nought", REPORT, "s->target->away || !s->runtime.readable || !s->have_wish", "s->target->away || !s->have_wish"),
-    Mutant("what was read long ago is shown", REPORT, "s->target->away || !s->runtime", "!s->runtime"),
-    Mutant("a failed look leaves the last figure", LOOK, "        slot_measure_up(&t->slots[i]);\n", "        ;\n"),
+    Mutant("servers that are down count as up", "servers/report.c", "is != NULL && !is->down;", "is != NULL;"),
+    Mutant("servers that drain count as up", "servers/report.c", "want->state == SERVER_LIVE && is != NULL", "is != NULL"),
+    Mutant("what cannot be read is nought", "servers/report.c", ".away || !s->at->runtime.readable || !s->have_desired", ".away || !s->have_desired"),
+    Mutant("what was read long ago is shown", "servers/report.c", "instance_view(s->engine->instance).away || !s->at->runtime", "!s->at->runtime"),
+    Mutant("a failed look leaves the last figure", "haproxy/instance_read.c", "    ENGINES_DO(in, read_failed);\n", ""),
     Mutant("a server that is down is up on the page", STATUS, 'runtime_fails_check(v->running) ? "down" : "up";', '"up";'),
     Mutant("who is parked counts as down", STATUS, "v->running == NULL || v->running->admin == RUNTIME_MAINT", "v->running == NULL"),
     Mutant("no server is counted as down", STATUS, "            down += is_down(&v);\n", "            ;\n"),
-    Mutant("readiness says nothing of who is DOWN", REPORT, "    if (down > 0)\n", "    if (false)\n"),
-    Mutant("readiness calls those DOWN that are up", REPORT, "is != NULL && runtime_fails_check(is);\n    }\n", "is != NULL;\n    }\n"),
-    Mutant("what is read is not shown", LOOK, "found[i]);\n        slot_measure_up(s);\n", "found[i]);\n"),
+    Mutant("readiness says nothing of who is DOWN", "servers/report.c", "    if (down > 0)\n", "    if (false)\n"),
+    Mutant("readiness calls those DOWN that are up", "servers/report.c", "is != NULL && runtime_fails_check(is);\n    }\n", "is != NULL;\n    }\n"),
+    Mutant("what is read is not shown", "servers/read.c", "s->desired);\n        servers_measure_up(s);\n", "s->desired);\n"),
 )
 
-DECIDE = "servers/target_decide.c"
 EXPLAIN = "cli/explain_print.c"
 TEXT = "cli/plan_text.c"
 SAID = (
-    Mutant("to be held is latency", DECIDE, "s->event_us = s->latest_event_us = 0; /* to be held", "s->event_us = 0; /* to be held"),
+    Mutant("to be held is latency", "servers/decide.c", "s->event_us = s->latest_event_us = 0; /* to be held", "s->event_us = 0; /* to be held"),
     Mutant("explain promises what is refused", EXPLAIN, "if (b->plan.verdict == PLAN_REFUSE) {", "if (false) {"),
     Mutant("explain is content with who is DOWN", EXPLAIN, "is->admin == RUNTIME_READY && runtime_fails_check(is))\n        return mem_strdup(\"nothing",
            "false)\n        return mem_strdup(\"nothing"),

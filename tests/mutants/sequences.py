@@ -3,16 +3,9 @@
 from .mutant import Mutant, Room
 
 MEMORY = "servers/change/admin_states.c"
-LOOK = "servers/target_read.c"
-HANDOVER = "servers/target_shutdown.c"
-DECIDE = "servers/target_decide.c"
 BRAKE = "servers/change/loss_limit.c"
 WRITE = "haproxy/dataplane/codec_write.c"
-TELL = "servers/target_runtime.c"
 OBSERVE = "haproxy/reader.c"
-GUARD = "servers/target_guard.c"
-TARGET = "servers/target.c"
-REPORT = "servers/target_report.c"
 NAMES = "servers/names.c"
 LANE = "servers/change/route.c"
 DIFF = "servers/change/diff.c"
@@ -20,21 +13,23 @@ STATUS = "daemon/status_haproxy.c"
 SERVER = "servers/change/diff_server.c"
 
 STREAMS = (
-    Mutant("a file that went back is at rest", LOOK, "t->drift == NULL && t->split_version < 0 &&", "t->drift == NULL &&"),
-    Mutant("the end takes out who is to serve", HANDOVER, "return !stays || (row != NULL && row->admin != RUNTIME_READY);", "return true;"),
-    Mutant("who is left to another writer is told nothing though the file is as wanted", DECIDE,
-           "if (p->verdict != PLAN_IN_STEP && conflict_pauses(&s->conflict, clock_mono_ms()))",
-           "if (conflict_pauses(&s->conflict, clock_mono_ms()))"),
+    Mutant("a file that went back is at rest", "haproxy/instance_read.c",
+           "in->running.drift == NULL && in->running.split_version < 0 &&", "in->running.drift == NULL &&"),
+    Mutant("the end takes out who is to serve", "servers/runtime.c", "return !stays || (row != NULL && row->admin != RUNTIME_READY);", "return true;"),
+    Mutant("who is left to another writer is told nothing though the file is as wanted", "servers/decide.c",
+           "if (p->verdict != PLAN_IN_STEP && conflict_pauses(&s->conflict, clock_mono_ms()))", "if (conflict_pauses(&s->conflict, clock_mono_ms()))"),
 )
 
 REPAIRS = (
-    Mutant("one backend's commit speaks for all", GUARD, "t->slots[i].harmless || t->slots[i].writing;", "true;"),
-    Mutant("a return during a commit is none", TARGET, "    plan_note_returns(s->wish, &s->loss_limit);\n", ""),
-    Mutant("the end knows what a call under way will do", TARGET, "t->seen = t->seen && !t->commands.busy;", ";"),
-    Mutant("a server that is renamed is two", REPORT, "d = s->by_node;", "d = s->wish;"),
-    Mutant("a harmful file passes", GUARD, "    return found == NULL ?", "    return true ?"),
-    Mutant("an edit while the API is down is not seen", GUARD, "if (g->file[0] != '\\0' && !str_eq(g->file, digest))", "if (false)"),
-    Mutant("no commit is looked at", GUARD, "return first && target_guard_passed(t)", "return false && target_guard_passed(t)"),
+    Mutant("one backend's commit speaks for all", "haproxy/instance_write.c", "in->backends[i].reviewed || in->backends[i].writing;", "true;"),
+    Mutant("a return during a commit is none", "servers/servers.c", "    plan_note_returns(s->desired, &s->loss_limit);\n", ""),
+    Mutant("the end knows what a call under way will do", "haproxy/instance.c", "in->fresh = in->fresh && !in->commands.busy;", ";"),
+    Mutant("a server that is renamed is two", "servers/report.c",
+           "s->by_node->servers[i].state == state;", "i < s->desired->server_count && s->desired->servers[i].state == state;"),
+    Mutant("a harmful file passes", "haproxy/guard.c", "return found == NULL ?", "return true ?"),
+    Mutant("an edit while the API is down is not seen", "haproxy/guard.c", "if (g->file[0] != '\\0' && !str_eq(g->file, digest))", "if (false)"),
+    Mutant("no commit is looked at", "haproxy/instance_write.c",
+           "return first && guard_passed(&in->guard, in->version)", "return false && guard_passed(&in->guard, in->version)"),
     Mutant("nothing is adopted", NAMES, "if (w->in->rules->adopt == ADOPT_KEEP) {", "if (false) {"),
     Mutant("lines do not say enabled against a default", SERVER, "(s->enabled || s->default_disabled);", "s->enabled;"),
 )
@@ -42,13 +37,14 @@ REPAIRS = (
 REPORTS = (
     Mutant("a drain that comes late is an operator's", MEMORY, "mark->late_periods > 0 && mark->late == l->row->admin;", "false;"),
     Mutant("what HAProxy does not run yet is adopted", NAMES, "if (known && runtime_find(in->runtime, line->name) == NULL)", "if (false)"),
-    Mutant("a server that is down is up", REPORT, "is != NULL && !is->down;", "is != NULL;"),
+    Mutant("a server that is down is up", "servers/report.c", "is != NULL && !is->down;", "is != NULL;"),
     Mutant("a held server is not told to serve", LANE, "want != NULL ? WHY_BACK : WHY_HELD;", "want != NULL ? WHY_BACK : NULL;"),
-    Mutant("without room for a transaction nothing is written", DECIDE,
-           "(s->target->dirty || is_overdue(s)) && !target_waits_for_room(s->target);", "s->target->dirty || is_overdue(s);"),
-    Mutant("a dry run looks at what a transaction would write", TARGET, "    if (t->options.rules.dry_run)\n        return false;\n", ""),
-    Mutant("a spare is parked", STATUS, "desired_find_spare(s->wish, v->line->name) != NULL ? PLACE_SPARE", "false ? PLACE_SPARE"),
-    Mutant("a pause hides who was told to leave before it", DECIDE, "    if (would.command_count == 0)\n", "    if (true)\n"),
+    Mutant("without room for a transaction nothing is written", "servers/decide.c",
+           "(v.dirty || decide_overdue(s)) && instance_may_begin(in);", "v.dirty || decide_overdue(s);"),
+    Mutant("a dry run looks at what a transaction would write", "servers/servers.c", "    if (e->options.rules.dry_run)\n        return false;\n", ""),
+    Mutant("a spare is parked", "daemon/status_haproxy.c",
+           "desired_find_spare(s->desired, v->line->name) != NULL ? PLACE_SPARE", "false ? PLACE_SPARE"),
+    Mutant("a pause hides who was told to leave before it", "servers/decide.c", "    if (would.command_count == 0)\n", "    if (true)\n"),
     Mutant("a backend that is missing is not made", DIFF, "if (!actual->exists && !rules->create_backend)", "if (!actual->exists)"),
 )
 
@@ -56,7 +52,7 @@ REPORTS = (
 FOUND = (
     Mutant("a loss is forgotten as soon as it is over", BRAKE, "return !l->held && counts(l, r->now_ms) && !r->returned(r->arg, l->server);", "return false;"),
     Mutant("no loss is held", BRAKE, "bool held = (uint64_t)lost * 100 > (uint64_t)base * r->max_percent;", "bool held = false;"),
-    Mutant("who drains is told again and again", TELL, "    t->commands.failures = 0;\n    admin_states_called(&c->slot->memory, c->name, c->state);\n", "    t->commands.failures = 0;\n"),
+    Mutant("who drains is told again and again", "servers/runtime.c", "    admin_states_called(&s->states, c->name, c->state);\n", ""),
     Mutant("a line is made anew instead of changed", WRITE, "start_from(s->json, what, err);", "start_from(NULL, what, err);"),
     Mutant("a file that is behind is not seen", OBSERVE, "f->backend.split = file->version >= 0 && file->version != f->backend.version;", "f->backend.split = false;"),
 )

@@ -1,37 +1,52 @@
-"""One HAProxy (servers/target*): what waits for what."""
+"""One HAProxy (haproxy/instance, servers/): what waits for what."""
 
 from .mutant import Mutant, Room
 
-DECIDE = "servers/target_decide.c"
-FAST = "servers/target_runtime_update.c"
-WRITE = "servers/target_write.c"
-END_FILE = "servers/target_shutdown.c"
 
 ROOM = (
-    Mutant("without room for a transaction nothing is written", DECIDE,
-           "(s->target->dirty || is_overdue(s)) && !target_waits_for_room(s->target);", "s->target->dirty || is_overdue(s);"),
-    Mutant("without room an empty commit is tried again and again", DECIDE,
-           "may_write(s) && !target_waits_for_room(s->target) ? NEED_RELOAD", "may_write(s) ? NEED_RELOAD"),
-    Mutant("a doubt that no reload can end stops all writes", FAST, "(t->trust == TRUST_DOUBTED && t->no_room);", "false;"),
-    Mutant("there is no room for ever", WRITE, "    t->no_room = false;\n", ""),
-    Mutant("without room reading waits, too", WRITE, "    t->no_room = true;\n", "    t->no_room = true;\n    t->wait_until_ms = clock_mono_ms() + wait_ms;\n"),
+    Mutant("without room for a transaction nothing is written", "servers/decide.c",
+           "(v.dirty || decide_overdue(s)) && instance_may_begin(in);", "v.dirty || decide_overdue(s);"),
+    Mutant("without room an empty commit is tried again and again", "servers/decide.c",
+           "servers_may_write(s) && instance_may_begin(in) ? NEED_RELOAD", "servers_may_write(s) ? NEED_RELOAD"),
+    Mutant("a doubt that no reload can end stops all writes", "haproxy/verification.c", "(v->state == VERIFICATION_FAILED && no_room);", "false;"),
+    Mutant("there is no room for ever", "haproxy/pace.c", "    p->no_room = false;\n", ""),
+    Mutant("without room reading waits, too", "haproxy/pace.c",
+           "    p->no_room = true;\n", "    p->no_room = true;\n    p->quiet_until_ms = now_ms + 5000;\n"),
 )
 
 UNDONE = (
-    Mutant("what a failed reload took back was undone by somebody", DECIDE, "    if (undone && may_be_put_back(s))\n        return true;\n", ""),
-    Mutant("what a failed reload took back does not stick", DECIDE, "    if (may_be_put_back(s))\n        return true;\n", ""),
-    Mutant("what is undone during a reload of ours counts never", DECIDE, "    if (undone)\n        count_undone(s, now);", "    if (undone && s->in_step)\n        count_undone(s, now);"),
+    Mutant("what a failed reload took back was undone by somebody", "servers/write.c",
+           "    if (undone && write_may_be_put_back(s))\n        return true;\n", ""),
+    Mutant("what a failed reload took back does not stick", "servers/write.c", "    if (write_may_be_put_back(s))\n        return true;\n", ""),
+    Mutant("what is undone during a reload of ours counts never", "servers/write.c",
+           "    if (undone)\n        write_count_undone(s, now);", "    if (undone && s->in_sync)\n        write_count_undone(s, now);"),
 )
 
 END = (
-    Mutant("drains that a commit carried are left once more", END_FILE, "if (!t->seen && !t->looked_at_end && any_drained(t)) {", "if (false) {"),
-    Mutant("the end looks for nothing", END_FILE, "!t->looked_at_end && any_drained(t)) {", "!t->looked_at_end) {"),
-    Mutant("the end looks again and again", END_FILE, "        t->looked_at_end = true;\n", ""),
-    Mutant("a stranger's write keeps a drain from being left", END_FILE, "t->runtime_update.result == UPDATE_CONFLICT && !t->looked_at_end;", "false;"),
+    Mutant("drains that a commit carried are left once more", "haproxy/instance_update.c",
+           "if (!in->fresh && !in->read_at_end && any_last_update(in)) {", "if (false) {"),
+    Mutant("the end looks for nothing", "haproxy/instance_update.c", "!in->read_at_end && any_last_update(in)) {", "!in->read_at_end) {"),
+    Mutant("the end looks again and again", "haproxy/instance_update.c", "        in->read_at_end = true;\n", ""),
+    Mutant("a stranger's write keeps a drain from being left", "haproxy/instance_update.c",
+           "in->update.result == UPDATE_CONFLICT && !in->read_at_end;", "false;"),
+)
+
+ENGINES = (
+    Mutant("two may own a backend's servers", "haproxy/instance.c", "        if (*parts[i].owner != NULL)\n", "        if (false)\n"),
+    Mutant("two may own the rest", "haproxy/instance.c", "if (e->rest && rest != NULL)", "if (false)"),
+    Mutant("another engine's update cures a refusal", "servers/write.c",
+           "            write_passed_by(s, was, u->version);\n", "            ;\n"),
+    Mutant("another engine's commit cures a refusal", "servers/write.c",
+           "            write_passed_by(s, s->at->actual.version, t->version);\n", "            ;\n"),
+    Mutant("refused together, all are tried again", "haproxy/instance_write.c", "if (!(in->one_by_one && wanted))", "if (true)"),
+    Mutant("what another engine adds is harm", "haproxy/instance_write.c",
+           "if (e->ops->may_change != NULL && e->ops->may_change(e->self, kind, name, first, second))",
+           "if (i == 0 && e->ops->may_change(e->self, kind, name, first, second))"),
 )
 
 ROOMS = (
     Room("target", ("test_target", "test_target_runtime_update"), ROOM),
     Room("what was undone", ("test_target_safety",), UNDONE),
     Room("end of a target", ("test_target_shutdown",), END),
+    Room("engines", ("test_instance",), ENGINES),
 )

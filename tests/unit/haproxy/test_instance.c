@@ -1,0 +1,297 @@
+/* src/haproxy/instance: driven by an engine of a few lines, alone and beside the servers engine; in the world of target_world.h. */
+#include "../target_world.h"
+
+#include "haproxy/dataplane/runtime_update.h"
+
+/* Wants one server in its backend, and remembers what it was told. */
+struct few {
+    struct instance *in;
+    const char *backend, *server; /* NULL: it wants nothing */
+    struct backend_server moved;  /* an update that it wants instead; name NULL: none */
+    unsigned reads, commits, updates;
+    int64_t version;
+};
+
+static void few_attach(void *self, struct instance *in)
+{
+    ((struct few *)self)->in = in;
+}
+
+static void few_read(void *self)
+{
+    ((struct few *)self)->reads++;
+}
+
+static void few_decide(void *self, struct engine_wants *ret_wants)
+{
+    const struct few *f = self;
+    ret_wants->update = f->moved.name != NULL;
+    ret_wants->transaction = f->server != NULL && instance_file_allows(f->in) && !instance_gathers(f->in);
+    ret_wants->waits = f->server != NULL && !ret_wants->transaction;
+}
+
+static void few_collect(void *self, struct transaction_step **steps, size_t *count)
+{
+    const struct few *f = self;
+    if (f->server == NULL)
+        return;
+    *steps = mem_resize(*steps, *count + 1, sizeof(**steps));
+    (*steps)[(*count)++] =
+        (struct transaction_step){.method = "POST",
+                                  .path = mem_printf("/configuration/backends/%s/servers", f->backend),
+                                  .body = mem_printf("{\"name\":\"%s\"}", f->server),
+                                  .what = mem_strdup("add it")};
+    instance_writes(instance_backend(f->in, f->backend));
+}
+
+static bool few_may_change(const void *self, const char *kind, const char *name, const char *first, const char *second)
+{
+    const struct few *f = self;
+    return str_eq(kind, "backend") && str_eq(name, f->backend) && str_eq(first, "server") && str_eq(second, f->server);
+}
+
+static void few_committed(void *self, const struct transaction *t)
+{
+    struct few *f = self;
+    f->commits++;
+    f->version = t->version;
+    f->server = NULL;
+}
+
+static void few_update(void *self)
+{
+    struct few *f = self;
+    struct error err = {0};
+    ck_assert_int_eq(
+        instance_update(f->in, instance_backend(f->in, f->backend), &f->moved, SERVER_MAINTENANCE, false, &err), 0);
+}
+
+static void few_updated(void *self, const struct instance_backend *b, const struct runtime_update *u, int64_t was)
+{
+    struct few *f = self;
+    f->updates += str_eq(b->name, f->backend) && u->result == UPDATE_WRITTEN && u->version == was + 1;
+    f->moved.name = NULL;
+}
+
+static const struct engine_ops few_ops = {.name = "few",
+                                          .attach = few_attach,
+                                          .read = few_read,
+                                          .decide = few_decide,
+                                          .collect = few_collect,
+                                          .may_change = few_may_change,
+                                          .committed = few_committed,
+                                          .update = few_update,
+                                          .updated = few_updated};
+
+static struct few few;
+static struct engine_claim few_claim;
+static struct engine few_engine;
+
+static void few_make(const char *backend)
+{
+    few = (struct few){.backend = backend};
+    few_claim = (struct engine_claim){.backend = backend, .parts = ENGINE_SERVERS};
+    few_engine = (struct engine){.ops = &few_ops, .self = &few, .claims = &few_claim, .claim_count = 1};
+}
+
+/* Into maintenance, by a runtime update. */
+static void few_move(const char *server, int number)
+{
+    static char address[16];
+    snprintf(address, sizeof(address), "10.0.0.%d", number);
+    few.moved = (struct backend_server){.name = (char *)(uintptr_t)server,
+                                        .address = address,
+                                        .port = 80,
+                                        .weight = 100,
+                                        .check = true,
+                                        .maintenance = true};
+    instance_step(w.target.instance);
+}
+
+/* The world's HAProxy, driven by `few` alone: on "be". */
+static void world_few(void)
+{
+    struct error err;
+    const struct engine *engine = &few_engine;
+    world_make_lanes();
+    target_end();
+    few_make("be");
+    w.target.servers = NULL;
+    w.target.instance = instance_new(NULL, &w.options.instance, &engine, 1, &err);
+    ck_assert_ptr_nonnull(w.target.instance);
+    instance_start(w.target.instance);
+    pass(0);
+}
+
+/* The servers engine on "be", `few` on "two". */
+static void world_both(void)
+{
+    struct error err;
+    world_make_as(2, (struct plan_rules){.max_loss_percent = 100}, 3600000, true);
+    target_end();
+    few_make("two");
+    w.backends = w.options.servers.backend_count = 1;
+    w.target.servers = servers_new(&w.options.servers);
+    const struct engine *engines[] = {servers_engine(w.target.servers), &few_engine};
+    w.target.instance = instance_new(NULL, &w.options.instance, engines, 2, &err);
+    ck_assert_ptr_nonnull(w.target.instance);
+    w.backends = 2;
+    instance_start(w.target.instance);
+    wish("n1", "the first list");
+    pass(0);
+    w.backends = 1;
+    assert_settled("n1");
+    w.backends = 2;
+    buf_clear(&w.trace);
+}
+
+START_TEST(an_engine_of_a_few_lines_drives_it)
+{
+    world_few();
+    ck_assert_uint_eq(few.reads, 1);
+    ck_assert_int_eq(instance_view(w.target.instance).version, 5);
+    few.server = "n9";
+    instance_step(w.target.instance);
+    pass(10000);
+    ck_assert_uint_eq(few.commits, 1);
+    ck_assert_int_eq(few.version, 6);
+    assert_running("n1 n9");
+    const struct instance_view v = instance_view(w.target.instance);
+    ck_assert(v.version == 6 && v.fresh && !v.dirty && v.drift == NULL && v.problem->kind == ERROR_NONE);
+    world_end();
+}
+END_TEST
+
+START_TEST(its_runtime_update_is_verified)
+{
+    world_few();
+    few_move("n1", 1);
+    pass(1000);
+    ck_assert_uint_eq(few.updates, 1);
+    ck_assert_uint_eq(w.reloads, 0);
+    assert_running("n1*");
+    ck_assert_int_eq(instance_view(w.target.instance).verification, VERIFICATION_PASSED);
+    world_end();
+}
+END_TEST
+
+/* What one writes is no drift, no conflict and no surprise for the other. */
+START_TEST(two_engines_side_by_side)
+{
+    world_both();
+    few.server = "n9";
+    instance_step(w.target.instance);
+    pass(10000);
+    ck_assert_uint_eq(few.commits, 1);
+    assert_settled_two("n1 n9");
+    wish("n1 n2", "an event");
+    pass(10000);
+    ck_assert_uint_eq(few.commits, 2);
+    assert_configured("n1 n2");
+    assert_running("n1 n2");
+    few_move("n9", 9);
+    pass(60000);
+    assert_settled_two("n1 n9*");
+    assert_configured("n1 n2");
+    ck_assert_msg(metric_value(w.telemetry.undone, "be", API_URL, NULL) <= 0,
+                  "what another engine wrote undoes nothing");
+    for (size_t i = 0; i < history_count(w.history); i++)
+        ck_assert_int_ne(history_at(w.history, i)->kind, HISTORY_DRIFT_REPAIRED);
+    ck_assert(!logged("somebody else"));
+    world_end();
+}
+END_TEST
+
+/* Both have something to write: it is one transaction, and one reload. */
+START_TEST(one_transaction_carries_both)
+{
+    world_both();
+    few.server = "n9";
+    wish("n1 n2", "an event");
+    pass(10000);
+    ck_assert_uint_eq(w.commits, 1);
+    ck_assert_uint_eq(w.reloads, 1);
+    assert_configured("n1 n2");
+    assert_settled_two("n1 n9");
+    world_end();
+}
+END_TEST
+
+/* Refused together, each is tried alone; the one that is wrong keeps nobody up. */
+START_TEST(one_engine_that_is_refused_keeps_no_other_up)
+{
+    world_both();
+    w.forbidden = "n9";
+    few.server = "n9";
+    wish("n1 n2", "an event");
+    pass(20000);
+    assert_configured("n1 n2");
+    ck_assert_uint_eq(few.commits, 1);
+    world_end();
+}
+END_TEST
+
+/* What was refused is not cured by what another engine writes: it is not tried again for each of these. */
+START_TEST(a_write_of_another_cures_no_refusal)
+{
+    world_both();
+    w.forbidden = "n2";
+    wish("n1 n2", "an event");
+    pass(100);
+    unsigned tried = w.transactions;
+    ck_assert_uint_ge(tried, 1);
+    few.server = "n9";
+    instance_step(w.target.instance);
+    pass(2500);
+    ck_assert_uint_eq(few.commits, 1);
+    few_move("n9", 9);
+    pass(500);
+    ck_assert_uint_eq(few.updates, 1);
+    ck_assert_uint_eq(w.transactions, tried + 1);
+    assert_configured("n1");
+    world_end();
+}
+END_TEST
+
+START_TEST(nothing_has_two_owners)
+{
+    struct error err;
+    world_make();
+    few_make("be");
+    const struct engine *engines[] = {servers_engine(w.target.servers), &few_engine};
+    ck_assert_ptr_null(instance_new(NULL, &w.options.instance, engines, 2, &err));
+    ck_assert_str_eq(err.message,
+                     "the server lines of backend be would be managed by two: servers and few; leave it to "
+                     "one of them");
+    ck_assert_int_eq(err.kind, ERROR_INVALID);
+    few_claim.parts = ENGINE_SETTINGS;
+    ck_assert_ptr_null(instance_new(NULL, &w.options.instance, engines, 2, &err));
+    ck_assert_ptr_nonnull(strstr(err.message, "the settings of backend be"));
+    struct engine other = few_engine;
+    const struct engine *both[] = {&few_engine, &other};
+    few_engine.claim_count = other.claim_count = 0;
+    few_engine.rest = other.rest = true;
+    ck_assert_ptr_null(instance_new(NULL, &w.options.instance, both, 2, &err));
+    ck_assert_ptr_nonnull(strstr(err.message, "the rest of the file"));
+    world_end();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("instance");
+    TCase *t = tcase_create("instance");
+    tcase_add_test(t, an_engine_of_a_few_lines_drives_it);
+    tcase_add_test(t, its_runtime_update_is_verified);
+    tcase_add_test(t, two_engines_side_by_side);
+    tcase_add_test(t, one_transaction_carries_both);
+    tcase_add_test(t, one_engine_that_is_refused_keeps_no_other_up);
+    tcase_add_test(t, a_write_of_another_cures_no_refusal);
+    tcase_add_test(t, nothing_has_two_owners);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? 0 : 1;
+}
