@@ -18,9 +18,8 @@
 #include "daemon/controller.h"
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/doctor_report.h"
-#include "cli/doctor/doctor_show.h"
 #include "cli/inspect.h"
-#include "cli/inspect_show.h"
+#include "cli/show.h"
 
 static int print(void (*fill)(struct buf *out))
 {

@@ -8,6 +8,13 @@
 #include "base/str.h"
 #include "base/text.h"
 
+const char *check_state_word(enum check_state s)
+{
+    static const char *const words[] = {
+        [CHECK_OK] = "ok", [CHECK_WARN] = "warn", [CHECK_FAIL] = "fail", [CHECK_SKIP] = "skip"};
+    return words[s];
+}
+
 void checks_add(struct checks *c, enum check_state state, char *name, char *reason, char *hint)
 {
     c->list = mem_resize(c->list, c->count + 1, sizeof(c->list[0]));

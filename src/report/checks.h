@@ -20,6 +20,8 @@ enum check_state {
     CHECK_STATES
 };
 
+const char *check_state_word(enum check_state s); /* "ok", "warn", "fail", "skip" */
+
 struct check {
     char *name; /* "target http://lb1:5555 backend be", "watch nodes", "stopping" */
     enum check_state state;

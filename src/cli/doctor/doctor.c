@@ -19,7 +19,6 @@
 #include "cli/doctor/doctor_proxy.h"
 #include "cli/doctor/doctor_report.h"
 #include "cli/doctor/doctor_service.h"
-#include "cli/doctor/doctor_settings.h"
 #include "cli/inspect.h"
 #include "cli/inspect_report.h"
 
@@ -177,6 +176,46 @@ static void look(struct doctor *d)
     free(usable.dataplanes);
 }
 
+/* ---- the settings ---- */
+
+static void report_findings(const struct settings_findings *findings, struct doctor_section *s)
+{
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct settings_finding *f = &findings->list[i];
+        if (f->is_error)
+            doctor_fail(s, "settings", "setting", "%s", f->text);
+        else
+            doctor_warn(s, "settings", "setting", "%s", f->text);
+    }
+}
+
+static void report_dry_run(struct doctor_section *s)
+{
+    struct doctor_check *c = doctor_warn(s, "settings.dry-run", "DRY_RUN", "is set: the daemon writes nothing");
+    doctor_why(c, "it watches and logs what it would do, beside another controller perhaps");
+    doctor_fix(c, "to let it write", "DRY_RUN=false");
+}
+
+static void report_settings(const struct settings *settings, const struct settings_findings *findings,
+                            const char *version, struct doctor_section *s)
+{
+    doctor_ok(s, "settings.program", "program", "haproxy-k8s-sync %s", version);
+    report_findings(findings, s);
+    if (settings == NULL) {
+        struct doctor_check *c =
+            doctor_skip(s, "settings.others", "everything else", "needs settings that can be used");
+        doctor_fix(c, "see all of them with their meanings", "haproxy-k8s-sync --help");
+        return;
+    }
+    cleanup(buf_fini) struct buf services;
+    buf_init(&services, 0);
+    settings_print_mappings(settings, &services);
+    doctor_ok(s, "settings", "settings", "%d given, the others by default; to keep in step: %s",
+              __builtin_popcountll(settings->given), buf_str(&services));
+    if (settings->dry_run)
+        report_dry_run(s);
+}
+
 /* ---- life ---- */
 
 static void end(struct doctor *d)
@@ -193,7 +232,7 @@ void doctor_run(struct event_base *base, struct settings *settings, const struct
 {
     struct doctor d = {.base = base, .settings = settings, .options = options, .report = ret};
     *ret = (struct doctor_report){.settings_failed = settings == NULL};
-    doctor_settings_report(settings, options->findings, options->version, doctor_section(ret, "settings", NULL, NULL));
+    report_settings(settings, options->findings, options->version, doctor_section(ret, "settings", NULL, NULL));
     if (settings == NULL)
         return;
     make_clients(&d);

@@ -51,9 +51,9 @@ void doctor_clock_report_skew(const char *id, const char *label, const char *who
         doctor_ok(s, id, label, "that of %s is within %d s of ours", whose, WARN_MS / 1000);
         return;
     }
-    struct doctor_check *c = (llabs(skew) > FAIL_MS ? doctor_fail : doctor_warn)(
-        s, id, label, "ours is %lld s or more %s that of %s", llabs((long long)skew) / 1000,
-        skew > 0 ? "ahead of" : "behind", whose);
+    struct doctor_check *c = doctor_add(s, llabs(skew) > FAIL_MS ? CHECK_FAIL : CHECK_WARN, id, label,
+                                        "ours is %lld s or more %s that of %s", llabs((long long)skew) / 1000,
+                                        skew > 0 ? "ahead of" : "behind", whose);
     doctor_why(c, "certificates and tokens that are new or about to end count as invalid on one side, and log lines of "
                   "both do not fit together; leader election does not go by it");
     doctor_fix(c, "set the clock on whichever of the two is wrong", "date -u; timedatectl set-ntp true");

@@ -178,8 +178,8 @@ static void report_certificates(const struct doctor_peer *p, struct doctor_secti
         doctor_ok(s, id_of(p, ID_CERTIFICATES), "certificates", "%s", buf_str(&text));
         return;
     }
-    struct doctor_check *c = (end > p->now_s ? doctor_warn : doctor_fail)(s, id_of(p, ID_CERTIFICATES), "certificates",
-                                                                          "%s", buf_str(&text));
+    struct doctor_check *c = doctor_add(s, end > p->now_s ? CHECK_WARN : CHECK_FAIL, id_of(p, ID_CERTIFICATES),
+                                        "certificates", "%s", buf_str(&text));
     doctor_why(c, "%s",
                end > p->now_s ? "with the first that ends, the connection ends" : "what has ended is not believed");
     doctor_advice(c, "renew what ends; files that are replaced are read again without a restart");

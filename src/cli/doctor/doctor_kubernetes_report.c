@@ -179,7 +179,7 @@ void doctor_kubernetes_report_missing(const struct checks *seen, const struct do
                                       struct doctor_section *s)
 {
     const struct check *first = checks_failed(seen, NULL);
-    if (first == NULL || doctor_count(r, DOCTOR_FAIL) > 0)
+    if (first == NULL || doctor_count(r, CHECK_FAIL) > 0)
         return;
     cleanup(mem_free_ptr) char *line = checks_line(first);
     struct doctor_check *c = doctor_fail(s, "kubernetes.objects", "objects", "not all came: %s", line);

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "cli/doctor/doctor_report.h"
 #include "base/page.h"
+#include "json/write.h"
 
 #define MARGIN 2
 #define LABEL_COLUMN 9
@@ -17,10 +18,10 @@ static const struct {
     const char *text;
     enum page_ink ink;
 } marks[] = {
-    [DOCTOR_OK] = {"[ok]", INK_GREEN},
-    [DOCTOR_WARN] = {"[warn]", INK_YELLOW},
-    [DOCTOR_FAIL] = {"[FAIL]", INK_RED},
-    [DOCTOR_SKIP] = {"[skip]", INK_DIM},
+    [CHECK_OK] = {"[ok]", INK_GREEN},
+    [CHECK_WARN] = {"[warn]", INK_YELLOW},
+    [CHECK_FAIL] = {"[FAIL]", INK_RED},
+    [CHECK_SKIP] = {"[skip]", INK_DIM},
 };
 
 static const char *title_of(const char *kind)
@@ -76,11 +77,11 @@ static void print_note(const char *word, const char *text, struct page *p)
 static void print_check(const struct doctor_check *c, struct page *p)
 {
     page_to(p, MARGIN);
-    page_put(p, marks[c->mark].ink, marks[c->mark].text);
+    page_put(p, marks[c->is.state].ink, marks[c->is.state].text);
     page_to(p, LABEL_COLUMN);
-    page_put(p, c->mark == DOCTOR_SKIP ? INK_DIM : INK_PLAIN, c->label);
+    page_put(p, c->is.state == CHECK_SKIP ? INK_DIM : INK_PLAIN, c->is.name);
     page_to(p, FOUND_COLUMN);
-    page_flow(p, c->mark == DOCTOR_SKIP ? INK_DIM : INK_PLAIN, c->found);
+    page_flow(p, c->is.state == CHECK_SKIP ? INK_DIM : INK_PLAIN, c->is.reason);
     page_end_line(p);
     if (c->why != NULL)
         print_note("why", c->why, p);
@@ -95,9 +96,9 @@ static void print_check(const struct doctor_check *c, struct page *p)
 static void print_counts(const struct doctor_report *r, struct page *p)
 {
     static const struct {
-        enum doctor_mark mark;
+        enum check_state mark;
         const char *word;
-    } order[] = {{DOCTOR_FAIL, "failed"}, {DOCTOR_WARN, "warning"}, {DOCTOR_OK, "ok"}, {DOCTOR_SKIP, "skipped"}};
+    } order[] = {{CHECK_FAIL, "failed"}, {CHECK_WARN, "warning"}, {CHECK_OK, "ok"}, {CHECK_SKIP, "skipped"}};
     bool any = false;
     for (size_t i = 0; i < array_len(order); i++) {
         size_t count = doctor_count(r, order[i].mark);
@@ -105,14 +106,14 @@ static void print_counts(const struct doctor_report *r, struct page *p)
             continue;
         page_put(p, INK_PLAIN, any ? ", " : "");
         page_printf(p, marks[order[i].mark].ink, "%zu %s%s", count, order[i].word,
-                    order[i].mark == DOCTOR_WARN && count != 1 ? "s" : "");
+                    order[i].mark == CHECK_WARN && count != 1 ? "s" : "");
         any = true;
     }
 }
 
 static void print_verdict(const struct doctor_report *r, struct page *p)
 {
-    bool failed = doctor_count(r, DOCTOR_FAIL) > 0;
+    bool failed = doctor_count(r, CHECK_FAIL) > 0;
     print_counts(r, p);
     page_end_line(p);
     page_flow(p, failed ? INK_RED : INK_GREEN,
@@ -131,4 +132,66 @@ void doctor_print(const struct doctor_report *r, struct page *p)
         page_end_line(p);
     }
     print_verdict(r, p);
+}
+
+/* ---- JSON ---- */
+
+static void put_lines(struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj, const char *lines)
+{
+    struct yyjson_mut_val *list = json_put_list(doc, obj, "lines");
+    for (const char *at = lines; at != NULL && *at != '\0';) {
+        size_t len = strcspn(at, "\n");
+        cleanup(mem_free_ptr) char *line = mem_strndup(at, len);
+        json_add(list, json_text(doc, line));
+        at += len + (at[len] == '\n');
+    }
+}
+
+static void put_fixes(struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj, const struct doctor_check *c)
+{
+    struct yyjson_mut_val *list = json_put_list(doc, obj, "fixes");
+    for (size_t i = 0; i < c->fix_count; i++) {
+        struct yyjson_mut_val *fix = json_add_object(doc, list);
+        json_put_text(doc, fix, "how", c->fixes[i].how);
+        put_lines(doc, fix, c->fixes[i].lines);
+        json_put_bool(doc, fix, "also", c->fixes[i].also);
+    }
+}
+
+static void add_check(struct yyjson_mut_doc *doc, struct yyjson_mut_val *list, const struct doctor_section *s,
+                      const struct doctor_check *c)
+{
+    struct yyjson_mut_val *obj = json_add_object(doc, list);
+    json_put_text(doc, obj, "id", c->id);
+    json_put_text(doc, obj, "section", s->kind);
+    json_put_text(doc, obj, "subject", s->subject);
+    json_put_text(doc, obj, "label", c->is.name);
+    json_put_text(doc, obj, "status", check_state_word(c->is.state));
+    json_put_text(doc, obj, "found", c->is.reason);
+    json_put_text(doc, obj, "why", c->why);
+    put_fixes(doc, obj, c);
+}
+
+static enum check_state worst_of(const struct doctor_report *r)
+{
+    if (doctor_status(r) != 0)
+        return CHECK_FAIL;
+    return doctor_count(r, CHECK_WARN) > 0 ? CHECK_WARN : CHECK_OK;
+}
+
+void doctor_print_json(const struct doctor_report *r, struct buf *out)
+{
+    struct yyjson_mut_val *root;
+    struct yyjson_mut_doc *doc = json_new(&root);
+    json_put_text(doc, root, "status", check_state_word(worst_of(r)));
+    struct yyjson_mut_val *counts = json_put_object(doc, root, "counts");
+    for (enum check_state m = CHECK_OK; m < CHECK_STATES; m++)
+        json_put_count(doc, counts, check_state_word(m), doctor_count(r, m));
+    struct yyjson_mut_val *checks = json_put_list(doc, root, "checks");
+    for (size_t s = 0; s < r->section_count; s++)
+        for (size_t i = 0; i < r->sections[s]->check_count; i++)
+            add_check(doc, checks, r->sections[s], r->sections[s]->checks[i]);
+    json_write(doc, true, out);
+    buf_add(out, "\n");
+    json_free(doc);
 }

@@ -18,8 +18,7 @@ static void check_free(struct doctor_check *c)
         free(c->fixes[i].lines);
     }
     free(c->fixes);
-    free(c->label);
-    free(c->found);
+    check_fini(&c->is);
     free(c->why);
     free(c);
 }
@@ -63,52 +62,17 @@ struct doctor_section *doctor_section(struct doctor_report *r, const char *kind,
     return s;
 }
 
-static struct doctor_check *add(struct doctor_section *s, const char *id, const char *label, enum doctor_mark mark)
+struct doctor_check *doctor_add(struct doctor_section *s, enum check_state state, const char *id, const char *name,
+                                const char *reason, ...)
 {
     struct doctor_check *c = mem_alloc(sizeof(*c));
-    *c = (struct doctor_check){.id = id, .label = mem_strdup(label), .mark = mark};
+    va_list ap;
+    va_start(ap, reason);
+    *c = (struct doctor_check){.id = id,
+                               .is = {.name = mem_strdup(name), .state = state, .reason = text_of(reason, ap)}};
+    va_end(ap);
     s->checks = mem_resize(s->checks, s->check_count + 1, sizeof(struct doctor_check *));
     s->checks[s->check_count++] = c;
-    return c;
-}
-
-struct doctor_check *doctor_ok(struct doctor_section *s, const char *id, const char *label, const char *found, ...)
-{
-    struct doctor_check *c = add(s, id, label, DOCTOR_OK);
-    va_list ap;
-    va_start(ap, found);
-    c->found = text_of(found, ap);
-    va_end(ap);
-    return c;
-}
-
-struct doctor_check *doctor_warn(struct doctor_section *s, const char *id, const char *label, const char *found, ...)
-{
-    struct doctor_check *c = add(s, id, label, DOCTOR_WARN);
-    va_list ap;
-    va_start(ap, found);
-    c->found = text_of(found, ap);
-    va_end(ap);
-    return c;
-}
-
-struct doctor_check *doctor_fail(struct doctor_section *s, const char *id, const char *label, const char *found, ...)
-{
-    struct doctor_check *c = add(s, id, label, DOCTOR_FAIL);
-    va_list ap;
-    va_start(ap, found);
-    c->found = text_of(found, ap);
-    va_end(ap);
-    return c;
-}
-
-struct doctor_check *doctor_skip(struct doctor_section *s, const char *id, const char *label, const char *found, ...)
-{
-    struct doctor_check *c = add(s, id, label, DOCTOR_SKIP);
-    va_list ap;
-    va_start(ap, found);
-    c->found = text_of(found, ap);
-    va_end(ap);
     return c;
 }
 
@@ -155,12 +119,12 @@ void doctor_also(struct doctor_check *c)
 
 /* ---- reading it ---- */
 
-size_t doctor_count(const struct doctor_report *r, enum doctor_mark mark)
+size_t doctor_count(const struct doctor_report *r, enum check_state state)
 {
     size_t count = 0;
     for (size_t s = 0; s < r->section_count; s++)
         for (size_t i = 0; i < r->sections[s]->check_count; i++)
-            count += r->sections[s]->checks[i]->mark == mark;
+            count += r->sections[s]->checks[i]->is.state == state;
     return count;
 }
 
@@ -168,12 +132,5 @@ int doctor_status(const struct doctor_report *r)
 {
     if (r->settings_failed)
         return SETTINGS_EXIT_CODE;
-    return doctor_count(r, DOCTOR_FAIL) > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
-}
-
-const char *doctor_mark_word(enum doctor_mark m)
-{
-    static const char *const words[] = {
-        [DOCTOR_OK] = "ok", [DOCTOR_WARN] = "warn", [DOCTOR_FAIL] = "fail", [DOCTOR_SKIP] = "skip"};
-    return words[m];
+    return doctor_count(r, CHECK_FAIL) > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

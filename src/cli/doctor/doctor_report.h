@@ -10,10 +10,9 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
+#include "report/checks.h"
 
 #define DOCTOR_TEXT_MAX_BYTES 2000 /* of each text; what a server says beyond that is cut, with "..." */
-
-enum doctor_mark { DOCTOR_OK, DOCTOR_WARN, DOCTOR_FAIL, DOCTOR_SKIP, DOCTOR_MARKS };
 
 /* One way to mend it. */
 struct doctor_fix {
@@ -23,12 +22,10 @@ struct doctor_fix {
 };
 
 struct doctor_check {
-    const char *id; /* "kubernetes.credentials"; a constant, stable, for JSON */
-    char *label;    /* "credentials" */
-    enum doctor_mark mark;
-    char *found; /* what was seen, or for a SKIP why it was not looked at */
-    char *why;   /* what follows from it, what is known of its cause; NULL: nothing to say */
-    struct doctor_fix *fixes;
+    const char *id;           /* "kubernetes.credentials"; a constant, stable, for JSON */
+    struct check is;          /* reason: what was seen, or for a SKIP why it was not looked at */
+    char *why;                /* what follows from it, what is known of its cause; NULL: nothing to say */
+    struct doctor_fix *fixes; /* in place of a hint */
     size_t fix_count;
 };
 
@@ -53,16 +50,13 @@ void doctor_report_fini(struct doctor_report *r); /* a zeroed one is allowed */
 struct doctor_section *doctor_section(struct doctor_report *r, const char *kind, const char *subject,
                                       const char *remark);
 
-/* found: as printf. */
-struct doctor_check *doctor_ok(struct doctor_section *s, const char *id, const char *label, const char *found, ...)
-    printf_like(4, 5);
-struct doctor_check *doctor_warn(struct doctor_section *s, const char *id, const char *label, const char *found, ...)
-    printf_like(4, 5);
-struct doctor_check *doctor_fail(struct doctor_section *s, const char *id, const char *label, const char *found, ...)
-    printf_like(4, 5);
-/* found: why it was not looked at, naming the check that has to be mended first. */
-struct doctor_check *doctor_skip(struct doctor_section *s, const char *id, const char *label, const char *found, ...)
-    printf_like(4, 5);
+/* reason: as printf; of one that is skipped, why it was not looked at, naming the check that has to be repaired first. */
+struct doctor_check *doctor_add(struct doctor_section *s, enum check_state state, const char *id, const char *name,
+                                const char *reason, ...) printf_like(5, 6);
+#define doctor_ok(s, ...) doctor_add((s), CHECK_OK, __VA_ARGS__)
+#define doctor_warn(s, ...) doctor_add((s), CHECK_WARN, __VA_ARGS__)
+#define doctor_fail(s, ...) doctor_add((s), CHECK_FAIL, __VA_ARGS__)
+#define doctor_skip(s, ...) doctor_add((s), CHECK_SKIP, __VA_ARGS__)
 
 void doctor_why(struct doctor_check *c, const char *fmt, ...) printf_like(2, 3);
 
@@ -72,9 +66,8 @@ void doctor_also(struct doctor_check *c); /* the last fix goes together with the
 
 /* ---- reading it ---- */
 
-size_t doctor_count(const struct doctor_report *r, enum doctor_mark mark);
+size_t doctor_count(const struct doctor_report *r, enum check_state state);
 /* 0 where nothing failed, 1 where something did, 78 where the settings cannot be used. */
 int doctor_status(const struct doctor_report *r);
-const char *doctor_mark_word(enum doctor_mark m); /* "ok", "warn", "fail", "skip": stable, for JSON */
 
 #endif

@@ -235,34 +235,34 @@ static void add_fix(struct doctor_check *check, const struct doctor_right *right
 }
 
 /* How bad a denial is. */
-static enum doctor_mark severity(const struct doctor_rights *r, const struct doctor_right *right,
+static enum check_state severity(const struct doctor_rights *r, const struct doctor_right *right,
                                  const struct settings *c)
 {
     const struct doctor_right *other;
     switch (right->need) {
     case DOCTOR_SLICES:
         other = same_place(r, right, DOCTOR_ENDPOINTS);
-        return other != NULL && !any(other, DOCTOR_DENIED) ? DOCTOR_WARN : DOCTOR_FAIL;
+        return other != NULL && !any(other, DOCTOR_DENIED) ? CHECK_WARN : CHECK_FAIL;
     case DOCTOR_ENDPOINTS:
         other = same_place(r, right, DOCTOR_SLICES);
-        return other != NULL && any(other, DOCTOR_DENIED) ? DOCTOR_FAIL : DOCTOR_OK;
+        return other != NULL && any(other, DOCTOR_DENIED) ? CHECK_FAIL : CHECK_OK;
     case DOCTOR_SERVICE:
-        return c->backend_port != 0 ? DOCTOR_WARN : DOCTOR_FAIL;
+        return c->backend_port != 0 ? CHECK_WARN : CHECK_FAIL;
     case DOCTOR_EVENTS:
-        return DOCTOR_WARN;
+        return CHECK_WARN;
     case DOCTOR_NODES:
     case DOCTOR_LEASE:
     case DOCTOR_LEASE_CREATE:
         break;
     }
-    return DOCTOR_FAIL;
+    return CHECK_FAIL;
 }
 
-static const char *why_text(const struct doctor_right *right, enum doctor_mark mark)
+static const char *why_text(const struct doctor_right *right, enum check_state state)
 {
-    if (right->need == DOCTOR_SLICES && mark == DOCTOR_WARN)
+    if (right->need == DOCTOR_SLICES && state == CHECK_WARN)
         return "Endpoints stand in for EndpointSlices: 1,000 addresses at most, and nobody drains";
-    if (right->need == DOCTOR_SERVICE && mark == DOCTOR_FAIL)
+    if (right->need == DOCTOR_SERVICE && state == CHECK_FAIL)
         return "without the Service its node ports are not known, and HAPROXY_BACKEND_PORT does not say one either";
     return needs[right->need].without;
 }
@@ -271,20 +271,20 @@ static void report_denied(const struct doctor_rights *r, const struct doctor_rig
                           const char *user, struct doctor_section *s)
 {
     const struct need *n = &needs[right->need];
-    enum doctor_mark mark = severity(r, right, c);
+    enum check_state state = severity(r, right, c);
     cleanup(mem_free_ptr) char *missing = verbs_text(right, DOCTOR_DENIED, ", ");
     cleanup(mem_free_ptr) char *what = what_text(right);
-    if (mark == DOCTOR_OK) {
+    if (state == CHECK_OK) {
         doctor_ok(s, n->id, label, "%s %s: not allowed, and not needed where EndpointSlices may be read", missing,
                   what);
         return;
     }
-    struct doctor_check *check = (mark == DOCTOR_WARN ? doctor_warn : doctor_fail)(
-        s, n->id, label, "%s %s: not allowed%s%s%s", missing, what, right->reason != NULL ? " (" : "",
-        right->reason != NULL ? right->reason : "", right->reason != NULL ? ")" : "");
-    doctor_why(check, "%s", why_text(right, mark));
+    struct doctor_check *check =
+        doctor_add(s, state, n->id, label, "%s %s: not allowed%s%s%s", missing, what, right->reason != NULL ? " (" : "",
+                   right->reason != NULL ? right->reason : "", right->reason != NULL ? ")" : "");
+    doctor_why(check, "%s", why_text(right, state));
     add_fix(check, right, c, user);
-    if (right->need == DOCTOR_SERVICE && mark == DOCTOR_FAIL)
+    if (right->need == DOCTOR_SERVICE && state == CHECK_FAIL)
         doctor_fix(check, "set the port that nodes serve it at", "HAPROXY_BACKEND_PORT=30443");
     else if (right->need == DOCTOR_NODES)
         doctor_advice(check,

@@ -52,8 +52,8 @@ static void report_absent(const struct inspect_mapping *m, struct doctor_section
 {
     const struct mapping_rules *of = m->rules;
     bool served = m->desired.state == DESIRED_OK; /* by endpoints that somebody else manages */
-    struct doctor_check *c = (served ? doctor_warn : doctor_fail)(
-        s, "service.object", "object", "there is no Service %s in namespace %s", of->service, of->namespace);
+    struct doctor_check *c = doctor_add(s, served ? CHECK_WARN : CHECK_FAIL, "service.object", "object",
+                                        "there is no Service %s in namespace %s", of->service, of->namespace);
     doctor_fix(c, "see what its name is", "kubectl get services -A");
     doctor_fix(c, "say it in the settings (with INGRESS_SERVICES: there)",
                "INGRESS_NAMESPACE=...\nINGRESS_SERVICE_NAME=...");

@@ -33,7 +33,7 @@ static inline char *section_text(const struct doctor_section *s)
     buf_init(&text, 0);
     for (size_t i = 0; i < s->check_count; i++) {
         const struct doctor_check *c = s->checks[i];
-        buf_printf(&text, "%s %s: %s\n", doctor_mark_word(c->mark), c->label, c->found);
+        buf_printf(&text, "%s %s: %s\n", check_state_word(c->is.state), c->is.name, c->is.reason);
         if (c->why != NULL)
             buf_printf(&text, "  why %s\n", c->why);
         for (size_t k = 0; k < c->fix_count; k++)
@@ -56,12 +56,12 @@ static inline void expect_no_text(const struct doctored *d, const char *unwanted
     ck_assert_msg(strstr(text, unwanted) == NULL, "\"%s\" in:\n%s", unwanted, text);
 }
 
-static inline void expect_mark(const struct doctored *d, const char *id, enum doctor_mark mark)
+static inline void expect_mark(const struct doctored *d, const char *id, enum check_state mark)
 {
     for (size_t i = 0; i < d->section->check_count; i++) {
         const struct doctor_check *c = d->section->checks[i];
         if (strcmp(c->id, id) == 0) {
-            ck_assert_msg(c->mark == mark, "%s: %s: %s", id, doctor_mark_word(c->mark), c->found);
+            ck_assert_msg(c->is.state == mark, "%s: %s: %s", id, check_state_word(c->is.state), c->is.reason);
             return;
         }
     }

@@ -15,26 +15,26 @@ static const struct {
     int64_t ours_ms; /* our clock when the answer was there, less AT_MS */
     uint64_t took_ms;
     int64_t skew_ms;
-    enum doctor_mark mark;
+    enum check_state mark;
     const char *says;
 } rows[] = {
-    {DATE, 0, 0, 0, DOCTOR_OK, "that of X is within 2 s of ours"},
-    {DATE, 500, 0, 0, DOCTOR_OK, ""},
-    {DATE, 999, 10, 0, DOCTOR_OK, ""},
-    {DATE, 1500, 600, 0, DOCTOR_OK, ""}, /* the answer took long: it may have been written at our own time */
-    {DATE, 3000, 0, 1999, DOCTOR_OK, ""},
-    {DATE, 4500, 0, 3499, DOCTOR_WARN, "ours is 3 s or more ahead of that of X"},
-    {DATE, 4500, 3600, 0, DOCTOR_OK, ""},
-    {DATE, -2000, 0, -2000, DOCTOR_OK, ""},
-    {DATE, -2001, 0, -2001, DOCTOR_WARN, "ours is 2 s or more behind that of X"},
-    {DATE, 31001, 0, 30000, DOCTOR_WARN, ""},
-    {DATE, 31002, 0, 30001, DOCTOR_FAIL, ""},
-    {DATE, -3600000, 0, -3600000, DOCTOR_FAIL, "ours is 3600 s or more behind that of X"},
-    {NULL, 0, 0, 0, DOCTOR_SKIP, "no answer of X tells the time"},
-    {"", 0, 0, 0, DOCTOR_SKIP, ""},
-    {"yesterday", 0, 0, 0, DOCTOR_SKIP, ""},
-    {DATE " or so", 0, 0, 0, DOCTOR_SKIP, ""},
-    {"2026-11-22T00:01:47Z", 0, 0, 0, DOCTOR_SKIP, ""},
+    {DATE, 0, 0, 0, CHECK_OK, "that of X is within 2 s of ours"},
+    {DATE, 500, 0, 0, CHECK_OK, ""},
+    {DATE, 999, 10, 0, CHECK_OK, ""},
+    {DATE, 1500, 600, 0, CHECK_OK, ""}, /* the answer took long: it may have been written at our own time */
+    {DATE, 3000, 0, 1999, CHECK_OK, ""},
+    {DATE, 4500, 0, 3499, CHECK_WARN, "ours is 3 s or more ahead of that of X"},
+    {DATE, 4500, 3600, 0, CHECK_OK, ""},
+    {DATE, -2000, 0, -2000, CHECK_OK, ""},
+    {DATE, -2001, 0, -2001, CHECK_WARN, "ours is 2 s or more behind that of X"},
+    {DATE, 31001, 0, 30000, CHECK_WARN, ""},
+    {DATE, 31002, 0, 30001, CHECK_FAIL, ""},
+    {DATE, -3600000, 0, -3600000, CHECK_FAIL, "ours is 3600 s or more behind that of X"},
+    {NULL, 0, 0, 0, CHECK_SKIP, "no answer of X tells the time"},
+    {"", 0, 0, 0, CHECK_SKIP, ""},
+    {"yesterday", 0, 0, 0, CHECK_SKIP, ""},
+    {DATE " or so", 0, 0, 0, CHECK_SKIP, ""},
+    {"2026-11-22T00:01:47Z", 0, 0, 0, CHECK_SKIP, ""},
 };
 
 START_TEST(skew)
@@ -43,7 +43,7 @@ START_TEST(skew)
     uint64_t now = (uint64_t)((int64_t)AT_MS + rows[_i].ours_ms);
     struct doctor_skew k = doctor_skew_of(rows[_i].date, now, rows[_i].took_ms * 1000);
     doctor_clock_report_skew("clock.kubernetes", "Kubernetes", "X", &k, d.section);
-    ck_assert(k.known == (rows[_i].mark != DOCTOR_SKIP));
+    ck_assert(k.known == (rows[_i].mark != CHECK_SKIP));
     ck_assert_int_eq(k.known ? doctor_skew_ms(&k) : 0, rows[_i].skew_ms);
     expect_mark(&d, "clock.kubernetes", rows[_i].mark);
     expect_text(&d, rows[_i].says);
@@ -56,9 +56,9 @@ START_TEST(kernel)
     doctor_clock_report_kernel(DOCTOR_SYNC_YES, d.section);
     doctor_clock_report_kernel(DOCTOR_SYNC_NO, e.section);
     doctor_clock_report_kernel(DOCTOR_SYNC_UNKNOWN, f.section);
-    expect_mark(&d, "clock.synchronised", DOCTOR_OK);
-    expect_mark(&e, "clock.synchronised", DOCTOR_WARN);
-    expect_mark(&f, "clock.synchronised", DOCTOR_SKIP);
+    expect_mark(&d, "clock.synchronised", CHECK_OK);
+    expect_mark(&e, "clock.synchronised", CHECK_WARN);
+    expect_mark(&f, "clock.synchronised", CHECK_SKIP);
     expect_text(&e, "timedatectl set-ntp true");
 }
 END_TEST

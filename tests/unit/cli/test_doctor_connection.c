@@ -158,9 +158,9 @@ START_TEST(a_connection)
     p.unix_socket = rows[_i].socket;
     bool through = doctor_connection_report(&p, &rows[_i].got, err.kind != ERROR_NONE ? &err : NULL, d.section);
     ck_assert(through == (rows[_i].kind == ERROR_NONE));
-    ck_assert_uint_eq(doctor_count(&d.report, DOCTOR_FAIL), rows[_i].id != NULL);
+    ck_assert_uint_eq(doctor_count(&d.report, CHECK_FAIL), rows[_i].id != NULL);
     for (size_t i = 0; i < d.section->check_count && rows[_i].id != NULL; i++)
-        if (d.section->checks[i]->mark == DOCTOR_FAIL)
+        if (d.section->checks[i]->is.state == CHECK_FAIL)
             ck_assert_str_eq(d.section->checks[i]->id, rows[_i].id);
     expect_text(&d, rows[_i].says);
     expect_text(&d, rows[_i].cures);
@@ -169,15 +169,15 @@ END_TEST
 
 static const struct {
     int64_t ca, client, server; /* days from now; 0: none */
-    enum doctor_mark mark;
+    enum check_state mark;
     const char *says;
 } ends[] = {
-    {3650, 0, 91, DOCTOR_OK, "ok certificates: server's until 2027-02-21, CA until 2036-11-19\n"},
-    {3650, 30, 365, DOCTOR_OK, "our own until 2026-12-22 (30 days)"},
-    {3650, 0, 15, DOCTOR_OK, "(15 days)"},
-    {3650, 0, 14, DOCTOR_WARN, "server's until 2026-12-06 (14 days)"},
-    {1, 0, 300, DOCTOR_WARN, "CA until 2026-11-23 (1 day)\n"},
-    {300, -1, 300, DOCTOR_FAIL, "our own has ended on 2026-11-21"},
+    {3650, 0, 91, CHECK_OK, "ok certificates: server's until 2027-02-21, CA until 2036-11-19\n"},
+    {3650, 30, 365, CHECK_OK, "our own until 2026-12-22 (30 days)"},
+    {3650, 0, 15, CHECK_OK, "(15 days)"},
+    {3650, 0, 14, CHECK_WARN, "server's until 2026-12-06 (14 days)"},
+    {1, 0, 300, CHECK_WARN, "CA until 2026-11-23 (1 day)\n"},
+    {300, -1, 300, CHECK_FAIL, "our own has ended on 2026-11-21"},
 };
 
 START_TEST(certificates)
@@ -205,7 +205,7 @@ START_TEST(remarks)
     ck_assert(doctor_connection_report(&p, &got, NULL, d.section));
     expect_text(&d, "ok connection: 10.1.1.1:3128; through a proxy\n");
     expect_text(&d, "warn TLS: encrypted, but nobody verifies who it is (CA_SETTING)\n");
-    expect_mark(&d, "haproxy.connection", DOCTOR_OK);
+    expect_mark(&d, "haproxy.connection", CHECK_OK);
 }
 END_TEST
 

@@ -61,10 +61,10 @@ START_TEST(long_texts_are_cut)
             buf_add(&words, "\xc3\xa9");
         struct doctor_check *c = doctor_fail(s, "kubernetes.x", "x", "%s", buf_str(&words));
         doctor_fix(c, "run", "%s", buf_str(&words));
-        ck_assert_uint_le(strlen(c->found), DOCTOR_TEXT_MAX_BYTES);
-        ck_assert_uint_ge(strlen(c->found), DOCTOR_TEXT_MAX_BYTES - 1);
-        ck_assert_str_eq(c->found + strlen(c->found) - 5, "\xc3\xa9...");
-        ck_assert_str_eq(c->fixes[0].lines, c->found);
+        ck_assert_uint_le(strlen(c->is.reason), DOCTOR_TEXT_MAX_BYTES);
+        ck_assert_uint_ge(strlen(c->is.reason), DOCTOR_TEXT_MAX_BYTES - 1);
+        ck_assert_str_eq(c->is.reason + strlen(c->is.reason) - 5, "\xc3\xa9...");
+        ck_assert_str_eq(c->fixes[0].lines, c->is.reason);
     }
 }
 END_TEST

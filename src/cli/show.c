@@ -1,4 +1,4 @@
-#include "cli/inspect_show.h"
+#include "cli/show.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,19 +8,18 @@
 #include "cli/command.h"
 #include "cli/inspect_print.h"
 #include "cli/inspect_report.h"
+#include "cli/doctor/doctor_print.h"
+#include "cli/doctor/doctor_report.h"
 #include "base/page.h"
-
-static size_t terminal_width(int fd)
-{
-    struct winsize size = {0};
-    return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
 
 static void page_for(struct page *p, struct buf *out, FILE *to, const struct command *command, char *const *environ_)
 {
     int fd = fileno(to);
+    struct winsize size = {0};
+    if (ioctl(fd, TIOCGWINSZ, &size) != 0)
+        size.ws_col = 0;
     buf_init(out, 0);
-    page_init(p, out, page_wants_colour(command->colour, isatty(fd) == 1, environ_), terminal_width(fd));
+    page_init(p, out, page_wants_colour(command->colour, isatty(fd) == 1, environ_), size.ws_col);
 }
 
 static int write_out(const struct buf *b, FILE *to)
@@ -45,4 +44,16 @@ int inspect_show(const struct inspect_report *report, const struct command *comm
     if (write_out(&problems, stderr) != 0 || told != 0)
         return EXIT_FAILURE;
     return command->kind == COMMAND_EXPLAIN ? inspect_explain_status(report) : inspect_plan_status(report);
+}
+
+int doctor_show(const struct doctor_report *report, const struct command *command, char *const *environ_)
+{
+    cleanup(buf_fini) struct buf text;
+    struct page page;
+    page_for(&page, &text, stdout, command, environ_);
+    if (command->json)
+        doctor_print_json(report, &text);
+    else
+        doctor_print(report, &page);
+    return write_out(&text, stdout) == 0 ? doctor_status(report) : EXIT_FAILURE;
 }

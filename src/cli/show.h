@@ -1,0 +1,13 @@
+/* Brings a report to standard output. The exit status: as the report has it, or 1 where that cannot be written. */
+#ifndef CLI_SHOW_H
+#define CLI_SHOW_H
+
+struct command;
+struct doctor_report;
+struct inspect_report;
+
+/* What concerns no backend goes to standard error. */
+int inspect_show(const struct inspect_report *report, const struct command *command, char *const *environ);
+int doctor_show(const struct doctor_report *report, const struct command *command, char *const *environ);
+
+#endif
