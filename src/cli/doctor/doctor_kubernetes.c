@@ -2,11 +2,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <yyjson.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "json/read.h"
 #include "kube/access_review.h"
 #include "kube/decode/decode.h"
 
@@ -46,17 +46,13 @@ static void read_refusal(const struct http_response *r, struct error *err)
 /* A server that was built by hand has an odd gitVersion. */
 static char *read_version(const struct buf *body)
 {
-    yyjson_doc *doc = yyjson_read(buf_str(body), body->len, 0);
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(buf_str(body), body->len, 0, "the version", NULL);
     yyjson_val *root = yyjson_doc_get_root(doc);
     const char *git = yyjson_get_str(yyjson_obj_get(root, "gitVersion"));
     const char *major = yyjson_get_str(yyjson_obj_get(root, "major")),
                *minor = yyjson_get_str(yyjson_obj_get(root, "minor"));
     bool usual = git != NULL && !str_has_prefix(git, "v0.");
-    char *version = usual                            ? mem_strdup(git)
-                    : major != NULL && minor != NULL ? mem_printf("v%s.%s", major, minor)
-                                                     : NULL;
-    yyjson_doc_free(doc);
-    return version;
+    return usual ? mem_strdup(git) : major != NULL && minor != NULL ? mem_printf("v%s.%s", major, minor) : NULL;
 }
 
 static void on_right(struct doctor_kubernetes *k, const struct http_response *r, const struct error *err)

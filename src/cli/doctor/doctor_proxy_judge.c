@@ -1,11 +1,11 @@
 /* What HAProxy sends and what the nodes expect, held against each other. Pure. */
 #include <errno.h>
 #include <string.h>
-#include <yyjson.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "json/read.h"
 #include "settings/settings.h"
 #include "cli/doctor/doctor_proxy.h"
 #include "cli/doctor/doctor_report.h"
@@ -16,14 +16,14 @@
 /* Whether an object of the API, or the default-server in it, has one of the options enabled. */
 static bool has_option(const char *json, const char *member, const char *const *options, size_t count)
 {
-    yyjson_doc *doc = json != NULL ? yyjson_read(json, strlen(json), 0) : NULL;
+    cleanup(json_doc_free_ptr) yyjson_doc *doc =
+        json_parse(json, json != NULL ? strlen(json) : 0, YYJSON_READ_BIGNUM_AS_RAW, "the object", NULL);
     yyjson_val *line = yyjson_doc_get_root(doc);
     bool has = false;
     if (member != NULL)
         line = yyjson_obj_get(line, member);
     for (size_t i = 0; i < count; i++)
         has = has || yyjson_equals_str(yyjson_obj_get(line, options[i]), "enabled");
-    yyjson_doc_free(doc);
     return has;
 }
 

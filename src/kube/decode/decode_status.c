@@ -50,7 +50,8 @@ void decode_status(yyjson_val *object, struct kube_event *ret)
 void kube_decode_status(const char *body, size_t len, struct kube_event *ret)
 {
     *ret = (struct kube_event){.type = KUBE_ERROR, .retry_after_seconds = -1};
-    yyjson_doc *doc = len > 0 && len <= STATUS_BODY_MAX_BYTES ? yyjson_read(body, len, 0) : NULL;
+    cleanup(json_doc_free_ptr) yyjson_doc *doc =
+        json_parse(body, len <= STATUS_BODY_MAX_BYTES ? len : 0, 0, "the answer", NULL);
     yyjson_val *root = yyjson_doc_get_root(doc);
     if (yyjson_equals_str(yyjson_obj_get(root, "kind"), "Status")) {
         decode_status(root, ret);
@@ -58,5 +59,4 @@ void kube_decode_status(const char *body, size_t len, struct kube_event *ret)
         ret->status_reason = mem_strdup("");
         ret->status_message = shorten(body, len, MESSAGE_MAX_BYTES);
     }
-    yyjson_doc_free(doc);
 }

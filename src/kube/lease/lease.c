@@ -75,12 +75,11 @@ static yyjson_doc *lease_parse(const char *json, size_t len, yyjson_read_flag fl
 int lease_decode(const char *json, size_t len, struct lease *ret, struct error *err)
 {
     struct lease l = {0};
-    yyjson_doc *doc = lease_parse(json, len, 0, err);
-    int result = doc != NULL ? read_lease(yyjson_doc_get_root(doc), &l, err) : -1;
-    yyjson_doc_free(doc);
-    if (result == 0)
-        *ret = l;
-    return result;
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = lease_parse(json, len, 0, err);
+    if (doc == NULL || read_lease(yyjson_doc_get_root(doc), &l, err) != 0)
+        return -1;
+    *ret = l;
+    return 0;
 }
 
 bool lease_same_record(const struct lease *a, const struct lease *b)
@@ -91,14 +90,12 @@ bool lease_same_record(const struct lease *a, const struct lease *b)
 
 bool lease_event_is_free(const char *json, size_t len)
 {
-    yyjson_doc *doc = lease_parse(json, len, 0, NULL);
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = lease_parse(json, len, 0, NULL);
     yyjson_val *root = yyjson_doc_get_root(doc), *type = yyjson_obj_get(root, "type");
     bool changed = yyjson_equals_str(type, "ADDED") || yyjson_equals_str(type, "MODIFIED");
     struct lease l = {0};
-    bool is_free = yyjson_equals_str(type, "DELETED") ||
-                   (changed && read_lease(yyjson_obj_get(root, "object"), &l, NULL) == 0 && l.holder[0] == '\0');
-    yyjson_doc_free(doc);
-    return is_free;
+    return yyjson_equals_str(type, "DELETED") ||
+           (changed && read_lease(yyjson_obj_get(root, "object"), &l, NULL) == 0 && l.holder[0] == '\0');
 }
 
 /* ---- writing ---- */

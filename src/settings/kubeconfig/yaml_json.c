@@ -4,6 +4,7 @@
 
 #include "base/compiler.h"
 #include "base/str.h"
+#include "base/text.h"
 
 static const char digits[] = "0123456789";
 
@@ -34,14 +35,7 @@ static bool is_number(const char *s)
 static void add_text(const char *s, struct buf *out)
 {
     buf_add(out, "\"");
-    for (; *s != '\0'; s++) {
-        if (*s == '"' || *s == '\\')
-            buf_printf(out, "\\%c", *s);
-        else if ((unsigned char)*s < 0x20)
-            buf_printf(out, "\\u%04x", (unsigned)(unsigned char)*s);
-        else
-            buf_addn(out, s, 1);
-    }
+    text_add(out, s, TEXT_QUOTED, TEXT_WHOLE);
     buf_add(out, "\"");
 }
 

@@ -291,7 +291,7 @@ START_TEST(an_exec_plugin)
     ck_assert_str_eq(a.exec->install_hint, "Get it\nfrom there.\n");
     ck_assert(a.exec->provide_cluster_info);
     ck_assert_str_eq(a.exec->cluster_config, "{\"audience\":\"06e3fbd18de8\",\"n\":[1,-2.5e3,\"010\",\"1\",\".5\"],"
-                                             "\"on\":true,\"no\":null,\"t\":\"a\\\"\\\\\\u000a\xc3\xa4\"}");
+                                             "\"on\":true,\"no\":null,\"t\":\"a\\\"\\\\\\n\xc3\xa4\"}");
     ck_assert_ptr_nonnull(strstr(a.source, ", context c, credentials by aws"));
     struct kube_exec *copy = kube_exec_copy(a.exec);
     ck_assert_str_eq(copy->env[1], "EMPTY=");
