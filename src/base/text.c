@@ -154,6 +154,23 @@ size_t text_cut(const char *s, size_t max_bytes)
     return at;
 }
 
+bool text_list_next(struct text_list *l)
+{
+    if (l->count++ >= l->max)
+        return false;
+    buf_add(&l->text, l->count > 1 ? l->between : "");
+    return true;
+}
+
+char *text_list_take(struct text_list *l)
+{
+    if (l->count > l->max)
+        buf_printf(&l->text, "%s and %zu more", l->between[0] == ';' ? ";" : "", l->count - l->max);
+    bool any = l->count > 0;
+    l->count = 0;
+    return any ? buf_take(&l->text) : NULL;
+}
+
 bool text_is_utf8(const char *s)
 {
     uint32_t c;

@@ -9,9 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/compiler.h"
-
-struct buf;
 
 enum text_mode {
     TEXT_AS_IS,    /* for cutting alone */
@@ -37,6 +36,16 @@ char *text_shown(const char *s, enum text_mode mode, size_t max_bytes) must_chec
 /* How much of s is left of at most max_bytes: up to where a character ends. What is no UTF-8 counts as characters of a
  * byte. */
 size_t text_cut(const char *s, size_t max_bytes);
+
+/* What is named on one line, of as many as there are: "n1, n2 and 3 more". Begins zeroed, with `between` and `max`. */
+struct text_list {
+    const char *between; /* ", " or "; " */
+    size_t max, count;   /* those beyond max are only counted */
+    struct buf text;
+};
+
+bool text_list_next(struct text_list *l);             /* one more; true: text takes it, behind what is between */
+char *text_list_take(struct text_list *l) must_check; /* NULL: there is none. Allocates; the list is empty after */
 
 bool text_is_utf8(const char *s);
 

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "model/address.h"
 #include "haproxy/backend.h"
 
@@ -101,19 +102,14 @@ char *runtime_server_problem(const struct backend_server *line, const struct run
 
 /* ---- the whole backend ---- */
 
-struct problems {
-    struct buf text;
-    size_t count;
-};
-
-static void tell(struct problems *p, const char *server, const char *what)
+static void tell(struct text_list *p, const char *server, const char *what)
 {
-    if (p->count++ < PROBLEMS_SHOWN)
-        buf_printf(&p->text, "%sserver %s: %s", p->text.len > 0 ? "; " : "", server, what);
+    if (text_list_next(p))
+        buf_printf(&p->text, "server %s: %s", server, what);
 }
 
 static void look_at_lines(const struct backend *file, const struct runtime *r, runtime_manages *manages,
-                          const void *arg, struct problems *p)
+                          const void *arg, struct text_list *p)
 {
     for (size_t i = 0; i < file->server_count; i++) {
         const struct backend_server *line = &file->servers[i];
@@ -137,7 +133,7 @@ static bool has_hidden_lines(const struct backend *file)
     return false;
 }
 
-static void look_at_rows(const struct backend *file, const struct runtime *r, struct problems *p)
+static void look_at_rows(const struct backend *file, const struct runtime *r, struct text_list *p)
 {
     cleanup(mem_free_ptr) const char **names = mem_array(file->server_count, sizeof(names[0]));
     for (size_t i = 0; i < file->server_count; i++)
@@ -155,17 +151,11 @@ static void look_at_rows(const struct backend *file, const struct runtime *r, st
 
 char *runtime_problem(const struct backend *file, const struct runtime *r, runtime_manages *manages, const void *arg)
 {
-    struct problems p = {.count = 0};
+    struct text_list p = {.between = "; ", .max = PROBLEMS_SHOWN};
     if (!file->exists || !r->readable)
         return NULL;
-    buf_init(&p.text, 0);
     look_at_lines(file, r, manages, arg, &p);
     if (!has_hidden_lines(file))
         look_at_rows(file, r, &p);
-    if (p.count > PROBLEMS_SHOWN)
-        buf_printf(&p.text, "; and %zu more", p.count - PROBLEMS_SHOWN);
-    if (p.count > 0)
-        return buf_take(&p.text);
-    buf_fini(&p.text);
-    return NULL;
+    return text_list_take(&p);
 }

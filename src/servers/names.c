@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "model/address.h"
 #include "haproxy/backend.h"
 #include "servers/change/diff.h"
@@ -464,20 +465,13 @@ bool names_apply(const struct names_input *in, struct desired *ret)
 
 char *names_adopted(const struct desired *named, const struct diff_rules *rules)
 {
-    struct buf text;
-    size_t count = 0;
-    buf_init(&text, 0);
+    struct text_list adopted = {.between = ", ", .max = ADOPTED_SHOWN};
     for (size_t i = 0; i < named->server_count; i++) {
         const struct desired_server *s = &named->servers[i];
         cleanup(mem_free_ptr) char *own =
             own_name(rules->server_name_format, s->node != NULL ? s->node : s->name, s->address, s->port);
-        if (s->node != NULL && !str_eq(own, s->name) && count++ < ADOPTED_SHOWN)
-            buf_printf(&text, "%s%s (node %s)", count > 1 ? ", " : "", s->name, s->node);
+        if (s->node != NULL && !str_eq(own, s->name) && text_list_next(&adopted))
+            buf_printf(&adopted.text, "%s (node %s)", s->name, s->node);
     }
-    if (count > ADOPTED_SHOWN)
-        buf_printf(&text, " and %zu more", count - ADOPTED_SHOWN);
-    if (count > 0)
-        return buf_take(&text);
-    buf_fini(&text);
-    return NULL;
+    return text_list_take(&adopted);
 }

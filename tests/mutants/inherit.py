@@ -30,7 +30,7 @@ ANSWERS = (
     Mutant("a new line does not answer backup", SERVER, "c->server.default_backup = actual->backup_line != 0;", ""),
     Mutant("no line answers backup", SERVER, "if (!s->default_backup || s->backup || s->no_backup)", "if (true)"),
     Mutant("no-backup is written again and again", SERVER, "if (!s->default_backup || s->backup || s->no_backup)", "if (!s->default_backup)"),
-    Mutant("backup servers by default are taken over", ALIENS, "    if (count == 0)\n", "    if (true)\n"),
+    Mutant("backup servers by default are taken over", ALIENS, "    if (names == NULL)\n", "    if (true)\n"),
     Mutant("our own lines stop the daemon", ALIENS, "            desired_find(desired, s->name) != NULL || ", "            "),
     Mutant("spares stop the daemon", ALIENS, "|| desired_find_spare(desired, s->name) != NULL)", ")"),
 )

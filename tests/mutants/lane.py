@@ -66,7 +66,7 @@ REMEMBERED = (
     Mutant("a call whose answer is lost is an operator's", MEMORY, "        mark->ours = state;\n}\n\nvoid admin_states_unanswered", "        ;\n}\n\nvoid admin_states_unanswered"),
     Mutant("ready by us leaves the operator's mark", MEMORY, "    if (state == RUNTIME_READY)\n        mark->theirs = RUNTIME_READY;\n", ""),
     Mutant("a reload leaves our drains", MEMORY, "        m->marks[i].ours = RUNTIME_READY;\n        m->marks[i].asked", "        m->marks[i].asked"),
-    Mutant("parked servers are shown as an operator's", MEMORY, "if (mark->theirs == RUNTIME_READY || mark->parked)", "if (mark->theirs == RUNTIME_READY)"),
+    Mutant("parked servers are shown as an operator's", MEMORY, "mark->theirs != RUNTIME_READY && !mark->parked && ", "mark->theirs != RUNTIME_READY && "),
 )
 
 WRITE = (

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "settings/settings.h"
 #include "model/cache.h"
 #include "model/node_rules.h"
@@ -195,13 +196,11 @@ static void report_nodes(const struct inspect_report *seen, const struct inspect
 
 static char *names_of(const struct desired *desired)
 {
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, 0);
-    for (size_t i = 0; i < desired->server_count && i < NAMES_SHOWN; i++)
-        buf_printf(&text, "%s%s", i > 0 ? ", " : "", desired->servers[i].name);
-    if (desired->server_count > NAMES_SHOWN)
-        buf_printf(&text, " and %zu more", desired->server_count - NAMES_SHOWN);
-    return buf_take(&text);
+    struct text_list names = {.between = ", ", .max = NAMES_SHOWN};
+    for (size_t i = 0; i < desired->server_count; i++)
+        if (text_list_next(&names))
+            buf_add(&names.text, desired->servers[i].name);
+    return text_list_take(&names);
 }
 
 static void report_left_out(const struct desired *desired, struct doctor_section *s)
@@ -226,7 +225,7 @@ static void report_wish(const struct inspect_mapping *m, struct doctor_section *
     const struct desired *desired = &m->desired;
     if (desired->state == DESIRED_OK) {
         cleanup(mem_free_ptr) char *names = names_of(desired);
-        doctor_ok(s, id, label, "%zu for backend %s: %s", desired->server_count, m->backend, names);
+        doctor_ok(s, id, label, "%zu for backend %s: %s", desired->server_count, m->backend, names != NULL ? names : "");
     } else if (desired->state == DESIRED_EMPTY || desired->state == DESIRED_UNDECIDED) {
         struct doctor_check *c = doctor_fail(s, id, label, "none for backend %s: %s", m->backend,
                                              desired->problem != NULL ? desired->problem : "nothing is known");

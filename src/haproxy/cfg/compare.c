@@ -249,11 +249,6 @@ static void bag_fini(struct bag *b)
 
 /* ---- the comparison ---- */
 
-struct report {
-    struct buf text;
-    size_t count;
-};
-
 /* Those of one key. */
 struct run {
     const struct entry *list;
@@ -284,12 +279,11 @@ static char *shown(const struct entry *e)
 }
 
 /* "line 7 ("http-request deny" of frontend web) ", without the line where it is none of the file's. */
-static void say(struct report *r, const struct entry *e, bool before, const char *what)
+static void say(struct text_list *r, const struct entry *e, bool before, const char *what)
 {
-    if (r->count++ >= SHOWN)
+    if (!text_list_next(r))
         return;
     cleanup(mem_free_ptr) char *text = shown(e);
-    buf_add(&r->text, r->count > 1 ? "; " : "");
     if (before)
         buf_printf(&r->text, "line %u ", e->line);
     buf_printf(&r->text, "(%s%s%s%s%s%.*s) %s", is_header(e) ? "" : "\"", is_header(e) ? "" : text,
@@ -305,7 +299,7 @@ static bool has(const struct run *r, size_t from, const char *text)
     return false;
 }
 
-static void compare_headers(struct run before, struct run after, struct report *r)
+static void compare_headers(struct run before, struct run after, struct text_list *r)
 {
     if (after.count == 0) {
         say(r, &before.list[0], true, "would be gone");
@@ -325,7 +319,7 @@ static void compare_headers(struct run before, struct run after, struct report *
     }
 }
 
-static void compare_lines(struct run before, struct run after, struct report *r)
+static void compare_lines(struct run before, struct run after, struct text_list *r)
 {
     size_t i = 0;
     while (i < before.count && i < after.count && strcmp(before.list[i].text, after.list[i].text) == 0)
@@ -343,7 +337,7 @@ static struct run last_of(struct run r)
     return r.count > 1 && last_counts(r.list[0].key) ? (struct run){.list = &r.list[r.count - 1], .count = 1} : r;
 }
 
-static void compare_runs(struct run before, struct run after, struct report *r)
+static void compare_runs(struct run before, struct run after, struct text_list *r)
 {
     bool header = is_header(before.count > 0 ? &before.list[0] : &after.list[0]);
     if (header) {
@@ -357,10 +351,9 @@ char *cfg_file_compare(const struct cfg_file *before, const struct cfg_file *aft
 {
     cleanup(bag_fini) struct bag a;
     cleanup(bag_fini) struct bag b;
-    struct report r = {0};
+    struct text_list r = {.between = "; ", .max = SHOWN};
     bag_init(&a, before, ours);
     bag_init(&b, after, ours);
-    buf_init(&r.text, 0);
     for (size_t i = 0, k = 0; i < a.count || k < b.count;) {
         bool of_a = k == b.count || (i < a.count && strcmp(a.list[i].key, b.list[k].key) <= 0);
         const char *key = of_a ? a.list[i].key : b.list[k].key;
@@ -369,7 +362,5 @@ char *cfg_file_compare(const struct cfg_file *before, const struct cfg_file *aft
         i += was.count;
         k += is.count;
     }
-    if (r.count > SHOWN)
-        buf_printf(&r.text, "; and %zu more", r.count - SHOWN);
-    return r.count > 0 ? buf_take(&r.text) : NULL;
+    return text_list_take(&r);
 }

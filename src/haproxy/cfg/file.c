@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "haproxy/cfg/words.h"
 
 #define LINES_SHOWN 5
@@ -141,26 +142,23 @@ void cfg_file_fini(struct cfg_file *f)
 /* ---- what no write may touch ---- */
 
 /* "line 3, line 7 and 2 more: what; hint" for each kind of problem. */
-struct finding {
-    struct buf lines;
-    size_t count;
-};
+#define LINES                               \
+    {                                       \
+        .between = ", ", .max = LINES_SHOWN \
+    }
 
-static void found(struct finding *f, unsigned line)
+static void found(struct text_list *lines, unsigned line)
 {
-    if (f->count++ < LINES_SHOWN)
-        buf_printf(&f->lines, "%s%u", f->count > 1 ? ", " : "", line);
+    if (text_list_next(lines))
+        buf_printf(&lines->text, "%u", line);
 }
 
-static void tell(struct buf *out, struct finding *f, const char *what)
+static void tell(struct buf *out, struct text_list *lines, const char *what)
 {
-    if (f->count > 0)
-        buf_printf(out, "%sline%s %s", out->len > 0 ? "; " : "", f->count > 1 ? "s" : "", buf_str(&f->lines));
-    if (f->count > LINES_SHOWN)
-        buf_printf(out, " and %zu more", f->count - LINES_SHOWN);
-    if (f->count > 0)
-        buf_printf(out, ": %s", what);
-    buf_fini(&f->lines);
+    const char *plural = lines->count > 1 ? "s" : "";
+    cleanup(mem_free_ptr) char *list = text_list_take(lines);
+    if (list != NULL)
+        buf_printf(out, "%sline%s %s: %s", out->len > 0 ? "; " : "", plural, list, what);
 }
 
 static bool is_conditional(const char *word)
@@ -182,7 +180,7 @@ static bool is_server(const char *word)
     return str_eq(word, "server") || str_eq(word, "server-template") || str_eq(word, "peer");
 }
 
-static void look_at_servers(const struct cfg_file_section *s, struct cfg_line *words, struct finding *late)
+static void look_at_servers(const struct cfg_file_section *s, struct cfg_line *words, struct text_list *late)
 {
     bool servers = false;
     for (size_t i = 0; has_servers(s->kind) && i < s->line_count; i++) {
@@ -197,7 +195,7 @@ static void look_at_servers(const struct cfg_file_section *s, struct cfg_line *w
 char *cfg_file_problem(const struct cfg_file *f)
 {
     cleanup(cfg_line_fini) struct cfg_line words;
-    struct finding conditionals = {0}, late = {0}, too_long = {0};
+    struct text_list conditionals = LINES, late = LINES, too_long = LINES;
     struct buf out;
     cfg_line_init(&words);
     buf_init(&out, 0);
@@ -230,7 +228,7 @@ bool cfg_file_is_proxy(const char *kind)
 
 char *cfg_file_defaults_problem(const struct cfg_file *f)
 {
-    struct finding lost = {0};
+    struct text_list lost = LINES;
     struct buf out;
     size_t last = f->section_count;
     buf_init(&out, 0);

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "servers/change/route_internal.h"
 
 #define OVERRIDES_SHOWN 10
@@ -288,19 +289,13 @@ void admin_states_reloads(struct admin_states *m)
 
 char *admin_states_overrides(const struct admin_states *m, size_t *ret_count)
 {
-    cleanup(buf_fini) struct buf text;
-    size_t count = 0;
-    buf_init(&text, 0);
+    struct text_list list = {.between = ", ", .max = OVERRIDES_SHOWN};
     for (size_t i = 0; i < m->count; i++) {
         const struct admin_state *mark = &m->marks[i];
-        if (mark->theirs == RUNTIME_READY || mark->parked)
-            continue;
-        if (count++ < OVERRIDES_SHOWN)
-            buf_printf(&text, "%s%s %s%s", count > 1 ? ", " : "", mark->name, count > 1 ? "in " : "is in ",
+        if (mark->theirs != RUNTIME_READY && !mark->parked && text_list_next(&list))
+            buf_printf(&list.text, "%s %s%s", mark->name, list.count > 1 ? "in " : "is in ",
                        runtime_admin_name(mark->theirs));
     }
-    if (count > OVERRIDES_SHOWN)
-        buf_printf(&text, " and %zu more", count - OVERRIDES_SHOWN);
-    *ret_count = count;
-    return count > 0 ? buf_take(&text) : NULL;
+    *ret_count = list.count;
+    return text_list_take(&list);
 }

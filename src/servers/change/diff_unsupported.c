@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "base/str.h"
 #include "servers/change/diff_internal.h"
 
@@ -61,15 +62,13 @@ static bool has_unsupported(const struct backend *b, const struct desired *desir
 
 static char *unsupported_text(const struct backend *b)
 {
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, 0);
-    buf_printf(&text, "backend %s has lines in haproxy.cfg that a write would damage: ", b->name);
-    for (size_t i = 0; i < b->unsupported_count && i < UNSUPPORTED_SHOWN; i++)
-        buf_printf(&text, "%sline %u \"%s\": %s", i > 0 ? "; " : "", b->unsupported[i].line, b->unsupported[i].text,
-                   b->unsupported[i].reason);
-    if (b->unsupported_count > UNSUPPORTED_SHOWN)
-        buf_printf(&text, "; and %zu more", b->unsupported_count - UNSUPPORTED_SHOWN);
-    return buf_take(&text);
+    struct text_list list = {.between = "; ", .max = UNSUPPORTED_SHOWN};
+    for (size_t i = 0; i < b->unsupported_count; i++)
+        if (text_list_next(&list))
+            buf_printf(&list.text, "line %u \"%s\": %s", b->unsupported[i].line, b->unsupported[i].text,
+                       b->unsupported[i].reason);
+    cleanup(mem_free_ptr) char *lines = text_list_take(&list);
+    return mem_printf("backend %s has lines in haproxy.cfg that a write would damage: %s", b->name, lines);
 }
 
 char *diff_unsupported_problem(const struct backend *actual, const struct desired *desired,
@@ -80,24 +79,21 @@ char *diff_unsupported_problem(const struct backend *actual, const struct desire
 
 char *diff_backup_problem(const struct backend *actual, const struct desired *desired, const struct diff_rules *rules)
 {
-    cleanup(buf_fini) struct buf names;
-    size_t count = 0;
-    buf_init(&names, 0);
+    struct text_list list = {.between = ", ", .max = UNSUPPORTED_SHOWN};
     for (size_t i = 0; i < actual->server_count; i++) {
         const struct backend_server *s = &actual->servers[i];
         if (!s->default_backup || s->no_backup || diff_server_is_foreign(s, rules) ||
             desired_find(desired, s->name) != NULL || desired_find_spare(desired, s->name) != NULL)
             continue;
-        if (count++ < UNSUPPORTED_SHOWN)
-            buf_printf(&names, "%s%s", count > 1 ? ", " : "", s->name);
+        if (text_list_next(&list))
+            buf_add(&list.text, s->name);
     }
-    if (count == 0)
+    cleanup(mem_free_ptr) char *names = text_list_take(&list);
+    if (names == NULL)
         return NULL;
-    if (count > UNSUPPORTED_SHOWN)
-        buf_printf(&names, " and %zu more", count - UNSUPPORTED_SHOWN);
     return mem_printf(
         "line %u of haproxy.cfg (default-server backup) makes backup servers of lines in backend %s that do "
         "not say so themselves: %s. Write backup on such a line, and it is left alone, or no-backup, and it "
         "is managed; or take backup out of line %u",
-        actual->backup_line, actual->name, buf_str(&names), actual->backup_line);
+        actual->backup_line, actual->name, names, actual->backup_line);
 }

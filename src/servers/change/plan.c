@@ -7,6 +7,7 @@
 #include "base/rfc3339.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/text.h"
 
 #define NAMES_SHOWN 5
 
@@ -117,23 +118,22 @@ static void take_held(struct plan *p, const struct loss_limit *loss_limit, uint6
 static char *names_of_held(const struct plan *p, bool with_times, int64_t wall_minus_mono_ms)
 {
     char until[RFC3339_BYTES];
-    struct buf b;
-    buf_init(&b, 0);
-    for (size_t i = 0; i < p->held_back && i < NAMES_SHOWN; i++) {
+    struct text_list list = {.between = ", ", .max = NAMES_SHOWN};
+    for (size_t i = 0; i < p->held_back; i++) {
         const struct plan_held *h = &p->held[i];
-        buf_printf(&b, "%s%s", i > 0 ? ", " : "", h->server);
+        if (!text_list_next(&list))
+            continue;
+        buf_add(&list.text, h->server);
         rfc3339_format(((int64_t)h->until_ms + wall_minus_mono_ms) * 1000, 3, until);
         if (with_times)
-            buf_printf(&b, " until %s", until);
+            buf_printf(&list.text, " until %s", until);
     }
-    if (p->held_back > NAMES_SHOWN)
-        buf_printf(&b, " and %zu more", p->held_back - NAMES_SHOWN);
-    return buf_take(&b);
+    return text_list_take(&list);
 }
 
 char *plan_held_text(const struct plan *p, int64_t wall_minus_mono_ms)
 {
-    return p->held_back > 0 ? names_of_held(p, true, wall_minus_mono_ms) : NULL;
+    return names_of_held(p, true, wall_minus_mono_ms);
 }
 
 static int compare_name_to_held(const void *server, const void *held)

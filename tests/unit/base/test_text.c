@@ -180,6 +180,28 @@ START_TEST(a_prefix_ends_where_a_character_does)
 }
 END_TEST
 
+START_TEST(a_list_names_some_and_counts_the_rest)
+{
+    static const struct {
+        const char *between;
+        size_t count;
+        const char *text;
+    } rows[] = {{", ", 0, NULL},     {", ", 1, "n1"},
+                {", ", 2, "n1, n2"}, {", ", 3, "n1, n2 and 1 more"},
+                {"; ", 2, "n1; n2"}, {"; ", 12, "n1; n2; and 10 more"}};
+    for (size_t i = 0; i < array_len(rows); i++) {
+        struct text_list list = {.between = rows[i].between, .max = 2};
+        for (size_t k = 0; k < rows[i].count; k++)
+            if (text_list_next(&list))
+                buf_printf(&list.text, "n%zu", list.count);
+        ck_assert_uint_eq(list.count, rows[i].count);
+        cleanup(mem_free_ptr) char *text = text_list_take(&list);
+        ck_assert_pstr_eq(text, rows[i].text);
+        ck_assert_uint_eq(list.count, 0);
+    }
+}
+END_TEST
+
 START_TEST(a_control_is_found)
 {
     static const char text[] = "a\0b";
@@ -203,6 +225,7 @@ int main(void)
     tcase_add_test(t, a_long_message_is_cut_where_a_character_ends);
     tcase_add_test(t, a_message_of_wide_ones_alone);
     tcase_add_test(t, a_prefix_ends_where_a_character_does);
+    tcase_add_test(t, a_list_names_some_and_counts_the_rest);
     tcase_add_test(t, a_control_is_found);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
