@@ -1,7 +1,7 @@
 /*
  * Exponential backoff with full jitter: the n-th wait is uniform in (0, min(cap, base * 2^n)], never below min_ms. The
- * shape is AWS's "full jitter"; for watches the first is client-go's (0.8 s), and the cap is 8 s instead of its 30: a daemon has a
- * few watches, not thousands of nodes, and after an outage HAProxy should not wait for half a minute.
+ * shape is AWS's "full jitter"; for watches the first is client-go's (0.8 s), and the cap is 8 s instead of its 30: a
+ * daemon has a few watches, not thousands of nodes, and after an outage HAProxy should not wait for half a minute.
  */
 #ifndef BASE_BACKOFF_H
 #define BASE_BACKOFF_H

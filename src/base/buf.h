@@ -1,6 +1,6 @@
 /*
- * A byte buffer that grows up to a cap. Always NUL-terminated behind `len` once anything was written, so that `data` can
- * be read as a string; `data` is NULL while nothing was.
+ * A byte buffer that grows up to a cap. Always NUL-terminated behind `len` once anything was written, so that `data`
+ * can be read as a string; `data` is NULL while nothing was.
  */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H

@@ -43,8 +43,8 @@ const char *error_kind_name(enum error_kind kind);
 /* 401/403 auth, 404/410 gone, 406/409 conflict, 408/425/429/5xx retry, other 4xx and 3xx invalid, 2xx none. */
 enum error_kind error_kind_of_http(int status);
 
-/* Each returns -1 and nothing else. clang's analyzer sees one file at a time; untold, it follows paths on which an error
- * was set and 0 returned. */
+/* Each returns -1 and nothing else. clang's analyzer sees one file at a time; untold, it follows paths on which an
+ * error was set and 0 returned. */
 #ifdef __clang_analyzer__
 #define error_set(...) ((error_set)(__VA_ARGS__), -1)
 #define error_set_http(...) ((error_set_http)(__VA_ARGS__), -1)

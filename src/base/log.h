@@ -46,8 +46,8 @@ struct log {
 /* Left out of the line when cond is false. */
 #define log_if(cond, field) ((cond) ? (field) : (struct log_field){LOG_FIELD_STR, "", 0, 0})
 
-/* The first field is one that is left out: a comma can then follow it whether or not there are others. (C23's __VA_OPT__
- * would do without it, but cppcheck takes it for a syntax error and skips the rest of the function.) */
+/* The first field is one that is left out: a comma can then follow it whether or not there are others. (C23's
+ * __VA_OPT__ would do without it, but cppcheck takes it for a syntax error and skips the rest of the function.) */
 #define log_at(log, level, msg, ...) \
     log_write((log), (level), (msg), \
               (const struct log_field[]){{LOG_FIELD_STR, "", 0, 0}, ##__VA_ARGS__, {LOG_FIELD_END, 0, 0, 0}})
@@ -58,7 +58,8 @@ struct log {
 
 /* fields ends with LOG_FIELD_END. log NULL: nothing happens. */
 void log_write(const struct log *log, enum log_level level, const char *msg, const struct log_field *fields);
-/* Says how many lines were dropped since that was said last, where there is room again; each log_write does so first. */
+/* Says how many lines were dropped since that was said last, where there is room again; each log_write does so first.
+ * */
 void log_tell_losses(const struct log *log);
 /* Lines, since the start. */
 uint64_t log_dropped(const struct log *log);
@@ -83,8 +84,8 @@ struct log_limit {
 
 bool log_limit_pass(struct log_limit *l, uint64_t now_ms, const char *key, unsigned *ret_held_back);
 
-/* For a key that is a message. Words with a digit (times, ids, line numbers) do not make it a different one, and one that takes turns
- * with others passes once in a period, too: the same trouble often has several faces. */
+/* For a key that is a message. Words with a digit (times, ids, line numbers) do not make it a different one, and one
+ * that takes turns with others passes once in a period, too: the same trouble often has several faces. */
 bool log_limit_pass_message(struct log_limit *l, uint64_t now_ms, const char *message, unsigned *ret_held_back);
 
 /* The trouble is over: the next line of this kind passes at once again. */

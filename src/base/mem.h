@@ -23,8 +23,8 @@ void mem_wipe_free(char *secret);
 /* a and b as one string; unlike mem_printf, whose buffer grows, it leaves no part of a secret in what was freed. */
 char *mem_join(const char *a, const char *b) must_check;
 
-/* As free and realloc, but nothing of what was in the block stays in memory that is free; for those who hold secrets, and for
- * libraries that let us choose how they allocate. NULL comes back where malloc has no more. */
+/* As free and realloc, but nothing of what was in the block stays in memory that is free; for those who hold secrets,
+ * and for libraries that let us choose how they allocate. NULL comes back where malloc has no more. */
 void mem_wiping_free(void *p);
 void *mem_wiping_realloc(void *p, size_t bytes);
 

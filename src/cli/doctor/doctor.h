@@ -1,7 +1,7 @@
 /*
- * `doctor`: goes through everything between here and a working sync and reports on each part, what fails, why, and how it is
- * mended. Asks Kubernetes and each HAProxy, looks at all of it as `plan` does (cli/inspect), and talks to some of the nodes
- * as HAProxy would. Writes nothing anywhere.
+ * `doctor`: goes through everything between here and a working sync and reports on each part, what fails, why, and how
+ * it is mended. Asks Kubernetes and each HAProxy, looks at all of it as `plan` does (cli/inspect), and talks to some of
+ * the nodes as HAProxy would. Writes nothing anywhere.
  */
 #ifndef CLI_DOCTOR_DOCTOR_H
 #define CLI_DOCTOR_DOCTOR_H

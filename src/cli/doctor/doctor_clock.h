@@ -1,6 +1,6 @@
 /*
- * Clocks: how far ours is from that of a server, as its answers say (HTTP's Date, whole seconds), and whether this machine
- * keeps its own by a time server.
+ * Clocks: how far ours is from that of a server, as its answers say (HTTP's Date, whole seconds), and whether this
+ * machine keeps its own by a time server.
  */
 #ifndef CLI_DOCTOR_DOCTOR_CLOCK_H
 #define CLI_DOCTOR_DOCTOR_CLOCK_H

@@ -1,6 +1,6 @@
 /*
- * The checks that both APIs have in common: name, connection, TLS and its certificates, each with the likely cause of its
- * failure and the cure. Pure.
+ * The checks that both APIs have in common: name, connection, TLS and its certificates, each with the likely cause of
+ * its failure and the cure. Pure.
  */
 #ifndef CLI_DOCTOR_DOCTOR_CONNECTION_H
 #define CLI_DOCTOR_DOCTOR_CONNECTION_H

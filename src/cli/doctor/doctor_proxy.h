@@ -1,6 +1,6 @@
 /*
- * The PROXY protocol on both sides: what HAProxy sends to the servers of each backend, and what the nodes expect, by a probe
- * of up to three of them from where we are (net/proxy_probe). Runs the loop.
+ * The PROXY protocol on both sides: what HAProxy sends to the servers of each backend, and what the nodes expect, by a
+ * probe of up to three of them from where we are (net/proxy_probe). Runs the loop.
  */
 #ifndef CLI_DOCTOR_DOCTOR_PROXY_H
 #define CLI_DOCTOR_DOCTOR_PROXY_H

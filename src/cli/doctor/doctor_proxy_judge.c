@@ -238,8 +238,8 @@ void doctor_proxy_judge_mode(const struct doctor_expects *e, const struct inspec
 
 /* ---- health checks ---- */
 
-/* HAProxy's checks send the header where traffic has it, unless their own port is named: then check-send-proxy alone counts
- * (HAProxy's configuration guide 5.2, "check-send-proxy"). */
+/* HAProxy's checks send the header where traffic has it, unless their own port is named: then check-send-proxy alone
+ * counts (HAProxy's configuration guide 5.2, "check-send-proxy"). */
 void doctor_proxy_judge_checks(const struct doctor_expects *e, enum doctor_sends sends, const struct inspect_backend *b,
                                struct doctor_section *s)
 {

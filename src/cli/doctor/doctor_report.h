@@ -1,7 +1,7 @@
 /*
- * What `doctor` found: sections with checks, each with its mark, what was looked at, and for what is not well why that matters
- * and how it is mended. Plain values, made by cli/doctor, shown by cli/doctor/doctor_print. Texts may hold names that others
- * chose; no secret is ever in one.
+ * What `doctor` found: sections with checks, each with its mark, what was looked at, and for what is not well why that
+ * matters and how it is mended. Plain values, made by cli/doctor, shown by cli/doctor/doctor_print. Texts may hold
+ * names that others chose; no secret is ever in one.
  */
 #ifndef CLI_DOCTOR_DOCTOR_REPORT_H
 #define CLI_DOCTOR_DOCTOR_REPORT_H
@@ -50,7 +50,8 @@ void doctor_report_fini(struct doctor_report *r); /* a zeroed one is allowed */
 struct doctor_section *doctor_section(struct doctor_report *r, const char *kind, const char *subject,
                                       const char *remark);
 
-/* reason: as printf; of one that is skipped, why it was not looked at, naming the check that has to be repaired first. */
+/* reason: as printf; of one that is skipped, why it was not looked at, naming the check that has to be repaired first.
+ * */
 struct doctor_check *doctor_add(struct doctor_section *s, enum check_state state, const char *id, const char *name,
                                 const char *reason, ...) printf_like(5, 6);
 #define doctor_ok(s, ...) doctor_add((s), CHECK_OK, __VA_ARGS__)

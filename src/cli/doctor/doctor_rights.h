@@ -1,6 +1,6 @@
 /*
- * The permissions that the settings need, each as it is asked for by SelfSubjectAccessReview, and what a missing one means and
- * is granted with. Pure.
+ * The permissions that the settings need, each as it is asked for by SelfSubjectAccessReview, and what a missing one
+ * means and is granted with. Pure.
  */
 #ifndef CLI_DOCTOR_DOCTOR_RIGHTS_H
 #define CLI_DOCTOR_DOCTOR_RIGHTS_H

@@ -225,7 +225,8 @@ static void report_wish(const struct inspect_mapping *m, struct doctor_section *
     const struct desired *desired = &m->desired;
     if (desired->state == DESIRED_OK) {
         cleanup(mem_free_ptr) char *names = names_of(desired);
-        doctor_ok(s, id, label, "%zu for backend %s: %s", desired->server_count, m->backend, names != NULL ? names : "");
+        doctor_ok(s, id, label, "%zu for backend %s: %s", desired->server_count, m->backend,
+                  names != NULL ? names : "");
     } else if (desired->state == DESIRED_EMPTY || desired->state == DESIRED_UNDECIDED) {
         struct doctor_check *c = doctor_fail(s, id, label, "none for backend %s: %s", m->backend,
                                              desired->problem != NULL ? desired->problem : "nothing is known");
