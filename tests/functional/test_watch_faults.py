@@ -1,5 +1,5 @@
 """What may go wrong between the API server and the daemon's lists and watches: nothing is lost, nothing is written before it is
-known, and what the daemon says fits what happened. The machine's own table is tests/unit/kube/test_watch.c; here it is the program."""
+known, and what the daemon says fits what happened. The machine's own table is tests/unit/kube/test_watch_table.c; here it is the program."""
 
 from __future__ import annotations
 

@@ -111,4 +111,4 @@ TABLE = (
     Mutant("a list in pages has no end of its time", REQUEST, "w->state == WATCH_LISTING ? w->deadlines.list_ms :", "w->state == WATCH_LISTING ? w->deadlines.list_ms * 100 :"),
 )
 
-ROOMS = (Room("watch machine", ("test_watch",), REQUESTS + REACTIONS + EVENTS + TABLE),)
+ROOMS = (Room("watch machine", ("test_watch_table", "test_watch", "test_watch_time", "test_watch_pairs"), REQUESTS + REACTIONS + EVENTS + TABLE),)

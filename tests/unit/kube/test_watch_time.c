@@ -1,0 +1,320 @@
+/* src/kube/watch: how long it waits after what, and when it takes silence for an end. */
+#include "watch_world.h"
+
+/* ---- waiting ---- */
+
+static uint64_t wait_of(struct watch_event e)
+{
+    feed(e);
+    ck_assert_int_eq(w.state, WATCH_WAITING);
+    return watch_due_ms(&w) - now;
+}
+
+START_TEST(backoff_doubles_up_to_its_cap)
+{
+    uint64_t longest[10] = {0};
+    for (unsigned seed = 0; seed < 200; seed++) {
+        start_anew();
+        backoff_init(&w.backoff, w.backoff.base_ms, w.backoff.cap_ms, w.backoff.min_ms, seed);
+        feed_type(WATCH_EVENT_START);
+        for (int i = 0; i < 10; i++) {
+            uint64_t wait = wait_of(refused);
+            longest[i] = wait > longest[i] ? wait : longest[i];
+            feed_due();
+        }
+    }
+    for (int i = 0; i < 10; i++) {
+        uint64_t cap = i < 4 ? 800u << i : 8000;
+        ck_assert_msg(longest[i] <= cap && longest[i] > cap / 2, "wait %d: at most %llu of %llu", i,
+                      (unsigned long long)longest[i], (unsigned long long)cap);
+    }
+}
+END_TEST
+
+static void fail_five_times(void)
+{
+    for (int i = 0; i < 5; i++) {
+        feed(refused);
+        feed_due();
+    }
+    ck_assert_uint_eq(w.backoff.attempts, 5);
+}
+
+/* Of a resource that hardly ever changes, too, the next outage begins with short waits. */
+START_TEST(backoff_goes_back_after_a_watch_that_lasted)
+{
+    go_to(AT_OPENING_WATCH);
+    fail_five_times();
+    feed_head();
+    now += 9999;
+    feed_type(WATCH_EVENT_CLOSED);
+    ck_assert_uint_ge(w.backoff.attempts, 5);
+    feed_head();
+    now += 10000;
+    feed_type(WATCH_EVENT_LOST);
+    ck_assert_uint_le(w.backoff.attempts, 1);
+}
+END_TEST
+
+START_TEST(backoff_goes_back_after_news_only)
+{
+    go_to(AT_OPENING_WATCH);
+    fail_five_times();
+    feed_head();
+    ck_assert_uint_eq(w.backoff.attempts, 5); /* not after a connect */
+    feed_object("20");
+    ck_assert_uint_eq(w.backoff.attempts, 5); /* nor after an event that we knew */
+    feed_object("21");
+    ck_assert_uint_eq(w.backoff.attempts, 0);
+}
+END_TEST
+
+START_TEST(backoff_does_not_go_back_after_a_list)
+{
+    go_to(AT_UNANSWERED);
+    fail_five_times();
+    feed_head();
+    feed_object("1");
+    feed_bookmark("20", true);
+    ck_assert_uint_eq(w.backoff.attempts, 5);
+    feed_bookmark("21", false);
+    ck_assert_uint_eq(w.backoff.attempts, 0);
+}
+END_TEST
+
+START_TEST(a_bookmark_after_a_while_is_progress_even_where_nothing_moved)
+{
+    go_to(AT_OPENING_WATCH);
+    fail_five_times();
+    feed_head();
+    feed_bookmark("20", false);
+    ck_assert_uint_eq(w.backoff.attempts, 5);
+    now += 60000;
+    feed_bookmark("20", false);
+    ck_assert_uint_eq(w.backoff.attempts, 0);
+}
+END_TEST
+
+START_TEST(retry_after_is_honoured_in_both_forms)
+{
+    static const struct {
+        enum watch_event_type type;
+        int status;
+        int64_t ms;
+        uint64_t least, most;
+    } cases[] = {
+        {WATCH_EVENT_ANSWER, 429, 7000, 7000, 7000},
+        {WATCH_EVENT_ERROR, 429, 7000, 7000, 7000},
+        {WATCH_EVENT_ANSWER, 503, 7000, 7000, 7000},
+        {WATCH_EVENT_ANSWER, 429, -1, 1, 800},
+        {WATCH_EVENT_ANSWER, 429, 0, 1, 800},
+        {WATCH_EVENT_ANSWER, 429, 1, 50, 800}, /* never sooner than we would come by ourselves */
+        {WATCH_EVENT_ANSWER, 429, 3600000, WATCH_MAX_RETRY_AFTER_MS, WATCH_MAX_RETRY_AFTER_MS},
+    };
+    for (size_t i = 0; i < array_len(cases); i++) {
+        go_to(cases[i].type == WATCH_EVENT_ERROR ? AT_FRESH_WATCH : AT_OPENING_WATCH);
+        uint64_t wait = wait_of(
+            (struct watch_event){.type = cases[i].type, .status = cases[i].status, .retry_after_ms = cases[i].ms});
+        ck_assert_uint_ge(wait, cases[i].least);
+        ck_assert_uint_le(wait, cases[i].most);
+        feed_due();
+        assert_path(WATCH_PATH("20"));
+    }
+}
+END_TEST
+
+/* A server that restarts cuts many watches: those that stood for a while go on at once, though nobody asked them since. */
+START_TEST(a_watch_that_stood_for_a_while_goes_on_at_once_however_it_ends)
+{
+    static const enum watch_event_type ends[] = {WATCH_EVENT_CLOSED, WATCH_EVENT_LOST};
+    for (size_t i = 0; i < array_len(ends); i++) {
+        for (uint64_t stood_ms = WATCH_PROVEN_MS - 1; stood_ms <= WATCH_PROVEN_MS; stood_ms++) {
+            go_to(AT_OPENING_WATCH);
+            feed_head();
+            now += stood_ms;
+            feed_type(ends[i]);
+            ck_assert_int_eq(w.state, stood_ms < WATCH_PROVEN_MS ? WATCH_WAITING : WATCH_WATCHING);
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_poke_ends_the_waiting)
+{
+    go_to(AT_OPENING_WATCH);
+    ck_assert_uint_eq(feed_type(WATCH_EVENT_POKE), 0); /* nothing to do while a request is under way */
+    feed_answer(403);
+    ck_assert_uint_eq(feed_type(WATCH_EVENT_POKE), WATCH_REQUEST);
+    assert_path(WATCH_PATH("20"));
+    go_to(AT_UNANSWERED);
+    feed_answer(403);
+    feed_type(WATCH_EVENT_POKE);
+    assert_path(STREAMING_PATH);
+}
+END_TEST
+
+/* ---- deadlines ---- */
+
+START_TEST(hanging_before_headers)
+{
+    go_to(AT_OPENING_WATCH);
+    ck_assert_uint_eq(watch_due_ms(&w), now + watch_usual_deadlines.answer_ms);
+    feed((struct watch_event){.type = WATCH_EVENT_HEAD, .status = 503}); /* and no body follows */
+    ck_assert_uint_eq(watch_due_ms(&w), now + watch_usual_deadlines.answer_ms);
+    feed_due();
+    ck_assert_uint_eq(actions, WATCH_CANCEL | WATCH_ENDED | WATCH_CONTACT_LOST);
+    ck_assert_str_eq(w.reason, "no_answer");
+    feed_due();
+    assert_path(WATCH_PATH("20"));
+}
+END_TEST
+
+START_TEST(silence_after_bookmarks_is_death)
+{
+    go_to(AT_PROVEN_WATCH);
+    ck_assert_uint_ge(watch_due_ms(&w), now + 300000); /* no bookmark was seen: who knows */
+    feed_bookmark("22", false);
+    now += 10;
+    feed_type(WATCH_EVENT_BYTES);
+    ck_assert_uint_eq(watch_due_ms(&w), now + watch_usual_deadlines.silence_ms);
+    now += watch_usual_deadlines.silence_ms - 1;
+    ck_assert_uint_eq(feed_type(WATCH_EVENT_TIMER), 0);
+    feed_due();
+    ck_assert_uint_eq(actions, WATCH_CANCEL | WATCH_ENDED | WATCH_CONTACT_LOST | WATCH_REQUEST);
+    ck_assert_str_eq(w.reason, "silent");
+    assert_path(WATCH_PATH("22"));
+    feed_head();
+    ck_assert_uint_eq(watch_due_ms(&w), now + WATCH_PROVEN_MS);
+    feed_due();
+    ck_assert_uint_eq(actions, WATCH_CONTACT_BACK);
+    ck_assert_uint_eq(watch_due_ms(&w),
+                      now - WATCH_PROVEN_MS + watch_usual_deadlines.silence_ms); /* remembered in the next watch */
+}
+END_TEST
+
+/* As the watch of a server does that was restored from a backup and has not reached our version yet. */
+START_TEST(a_watch_that_never_says_a_word_is_listed_again)
+{
+    go_to(AT_STREAMED_WATCH);
+    feed_type(WATCH_EVENT_BYTES);
+    feed_object("21");
+    now += 2000;
+    feed_type(WATCH_EVENT_CLOSED);
+    assert_path(WATCH_PATH("21"));
+    feed_head();
+    ck_assert_uint_eq(watch_due_ms(&w), now + watch_usual_deadlines.silence_ms); /* the end bookmark is one, too */
+    feed_due();
+    ck_assert_str_eq(w.reason, "mute");
+    ck_assert(actions & WATCH_CONTACT_LOST);
+    assert_path(STREAMING_PATH);
+    feed_head();
+    feed_bookmark("9", true);
+    ck_assert_str_eq(w.version, "9");
+}
+END_TEST
+
+START_TEST(a_server_that_does_not_end_the_watch)
+{
+    go_to(AT_PROVEN_WATCH);
+    uint64_t end = w.started_ms + w.timeout_s * 1000 + watch_usual_deadlines.grace_ms;
+    ck_assert_uint_eq(watch_due_ms(&w), end);
+    now = end;
+    feed_type(WATCH_EVENT_BYTES);
+    feed_type(WATCH_EVENT_TIMER);
+    ck_assert_uint_eq(actions, WATCH_CANCEL | WATCH_ENDED | WATCH_REQUEST);
+    ck_assert_str_eq(w.reason, "deadline");
+    assert_path(WATCH_PATH("21"));
+}
+END_TEST
+
+START_TEST(a_streaming_list_that_stalls_becomes_pages)
+{
+    go_to(AT_STREAMING);
+    now += 5000;
+    feed_object("7");
+    feed_type(WATCH_EVENT_BYTES);
+    ck_assert_uint_eq(watch_due_ms(&w), now + watch_usual_deadlines.list_silence_ms);
+    feed_due();
+    ck_assert(actions & WATCH_REPLACE_ABORT);
+    ck_assert(actions & WATCH_REQUEST);
+    ck_assert(actions & WATCH_CANCEL);
+    assert_path(PAGE1_PATH);
+}
+END_TEST
+
+START_TEST(a_streaming_list_that_trickles_for_ever_becomes_pages)
+{
+    go_to(AT_STREAMING);
+    uint64_t end = w.started_ms + w.timeout_s * 1000 + watch_usual_deadlines.grace_ms;
+    for (; now < end; now += 1000) {
+        feed_type(WATCH_EVENT_BYTES);
+        ck_assert_uint_eq(feed_type(WATCH_EVENT_TIMER), 0);
+    }
+    feed_type(WATCH_EVENT_TIMER);
+    ck_assert_str_eq(w.reason, "deadline");
+    assert_path(PAGE1_PATH);
+}
+END_TEST
+
+START_TEST(a_page_that_stalls_or_trickles_is_given_up)
+{
+    go_to(AT_PAGE2);
+    feed_due();
+    ck_assert_str_eq(w.reason, "silent");
+    ck_assert_uint_eq(actions, WATCH_CANCEL | WATCH_REPLACE_ABORT | WATCH_CONTACT_LOST);
+    go_to(AT_PAGE2);
+    for (uint64_t end = now + watch_usual_deadlines.list_ms; now < end; now += 1000) {
+        feed_type(WATCH_EVENT_BYTES);
+        ck_assert_uint_eq(feed_type(WATCH_EVENT_TIMER), 0);
+    }
+    feed_type(WATCH_EVENT_TIMER);
+    ck_assert_str_eq(w.reason, "deadline");
+    ck_assert_int_eq(w.state, WATCH_WAITING);
+}
+END_TEST
+
+START_TEST(timeouts_are_spread)
+{
+    unsigned least = 1000, most = 0;
+    go_to(AT_OPENING_WATCH);
+    for (int i = 0; i < 500; i++) {
+        least = w.timeout_s < least ? w.timeout_s : least;
+        most = w.timeout_s > most ? w.timeout_s : most;
+        feed(refused);
+        feed_due();
+    }
+    ck_assert_uint_ge(least, 300);
+    ck_assert_uint_le(most, 600);
+    ck_assert_uint_lt(least, 310);
+    ck_assert_uint_gt(most, 590);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("watch_time");
+    TCase *t = tcase_create("watch_time");
+    tcase_add_checked_fixture(t, NULL, tear_down);
+    tcase_add_test(t, backoff_doubles_up_to_its_cap);
+    tcase_add_test(t, backoff_goes_back_after_news_only);
+    tcase_add_test(t, backoff_goes_back_after_a_watch_that_lasted);
+    tcase_add_test(t, backoff_does_not_go_back_after_a_list);
+    tcase_add_test(t, a_bookmark_after_a_while_is_progress_even_where_nothing_moved);
+    tcase_add_test(t, retry_after_is_honoured_in_both_forms);
+    tcase_add_test(t, a_watch_that_stood_for_a_while_goes_on_at_once_however_it_ends);
+    tcase_add_test(t, a_poke_ends_the_waiting);
+    tcase_add_test(t, hanging_before_headers);
+    tcase_add_test(t, silence_after_bookmarks_is_death);
+    tcase_add_test(t, a_watch_that_never_says_a_word_is_listed_again);
+    tcase_add_test(t, a_server_that_does_not_end_the_watch);
+    tcase_add_test(t, a_streaming_list_that_stalls_becomes_pages);
+    tcase_add_test(t, a_streaming_list_that_trickles_for_ever_becomes_pages);
+    tcase_add_test(t, a_page_that_stalls_or_trickles_is_given_up);
+    tcase_add_test(t, timeouts_are_spread);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? 0 : 1;
+}
