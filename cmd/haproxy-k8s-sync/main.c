@@ -21,7 +21,7 @@
 #include "cli/inspect.h"
 #include "cli/show.h"
 
-static int print(void (*fill)(struct buf *out))
+static int main_print(void (*fill)(struct buf *out))
 {
     cleanup(buf_fini) struct buf out;
     buf_init(&out, 0);
@@ -137,7 +137,7 @@ static void log_started(const struct settings *settings, const struct kube_acces
              log_if(settings->seccomp, log_bool("seccomp", true)));
 }
 
-static int run(struct settings *settings, char **environ_, const struct log *log)
+static int main_run(struct settings *settings, char **environ_, const struct log *log)
 {
     cleanup(kube_access_fini) struct kube_access access = {0};
     struct error err = {0};
@@ -248,7 +248,7 @@ static void on_libevent(int severity, const char *message)
         log_put(STDERR_FILENO, line.data, line.len);
 }
 
-static int start(const struct command *command, char **environ_)
+static int main_start(const struct command *command, char **environ_)
 {
     cleanup(settings_fini) struct settings settings = {0};
     cleanup(settings_findings_fini) struct settings_findings findings = {0};
@@ -275,7 +275,7 @@ static int start(const struct command *command, char **environ_)
     const struct log log = {
         .level = settings.log_level, .format = settings.log_format, .fd = STDERR_FILENO, .losses = &losses};
     log_findings(&findings, &log);
-    return ok ? run(&settings, environ_, &log) : SETTINGS_EXIT_CODE;
+    return ok ? main_run(&settings, environ_, &log) : SETTINGS_EXIT_CODE;
 }
 
 int main(int argc, char **argv, char **environ_)
@@ -287,10 +287,10 @@ int main(int argc, char **argv, char **environ_)
         return COMMAND_USAGE_EXIT_CODE;
     }
     if (command.kind == COMMAND_HELP)
-        return print(settings_print_help);
+        return main_print(settings_print_help);
     if (command.kind == COMMAND_VERSION) {
         puts("haproxy-k8s-sync " PROJECT_VERSION);
         return EXIT_SUCCESS;
     }
-    return start(&command, environ_);
+    return main_start(&command, environ_);
 }

@@ -19,7 +19,7 @@ void buf_init_secret(struct buf *b, size_t max_bytes)
     *b = (struct buf){.max_bytes = max_bytes, .secret = true};
 }
 
-static void forget(struct buf *b)
+static void buf_forget(struct buf *b)
 {
     *b = (struct buf){.max_bytes = b->max_bytes, .secret = b->secret};
 }
@@ -30,7 +30,7 @@ static void wipe(struct buf *b)
         explicit_bzero(b->data, b->size);
 }
 
-static void release(struct buf *b)
+static void buf_release(struct buf *b)
 {
     if (b->secret)
         wipe(b);
@@ -39,8 +39,8 @@ static void release(struct buf *b)
 
 void buf_fini(struct buf *b)
 {
-    release(b);
-    forget(b);
+    buf_release(b);
+    buf_forget(b);
 }
 
 void buf_wipe(struct buf *b)
@@ -69,7 +69,7 @@ static void grow(struct buf *b, size_t more)
         char *moved = mem_alloc(size);
         if (b->len > 0)
             memcpy(moved, b->data, b->len);
-        release(b);
+        buf_release(b);
         b->data = moved;
     } else {
         b->data = mem_resize(b->data, size, 1);
@@ -133,7 +133,7 @@ const char *buf_str(const struct buf *b)
 char *buf_take(struct buf *b)
 {
     char *s = b->data != NULL ? b->data : mem_strdup("");
-    forget(b);
+    buf_forget(b);
     return s;
 }
 

@@ -8,7 +8,7 @@
 #include "base/text.h"
 
 /* A peer's control characters could forge log lines or drive a terminal. */
-static void fill(struct error *err, const char *text)
+static void error_fill(struct error *err, const char *text)
 {
     cleanup(buf_fini) struct buf shown;
     buf_init(&shown, 0);
@@ -20,7 +20,7 @@ printf_like(2, 0) static void fill_v(struct error *err, const char *fmt, va_list
 {
     char raw[2 * ERROR_MESSAGE_BYTES];
     vsnprintf(raw, sizeof(raw), fmt, ap);
-    fill(err, raw);
+    error_fill(err, raw);
 }
 
 int(error_set)(struct error *err, enum error_kind kind, const char *fmt, ...)
@@ -59,7 +59,7 @@ int(error_prefix)(struct error *err, const char *fmt, ...)
     vsnprintf(context, sizeof(context), fmt, ap);
     va_end(ap);
     snprintf(both, sizeof(both), "%s: %s", context, err->message);
-    fill(err, both);
+    error_fill(err, both);
     return -1;
 }
 

@@ -101,7 +101,7 @@ bool log_put(int fd, const char *text, size_t len)
 
 /* ---- lines ---- */
 
-static bool write_line(const struct log *log, enum log_level level, const char *msg, const struct log_field *fields)
+static bool log_write_line(const struct log *log, enum log_level level, const char *msg, const struct log_field *fields)
 {
     bool json = log->format == LOG_FORMAT_JSON;
     char time[RFC3339_BYTES];
@@ -125,7 +125,7 @@ void log_tell_losses(const struct log *log)
     if (l == NULL || l->dropped == l->told)
         return;
     const struct log_field fields[] = {log_int("dropped", l->dropped - l->told), {LOG_FIELD_END, 0, 0, 0}};
-    if (write_line(log, LOG_LEVEL_WARN, "log lines were dropped: whoever reads them was too slow", fields))
+    if (log_write_line(log, LOG_LEVEL_WARN, "log lines were dropped: whoever reads them was too slow", fields))
         l->told = l->dropped;
 }
 
@@ -139,7 +139,7 @@ void log_write(const struct log *log, enum log_level level, const char *msg, con
     if (log == NULL || level < log->level)
         return;
     log_tell_losses(log);
-    if (!write_line(log, level, msg, fields) && log->losses != NULL)
+    if (!log_write_line(log, level, msg, fields) && log->losses != NULL)
         log->losses->dropped++;
 }
 

@@ -53,7 +53,7 @@ static bool is_shown(uint32_t c)
 }
 
 /* What stands for the character c of `len` bytes (0: the byte is no UTF-8) at s; 0: it stays what it is. */
-static int escape(const char *s, size_t len, uint32_t c, enum text_mode mode, char ret[SHOWN_MAX])
+static int text_escape(const char *s, size_t len, uint32_t c, enum text_mode mode, char ret[SHOWN_MAX])
 {
     bool shown = len > 0 && is_shown(c), quote = c == '"' || c == '\\';
     unsigned byte = (unsigned char)*s;
@@ -106,7 +106,7 @@ void text_addn(struct buf *out, const char *s, size_t len, enum text_mode mode, 
         taken = mode == TEXT_ASCII ? 1 : decode(s, len, &c);
         if (mode == TEXT_ASCII)
             c = (unsigned char)*s;
-        size_t escaped = (size_t)escape(s, taken, c, mode, instead);
+        size_t escaped = (size_t)text_escape(s, taken, c, mode, instead);
         taken = taken > 0 ? taken : 1;
         if (mode != TEXT_MESSAGE && escaped == 1 && instead[0] == ' ') {
             blank = out->len > start;

@@ -162,7 +162,7 @@ static bool check_all(const struct controller *c, struct checks *checks)
     return all && !c->stopping;
 }
 
-static bool ready(void *arg, struct buf *body)
+static bool controller_ready(void *arg, struct buf *body)
 {
     cleanup(checks_fini) struct checks checks = {0};
     bool all = check_all(arg, &checks);
@@ -327,7 +327,7 @@ static void make_leadership(struct controller *c, const struct kube_access *acce
     c->leadership = leadership_new(c->base, &options, &callbacks, c);
 }
 
-static bool may_write(void *arg)
+static bool controller_may_write(void *arg)
 {
     const struct controller *c = arg;
     return leadership_may_write(c->leadership);
@@ -391,13 +391,13 @@ static void make_status(struct controller *c, const char *version)
 static int make_server(struct controller *c, struct error *err)
 {
     const struct server_callbacks callbacks = {
-        .ready = ready, .alive = alive, .status = c->status != NULL ? print_status : NULL};
+        .ready = controller_ready, .alive = alive, .status = c->status != NULL ? print_status : NULL};
     c->server = server_new(c->base, c->settings->listen_host, c->settings->listen_port, c->telemetry.registry, c->log,
                            &callbacks, c, err);
     return c->server != NULL ? 0 : -1;
 }
 
-static void on_deadline(void *arg)
+static void controller_on_deadline(void *arg)
 {
     struct controller *c = arg;
     log_warn(c->log, "the Data Plane API did not answer in time; stopping without its answer");
@@ -410,7 +410,7 @@ struct controller *controller_new(struct event_base *base, struct settings *sett
     struct controller *c = mem_alloc(sizeof(*c));
     const struct clients_hooks hooks = {
         .events = {.requested = on_dataplane_request, .arg = c},
-        .gate = {.may_write = may_write, .may_take_back = may_take_back, .arg = c},
+        .gate = {.may_write = controller_may_write, .may_take_back = may_take_back, .arg = c},
     };
     c->base = base;
     c->settings = settings;
@@ -420,7 +420,7 @@ struct controller *controller_new(struct event_base *base, struct settings *sett
     timer_init(&c->coalesce, base, take_up, c);
     timer_init(&c->drain, base, take_up, c);
     timer_init(&c->heartbeat, base, beat, c);
-    timer_init(&c->deadline, base, on_deadline, c);
+    timer_init(&c->deadline, base, controller_on_deadline, c);
     timer_init(&c->stepped_down, base, on_stepped_down, c);
     telemetry_init(&c->telemetry, version);
     c->history = history_new();

@@ -30,7 +30,8 @@ static bool is_one_of_many(struct correlator_group *g, uint64_t hash, uint64_t n
     return false;
 }
 
-static struct correlator_record *find(struct correlator *c, unsigned reason, uint64_t hash, uint64_t now_ms)
+static struct correlator_record *event_correlator_find(struct correlator *c, unsigned reason, uint64_t hash,
+                                                       uint64_t now_ms)
 {
     for (size_t i = 0; i < CORRELATOR_RECORDS; i++) {
         struct correlator_record *r = &c->records[i];
@@ -72,7 +73,7 @@ void correlator_take(struct correlator *c, unsigned reason, bool warning, const 
     uint64_t hash = hash_bytes(HASH_START, message, strlen(message));
     if (is_one_of_many(&c->groups[reason], hash, now_ms))
         hash = COMBINED_HASH;
-    struct correlator_record *r = find(c, reason, hash, now_ms);
+    struct correlator_record *r = event_correlator_find(c, reason, hash, now_ms);
     if (r == NULL)
         r = make(c, reason, hash, wall_ms);
     r->last_ms = now_ms;

@@ -87,7 +87,7 @@ static struct item *waiting(struct events *e, size_t service, uint64_t id)
     return NULL;
 }
 
-static void make_room(struct events *e)
+static void events_make_room(struct events *e)
 {
     unsigned held_back;
     if (e->count < QUEUE_MAX)
@@ -104,7 +104,7 @@ static void put_in(struct events *e, size_t service, enum event_reason reason, c
     cleanup(mem_free_ptr) char *whole = mem_printf("%s%s", c->combined ? COMBINED : "", text);
     struct item *item = waiting(e, service, c->id);
     if (item == NULL) {
-        make_room(e);
+        events_make_room(e);
         item = &e->queue[e->count++];
         *item = (struct item){.service = service, .reason = reason, .id = c->id, .since_ms = clock_mono_ms()};
     } else {
@@ -117,7 +117,7 @@ static void put_in(struct events *e, size_t service, enum event_reason reason, c
     item->last_wall_ms = clock_wall_ms();
 }
 
-static void step(struct events *e);
+static void events_step(struct events *e);
 
 /* ---- from the journal ---- */
 
@@ -172,7 +172,7 @@ static void tell_trouble(struct events *e, struct log_limit *limit, const char *
              log_if(held_back > 0, log_int("times_before", held_back)));
 }
 
-static void written(struct events *e, const struct item *item)
+static void events_written(struct events *e, const struct item *item)
 {
     struct about *about = &e->about[item->service];
     correlator_set_written(&about->correlator, item->id, true);
@@ -213,14 +213,14 @@ static void later(struct events *e, const struct item *item, int64_t retry_after
                  "an Event cannot be written now; it is tried for five minutes", NULL, item, err);
 }
 
-static void on_done(void *arg, enum event_outcome outcome, int64_t retry_after_ms, const struct error *err)
+static void events_on_done(void *arg, enum event_outcome outcome, int64_t retry_after_ms, const struct error *err)
 {
     struct events *e = arg;
     struct item *item = &e->queue[0];
     e->busy = false;
     switch (outcome) {
     case EVENT_WRITTEN:
-        written(e, item);
+        events_written(e, item);
         break;
     case EVENT_GONE:
     case EVENT_EXISTS: /* at once, the other way */
@@ -240,7 +240,7 @@ static void on_done(void *arg, enum event_outcome outcome, int64_t retry_after_m
         take_out(e, 0, "refused");
         break;
     }
-    step(e);
+    events_step(e);
 }
 
 /* ---- to the API ---- */
@@ -270,19 +270,19 @@ static void send_first(struct events *e)
         later(e, item, -1, &err);
 }
 
-static void drop_old(struct events *e, uint64_t now_ms)
+static void events_drop_old(struct events *e, uint64_t now_ms)
 {
     for (size_t i = e->count; i-- > 0;)
         if (now_ms - e->queue[i].since_ms >= ITEM_AGE_MAX_MS || e->queue[i].tries >= ITEM_TRIES_MAX)
             take_out(e, i, "dropped");
 }
 
-static void step(struct events *e)
+static void events_step(struct events *e)
 {
     uint64_t now_ms = clock_mono_ms();
     if (e->busy)
         return;
-    drop_old(e, now_ms);
+    events_drop_old(e, now_ms);
     if (e->count > 0 && now_ms >= e->not_before_ms)
         send_first(e);
     if (e->count > 0 && !e->busy)
@@ -291,7 +291,7 @@ static void step(struct events *e)
 
 static void on_timer(void *arg)
 {
-    step(arg);
+    events_step(arg);
 }
 
 void events_poke(struct events *e)
@@ -323,7 +323,7 @@ struct events *events_new(struct event_base *base, const struct events_options *
     e->options = *options;
     find_host(e->host);
     timer_init(&e->timer, base, on_timer, e);
-    e->writer = event_writer_new(options->client, on_done, e);
+    e->writer = event_writer_new(options->client, events_on_done, e);
     e->about = mem_array(options->mappings->service_count, sizeof(e->about[0]));
     for (size_t i = 0; i < options->mappings->service_count; i++) {
         correlator_init(&e->about[i].correlator, clock_wall_ms() * 1000000u + seed % 1000000u, clock_mono_ms());

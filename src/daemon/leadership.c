@@ -82,7 +82,7 @@ static void on_holder(void *arg, const char *identity)
                  log_str("leader", identity));
 }
 
-static void on_credentials(void *arg)
+static void leadership_on_credentials(void *arg)
 {
     leadership_poke(arg);
 }
@@ -110,7 +110,7 @@ struct leadership *leadership_new(struct event_base *base, const struct leadersh
                                                           .name = options->settings->lease_name,
                                                           .identity = l->identity},
                                &told, l);
-    l->listener = (struct kube_client_listener){.on_credentials = on_credentials, .arg = l};
+    l->listener = (struct kube_client_listener){.on_credentials = leadership_on_credentials, .arg = l};
     kube_client_on_credentials(options->client, &l->listener);
     return l;
 }

@@ -27,7 +27,7 @@ struct server_view {
     enum place place;
 };
 
-static enum place place_of(const struct servers_backend *s, const struct server_view *v)
+static enum place status_haproxy_place_of(const struct servers_backend *s, const struct server_view *v)
 {
     const struct desired_server *want = desired_find(s->desired, v->line->name);
     if (diff_server_is_foreign(v->line, &s->engine->options.rules.diff))
@@ -46,7 +46,7 @@ static struct server_view view_of(const struct servers_backend *s, const struct 
     struct server_view v = {.line = line,
                             .running = s->at->runtime.readable ? runtime_find(&s->at->runtime, line->name) : NULL,
                             .theirs = mark != NULL ? mark->theirs : RUNTIME_READY};
-    v.place = place_of(s, &v);
+    v.place = status_haproxy_place_of(s, &v);
     return v;
 }
 
@@ -63,8 +63,8 @@ static bool is_down(const struct server_view *v)
     return v->place == PLACE_LIVE && v->running != NULL && runtime_fails_check(v->running);
 }
 
-static void add_server(const struct servers_backend *s, const struct status_haproxies *h, yyjson_mut_doc *doc,
-                       yyjson_mut_val *list, const struct server_view *v)
+static void status_haproxy_add_server(const struct servers_backend *s, const struct status_haproxies *h,
+                                      yyjson_mut_doc *doc, yyjson_mut_val *list, const struct server_view *v)
 {
     const struct plan_held *held = plan_find_held(&s->plan, v->line->name);
     yyjson_mut_val *obj = json_add_object(doc, list);
@@ -89,8 +89,8 @@ static bool is_telling(const struct server_view *v)
     return v->place == PLACE_DRAINING || v->place == PLACE_LEAVING || v->theirs != RUNTIME_READY || is_down(v);
 }
 
-static void put_servers(const struct servers_backend *s, struct status_haproxies *h, yyjson_mut_doc *doc,
-                        yyjson_mut_val *obj)
+static void status_haproxy_put_servers(const struct servers_backend *s, struct status_haproxies *h, yyjson_mut_doc *doc,
+                                       yyjson_mut_val *obj)
 {
     yyjson_mut_val *servers = json_put_object(doc, obj, "servers"), *list = yyjson_mut_arr(doc);
     size_t count[PLACES] = {0}, by_hand = 0, down = 0, listed = 0;
@@ -104,7 +104,7 @@ static void put_servers(const struct servers_backend *s, struct status_haproxies
             by_hand += v.theirs != RUNTIME_READY;
             down += is_down(&v);
             if (listed < max) {
-                add_server(s, h, doc, list, &v);
+                status_haproxy_add_server(s, h, doc, list, &v);
                 listed++;
             }
         }
@@ -120,7 +120,7 @@ static void put_servers(const struct servers_backend *s, struct status_haproxies
 
 /* ---- one backend ---- */
 
-static enum status_state state_of(const struct instance_view *v, const struct servers_backend *s)
+static enum status_state status_haproxy_state_of(const struct instance_view *v, const struct servers_backend *s)
 {
     bool undecided = s->have_desired && s->desired->state == DESIRED_UNDECIDED; /* somebody has to say more */
     if (s->problem.kind != ERROR_NONE || v->problem->kind != ERROR_NONE || undecided)
@@ -144,18 +144,19 @@ static void put_held(const struct servers_backend *s, const struct status_haprox
 }
 
 /* What /readyz says of it; NULL: nothing. Allocates. */
-static char *text_of(const struct servers *e, const char *backend, const struct status_haproxies *h)
+static char *status_haproxy_text_of(const struct servers *e, const char *backend, const struct status_haproxies *h)
 {
     cleanup(mem_free_ptr) char *name = servers_check_name(e, backend);
     const struct check *check = checks_find(h->checks, name);
     return check != NULL ? checks_text(check) : NULL;
 }
 
-static enum status_state add_backend(const struct instance_view *v, const struct servers_backend *s,
-                                     struct status_haproxies *h, yyjson_mut_doc *doc, yyjson_mut_val *list)
+static enum status_state status_haproxy_add_backend(const struct instance_view *v, const struct servers_backend *s,
+                                                    struct status_haproxies *h, yyjson_mut_doc *doc,
+                                                    yyjson_mut_val *list)
 {
-    cleanup(mem_free_ptr) char *text = text_of(s->engine, s->name, h);
-    enum status_state state = state_of(v, s);
+    cleanup(mem_free_ptr) char *text = status_haproxy_text_of(s->engine, s->name, h);
+    enum status_state state = status_haproxy_state_of(v, s);
     yyjson_mut_val *obj = json_add_object(doc, list);
     json_put_text(doc, obj, "backend", s->name);
     json_put_text(doc, obj, "state", status_state_name(state));
@@ -163,7 +164,7 @@ static enum status_state add_backend(const struct instance_view *v, const struct
     json_put_bool(doc, obj, "readable", s->at->runtime.readable);
     put_held(s, h, doc, obj);
     json_put_text(doc, obj, "by_hand", s->overrides);
-    put_servers(s, h, doc, obj);
+    status_haproxy_put_servers(s, h, doc, obj);
     return state;
 }
 
@@ -206,13 +207,13 @@ void status_haproxy_add(const struct target *t, struct status_haproxies *h, yyjs
     enum status_state state = STATUS_IN_STEP;
     const char *of = e->backends[0].name;
     for (size_t i = 0; i < e->options.backend_count; i++) {
-        enum status_state one = add_backend(&v, &e->backends[i], h, doc, backends);
+        enum status_state one = status_haproxy_add_backend(&v, &e->backends[i], h, doc, backends);
         if (one > state) {
             state = one;
             of = e->backends[i].name;
         }
     }
-    cleanup(mem_free_ptr) char *text = text_of(e, of, h);
+    cleanup(mem_free_ptr) char *text = status_haproxy_text_of(e, of, h);
     json_put_text(doc, obj, "url", v.url);
     json_put_text(doc, obj, "state", status_state_name(state));
     json_put_text(doc, obj, "text", text);

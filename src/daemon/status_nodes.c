@@ -12,8 +12,8 @@ struct listing {
     size_t room;
 };
 
-static yyjson_mut_val *add(struct listing *l, const char *name, const char *state, const struct desired_server *s,
-                           const char *reason)
+static yyjson_mut_val *status_nodes_add(struct listing *l, const char *name, const char *state,
+                                        const struct desired_server *s, const char *reason)
 {
     yyjson_mut_val *obj = json_add_object(l->doc, l->list);
     l->room--;
@@ -26,12 +26,12 @@ static yyjson_mut_val *add(struct listing *l, const char *name, const char *stat
     return obj;
 }
 
-static void add_servers(struct listing *l, const struct desired_server *from, size_t count, enum server_state which,
-                        const char *state)
+static void status_nodes_add_servers(struct listing *l, const struct desired_server *from, size_t count,
+                                     enum server_state which, const char *state)
 {
     for (size_t i = 0; i < count && l->room > 0; i++)
         if (from[i].state == which)
-            add(l, from[i].name, state, &from[i], from[i].reason);
+            status_nodes_add(l, from[i].name, state, &from[i], from[i].reason);
 }
 
 static void add_skips(struct listing *l, const struct desired *d, bool ordinary)
@@ -40,7 +40,7 @@ static void add_skips(struct listing *l, const struct desired *d, bool ordinary)
         const struct desired_skip *s = &d->skips[i];
         if (s->ordinary != ordinary)
             continue;
-        yyjson_mut_val *obj = add(l, s->server, "out", NULL, s->reason);
+        yyjson_mut_val *obj = status_nodes_add(l, s->server, "out", NULL, s->reason);
         json_put_text(l->doc, obj, "subject", s->subject);
         json_put_bool(l->doc, obj, "ordinary", s->ordinary);
         json_put_bool(l->doc, obj, "announced", s->announced);
@@ -80,9 +80,9 @@ void status_nodes_put(const struct desired *d, yyjson_mut_doc *doc, yyjson_mut_v
     json_put_count(doc, nodes, "spare", d->spare_count);
     json_put_count(doc, nodes, "listed", listed);
     struct listing l = {.doc = doc, .list = json_put_list(doc, nodes, "list"), .room = listed};
-    add_servers(&l, d->servers, d->server_count, SERVER_DRAINING, "draining");
+    status_nodes_add_servers(&l, d->servers, d->server_count, SERVER_DRAINING, "draining");
     add_skips(&l, d, false);
-    add_servers(&l, d->servers, d->server_count, SERVER_LIVE, "live");
+    status_nodes_add_servers(&l, d->servers, d->server_count, SERVER_LIVE, "live");
     add_skips(&l, d, true);
-    add_servers(&l, d->spares, d->spare_count, SERVER_OUT, "spare");
+    status_nodes_add_servers(&l, d->spares, d->spare_count, SERVER_OUT, "spare");
 }

@@ -47,7 +47,7 @@ static const struct engine *owner(const struct command *c)
     return c->backend->servers_of;
 }
 
-static void done(struct instance *in, const struct command *c, uint64_t took_us)
+static void instance_command_done(struct instance *in, const struct command *c, uint64_t took_us)
 {
     const struct runtime_command given = as_given(c);
     in->commands.failures = 0;
@@ -59,7 +59,7 @@ static void done(struct instance *in, const struct command *c, uint64_t took_us)
                                     c->event_us);
 }
 
-static void failed(struct instance *in, const struct command *c, const struct error *err)
+static void instance_command_failed(struct instance *in, const struct command *c, const struct error *err)
 {
     struct commands *q = &in->commands;
     const struct runtime_command given = as_given(c);
@@ -80,7 +80,7 @@ static void failed(struct instance *in, const struct command *c, const struct er
         owner(c)->ops->command_failed(owner(c)->self, c->backend, &given, unanswered, err);
 }
 
-static void on_answer(void *arg, const struct dataplane_answer *a)
+static void instance_command_on_answer(void *arg, const struct dataplane_answer *a)
 {
     struct instance *in = arg;
     struct error err = {0};
@@ -90,9 +90,9 @@ static void on_answer(void *arg, const struct dataplane_answer *a)
     metric_add(in->options.telemetry->runtime_calls, 1, runtime_admin_name(c.state),
                ok ? "done" : error_kind_name(err.kind), instance_url(in), NULL);
     if (ok)
-        done(in, &c, a->duration_us);
+        instance_command_done(in, &c, a->duration_us);
     else
-        failed(in, &c, &err);
+        instance_command_failed(in, &c, &err);
     commands_drop(&in->commands, 0);
     send_next(in);
     if (in->commands.count == 0)
@@ -114,5 +114,5 @@ static void send_next(struct instance *in)
      * was lost. */
     if (owner(c)->ops->command_sent != NULL)
         owner(c)->ops->command_sent(owner(c)->self, c->backend, &given);
-    dataplane_send(in->options.runtime, "PUT", path, body, on_answer, in);
+    dataplane_send(in->options.runtime, "PUT", path, body, instance_command_on_answer, in);
 }

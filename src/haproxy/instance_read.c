@@ -239,7 +239,7 @@ enum worker_change instance_worker_change(const struct instance *in)
     return in->running.worker;
 }
 
-static void take_runtime(struct instance *in)
+static void instance_read_take_runtime(struct instance *in)
 {
     struct instance_running *r = &in->running;
     r->silent = in->reader.worker_silent;
@@ -307,7 +307,7 @@ static void take_found(struct instance *in, struct reading *found)
         pace_read(&in->pace);
     in->reread_ms = unreadable ? clock_mono_ms() + backoff_next_ms(&in->pace.backoff) : 0;
     if (!must_read_again(in))
-        take_runtime(in);
+        instance_read_take_runtime(in);
     if (!any_desired(in))
         instance_problem_over(in);
 }

@@ -87,7 +87,7 @@ static void take_server(struct instance *in)
     }
 }
 
-static void take_version(struct instance *in)
+static void instance_update_take_version(struct instance *in)
 {
     instance_wrote(in, in->update.version);
     in->version = in->update.version;
@@ -99,7 +99,7 @@ static void written(struct instance *in)
 {
     int64_t was = in->version;
     bool shown = shows_the_update(in);
-    take_version(in);
+    instance_update_take_version(in);
     in->fresh = in->version == was + 1; /* else another writer wrote just before us, and the API let us */
     take_server(in);
     in->unverified = true;
@@ -137,7 +137,7 @@ static enum transaction_result as_transaction_result(enum update_result r)
     return TRANSACTION_UNAVAILABLE;
 }
 
-static void failed(struct instance *in)
+static void instance_update_failed(struct instance *in)
 {
     const struct runtime_update *u = &in->update;
     const struct write_failure f = {
@@ -164,7 +164,7 @@ static void unverified(struct instance *in)
              log_str("target", instance_url(in)), log_str("error", in->update.error.message));
 }
 
-static void finished(struct instance *in)
+static void instance_update_finished(struct instance *in)
 {
     const char *result = update_result_name(in->update.result);
     in->phase = INSTANCE_IDLE;
@@ -185,7 +185,7 @@ static void finished(struct instance *in)
         unverified(in);
         break;
     default:
-        failed(in);
+        instance_update_failed(in);
         break;
     }
     in->updating->writing = false;
@@ -194,17 +194,17 @@ static void finished(struct instance *in)
 
 /* ---- sending ---- */
 
-static void perform(struct instance *in, struct transaction_action action);
+static void instance_update_perform(struct instance *in, struct transaction_action action);
 
-static void on_answer(void *arg, const struct dataplane_answer *a)
+static void instance_update_on_answer(void *arg, const struct dataplane_answer *a)
 {
     struct instance *in = arg;
-    perform(in, runtime_update_answer(&in->update, a));
+    instance_update_perform(in, runtime_update_answer(&in->update, a));
 }
 
 static void last_finished(struct instance *in);
 
-static void perform(struct instance *in, struct transaction_action action)
+static void instance_update_perform(struct instance *in, struct transaction_action action)
 {
     if (action.type == TRANSACTION_SEND && action.delay_ms > 0 && in->phase != INSTANCE_ENDING) {
         in->reading = action;
@@ -213,28 +213,29 @@ static void perform(struct instance *in, struct transaction_action action)
         return;
     }
     if (action.type == TRANSACTION_SEND)
-        dataplane_send(in->options.client, action.method, action.path, action.body, on_answer, in);
+        dataplane_send(in->options.client, action.method, action.path, action.body, instance_update_on_answer, in);
     else if (in->phase == INSTANCE_ENDING)
         last_finished(in);
     else
-        finished(in);
+        instance_update_finished(in);
 }
 
 void instance_read_again(void *arg)
 {
     struct instance *in = arg;
-    perform(in, in->reading);
+    instance_update_perform(in, in->reading);
 }
 
-static int start(struct instance *in, enum instance_phase phase, struct instance_backend *b,
-                 const struct backend_server *server, unsigned fields, bool keep_maintenance, struct error *err)
+static int instance_update_start(struct instance *in, enum instance_phase phase, struct instance_backend *b,
+                                 const struct backend_server *server, unsigned fields, bool keep_maintenance,
+                                 struct error *err)
 {
     struct transaction_action action;
     if (runtime_update_start(&in->update, in->version, b->name, server, fields, keep_maintenance, &action, err) != 0)
         return -1;
     in->updating = b;
     in->phase = phase;
-    perform(in, action);
+    instance_update_perform(in, action);
     return 0;
 }
 
@@ -242,7 +243,7 @@ int instance_update(struct instance *in, struct instance_backend *b, const struc
                     unsigned fields, bool keep_maintenance, struct error *err)
 {
     b->writing = true;
-    if (start(in, INSTANCE_UPDATING, b, server, fields, keep_maintenance, err) == 0)
+    if (instance_update_start(in, INSTANCE_UPDATING, b, server, fields, keep_maintenance, err) == 0)
         return 0;
     b->writing = false;
     return -1;
@@ -261,7 +262,7 @@ static void last_finished(struct instance *in)
     bool read_again = in->update.result == UPDATE_CONFLICT && !in->read_at_end; /* another writer wrote meanwhile */
     in->phase = INSTANCE_IDLE;
     if (written) {
-        take_version(in);
+        instance_update_take_version(in);
         take_server(in);
     }
     if (read_again)
@@ -308,7 +309,8 @@ static bool start_last_update(struct instance *in)
     struct error err = {0};
     if (in->last_updated || !guard_passed(&in->guard, in->version) || !next_last_update(in, &b, &server))
         return false;
-    int status = start(in, INSTANCE_ENDING, instance_backend(in, b->name), &server, SERVER_MAINTENANCE, false, &err);
+    int status = instance_update_start(in, INSTANCE_ENDING, instance_backend(in, b->name), &server, SERVER_MAINTENANCE,
+                                       false, &err);
     backend_server_fini(&server);
     return status == 0;
 }

@@ -125,7 +125,7 @@ static void preview_failed(struct instance *in)
     instance_problem(in, "cannot look at what a write would do to HAProxy's configuration", f.error);
 }
 
-static void previewed(struct instance *in)
+static void instance_write_previewed(struct instance *in)
 {
     const struct transaction *t = &in->transaction;
     if (t->result == TRANSACTION_HARMFUL) {
@@ -156,7 +156,7 @@ static size_t count_writing(const struct instance *in)
     return count;
 }
 
-static void committed(struct instance *in)
+static void instance_write_committed(struct instance *in)
 {
     const struct transaction *t = &in->transaction;
     instance_wrote(in, t->version);
@@ -254,7 +254,7 @@ void instance_write_failed(struct instance *in, const struct write_failure *f)
     }
 }
 
-static void failed(struct instance *in)
+static void instance_transaction_failed(struct instance *in)
 {
     const struct transaction *t = &in->transaction;
     const struct write_failure f = {.result = t->result,
@@ -275,7 +275,7 @@ static void tell_strangers(const struct instance *in)
                  log_str("target", instance_url(in)), log_str("transaction", in->transaction.strangers[i]));
 }
 
-static void written(struct instance *in)
+static void instance_write_written(struct instance *in)
 {
     const struct transaction *t = &in->transaction;
     const char *result = transaction_result_name(t->result);
@@ -287,15 +287,15 @@ static void written(struct instance *in)
     in->dead_deleted = in->dead_deleted && t->noted == NULL;
     if (t->result == TRANSACTION_HARMFUL) {
         ENGINES_DO(in, not_committed);
-        previewed(in);
+        instance_write_previewed(in);
     } else if (t->result == TRANSACTION_COMMITTED) {
-        committed(in);
+        instance_write_committed(in);
     } else {
-        failed(in);
+        instance_transaction_failed(in);
     }
 }
 
-static void finished(struct instance *in)
+static void instance_write_finished(struct instance *in)
 {
     const struct transaction *t = &in->transaction;
     in->phase = INSTANCE_IDLE;
@@ -305,21 +305,21 @@ static void finished(struct instance *in)
          * does, it is tried again after the next write, or RESYNC_PERIOD. */
         in->dead_deleted = true;
         if (t->result == TRANSACTION_UNAUTHORIZED || t->result == TRANSACTION_UNAVAILABLE)
-            failed(in);
+            instance_transaction_failed(in);
     } else if (t->preview_only) {
         in->dead_deleted = in->dead_deleted && t->held_count == 0;
-        previewed(in);
+        instance_write_previewed(in);
     } else {
-        written(in);
+        instance_write_written(in);
     }
     instance_step(in);
 }
 
 /* ---- sending ---- */
 
-static void perform(struct instance *in, struct transaction_action action);
+static void instance_write_perform(struct instance *in, struct transaction_action action);
 
-static void on_answer(void *arg, const struct dataplane_answer *a)
+static void instance_write_on_answer(void *arg, const struct dataplane_answer *a)
 {
     struct instance *in = arg;
     struct transaction_action action = transaction_answer(&in->transaction, a);
@@ -329,27 +329,27 @@ static void on_answer(void *arg, const struct dataplane_answer *a)
                                                             in->transaction.preview_only ? NULL : &ours);
         action = transaction_judged(&in->transaction, problem);
     }
-    perform(in, action);
+    instance_write_perform(in, action);
 }
 
-static void perform(struct instance *in, struct transaction_action action)
+static void instance_write_perform(struct instance *in, struct transaction_action action)
 {
     if (action.type == TRANSACTION_SEND)
-        dataplane_send(in->options.client, action.method, action.path, action.body, on_answer, in);
+        dataplane_send(in->options.client, action.method, action.path, action.body, instance_write_on_answer, in);
     else
-        finished(in);
+        instance_write_finished(in);
 }
 
 void instance_delete_dead(struct instance *in)
 {
     in->phase = INSTANCE_WRITING;
-    perform(in, transaction_start_cleanup(&in->transaction));
+    instance_write_perform(in, transaction_start_cleanup(&in->transaction));
 }
 
 void instance_preview(struct instance *in)
 {
     in->phase = INSTANCE_WRITING;
-    perform(in, transaction_start_preview(&in->transaction, in->version));
+    instance_write_perform(in, transaction_start_preview(&in->transaction, in->version));
 }
 
 /* wants: of each engine, for changes of its own; none of them: an empty commit. */
@@ -370,7 +370,7 @@ static void write_transaction(struct instance *in, const bool *wants)
     struct transaction_action begin = transaction_start(&in->transaction, in->version, steps, count);
     if (wants_review(in))
         transaction_look_first(&in->transaction);
-    perform(in, begin);
+    instance_write_perform(in, begin);
 }
 
 /* ---- what the engines want ---- */

@@ -12,7 +12,7 @@
 
 #define MAX_RESTARTS 5
 
-static void on_answer(void *arg, const struct dataplane_answer *a);
+static void reader_on_answer(void *arg, const struct dataplane_answer *a);
 
 void reader_init(struct reader *o, struct dataplane_client *client, const char *const *names, size_t count,
                  void (*done)(void *arg, struct reading *found, const struct error *err), void *arg)
@@ -27,7 +27,7 @@ void reader_init(struct reader *o, struct dataplane_client *client, const char *
     }
 }
 
-static void forget(struct reader *o)
+static void reader_forget(struct reader *o)
 {
     buf_fini(&o->file);
     free(o->file_problem);
@@ -42,13 +42,13 @@ static void forget(struct reader *o)
 
 void reader_fini(struct reader *o)
 {
-    forget(o);
+    reader_forget(o);
     free(o->found);
     o->found = NULL;
     o->count = 0;
 }
 
-static void ask(struct reader *o, enum reader_step step)
+static void reader_ask(struct reader *o, enum reader_step step)
 {
     static const char *const parts[][2] = {
         [READER_BACKEND] = {"/configuration/backends/", ""},
@@ -60,32 +60,32 @@ static void ask(struct reader *o, enum reader_step step)
     };
     o->step = step;
     if (parts[step][1] == NULL) {
-        dataplane_send(o->client, "GET", parts[step][0], NULL, on_answer, o);
+        dataplane_send(o->client, "GET", parts[step][0], NULL, reader_on_answer, o);
         return;
     }
     cleanup(mem_free_ptr) char *name = str_url_encode(o->names[o->at]);
     cleanup(mem_free_ptr) char *path = mem_printf("%s%s%s", parts[step][0], name, parts[step][1]);
-    dataplane_send(o->client, "GET", path, NULL, on_answer, o);
+    dataplane_send(o->client, "GET", path, NULL, reader_on_answer, o);
 }
 
-static void begin(struct reader *o)
+static void reader_begin(struct reader *o)
 {
-    forget(o);
+    reader_forget(o);
     for (size_t i = 0; i < o->count; i++)
         o->found[i].backend.name = mem_strdup(o->names[i]);
     o->at = 0;
     o->worker_pid = o->worker_uptime_s = -1;
     o->worker_silent = false;
-    ask(o, READER_BACKEND);
+    reader_ask(o, READER_BACKEND);
 }
 
 void reader_start(struct reader *o)
 {
     o->restarts = 0;
-    begin(o);
+    reader_begin(o);
 }
 
-static void finish(struct reader *o, const struct error *err)
+static void reader_finish(struct reader *o, const struct error *err)
 {
     o->step = READER_IDLE;
     o->done(o->arg, o->found, err);
@@ -162,7 +162,7 @@ static void take_raw(struct reader *o, const struct dataplane_answer *a)
         take_backend_of_file(o, &o->found[i], &file, &broken);
 }
 
-static void take(struct reader *o, const struct dataplane_answer *a)
+static void reader_take(struct reader *o, const struct dataplane_answer *a)
 {
     struct reading *f = &o->found[o->at];
     struct error err = {0};
@@ -215,7 +215,7 @@ static bool runs_nothing(const struct reader *o, const struct dataplane_answer *
            b->template_count == 0;
 }
 
-static void take_runtime(struct reader *o, const struct dataplane_answer *a)
+static void reader_take_runtime(struct reader *o, const struct dataplane_answer *a)
 {
     struct error err = {0};
     int status = read_runtime(o, a, &err);
@@ -233,7 +233,7 @@ static void give_runtime_up(struct reader *o, const struct error *err)
 {
     for (size_t i = o->step == READER_WORKER ? 0 : o->at; i < o->count; i++)
         o->found[i].runtime.why = mem_strdup(err->message);
-    finish(o, NULL);
+    reader_finish(o, NULL);
 }
 
 /* Everything must have been read at one version; a move in between (somebody wrote) starts again. */
@@ -250,15 +250,15 @@ static void ask_runtime(struct reader *o)
     while (o->at < o->count && !o->found[o->at].backend.exists)
         o->at++;
     if (o->at < o->count)
-        ask(o, READER_RUNTIME);
+        reader_ask(o, READER_RUNTIME);
     else
-        finish(o, NULL);
+        reader_finish(o, NULL);
 }
 
-static void advance(struct reader *o)
+static void reader_advance(struct reader *o)
 {
     if (o->step == READER_RAW && o->with_runtime) {
-        ask(o, READER_WORKER);
+        reader_ask(o, READER_WORKER);
         return;
     }
     if (is_of_runtime(o)) {
@@ -268,16 +268,16 @@ static void advance(struct reader *o)
     }
     const struct reading *f = &o->found[o->at];
     if (o->step == READER_RAW)
-        finish(o, NULL);
+        reader_finish(o, NULL);
     else if (o->step != READER_TEMPLATES && f->backend.exists && f->unreadable.kind == ERROR_NONE)
-        ask(o, o->step + 1);
+        reader_ask(o, o->step + 1);
     else if (++o->at < o->count)
-        ask(o, READER_BACKEND);
+        reader_ask(o, READER_BACKEND);
     else
-        ask(o, READER_RAW);
+        reader_ask(o, READER_RAW);
 }
 
-static void on_answer(void *arg, const struct dataplane_answer *a)
+static void reader_on_answer(void *arg, const struct dataplane_answer *a)
 {
     struct reader *o = arg;
     struct error err = {0};
@@ -285,7 +285,7 @@ static void on_answer(void *arg, const struct dataplane_answer *a)
     int status = runtime ? 0 : check_status(o, a, &err);
     if (status == 0 && (!runtime || a->version >= 0) && version_moved(o, a->version)) {
         if (++o->restarts <= MAX_RESTARTS) {
-            begin(o);
+            reader_begin(o);
             return;
         }
         status =
@@ -296,7 +296,7 @@ static void on_answer(void *arg, const struct dataplane_answer *a)
             error_prefix(&err, "reading %s", step_name(o->step));
         else
             error_prefix(&err, "reading %s %s", step_name(o->step), o->names[o->at]);
-        finish(o, &err);
+        reader_finish(o, &err);
         return;
     }
     if (runtime && a->error != NULL) {
@@ -304,8 +304,8 @@ static void on_answer(void *arg, const struct dataplane_answer *a)
         return;
     }
     if (runtime)
-        take_runtime(o, a);
+        reader_take_runtime(o, a);
     else
-        take(o, a);
-    advance(o);
+        reader_take(o, a);
+    reader_advance(o);
 }

@@ -39,7 +39,7 @@ static void broken(struct reload *r, enum error_kind kind, const char *why)
     error_set(&r->error, kind, "reload %s %s", r->id, why);
 }
 
-static void read_status(struct reload *r, const struct dataplane_answer *a)
+static void reload_read_status(struct reload *r, const struct dataplane_answer *a)
 {
     struct codec_reload_status status = {0};
     struct error err = {0};
@@ -61,7 +61,7 @@ static void read_status(struct reload *r, const struct dataplane_answer *a)
 void reload_answer(struct reload *r, const struct dataplane_answer *a, uint64_t now_ms)
 {
     if (a->status == 200)
-        read_status(r, a);
+        reload_read_status(r, a);
     else if (a->status == 404)
         broken(r, ERROR_GONE, "is not known any more (did the Data Plane API restart?)");
     if (r->state != RELOAD_PENDING)

@@ -137,7 +137,7 @@ static bool is_over(const struct child *c)
 }
 
 /* What it left in its group is ours only where we are process 1 of a container. */
-static int reap(const struct child *c)
+static int child_reap(const struct child *c)
 {
     int status = 0;
     kill_all(c);
@@ -147,7 +147,7 @@ static int reap(const struct child *c)
     return status;
 }
 
-static void look(struct child *c)
+static void child_look(struct child *c)
 {
     if (!is_over(c)) {
         timer_set(&c->ask, ASK_EVERY_MS);
@@ -155,7 +155,7 @@ static void look(struct child *c)
     }
     output_read(c, &c->out);
     output_read(c, &c->err);
-    int status = reap(c);
+    int status = child_reap(c);
     cleanup(mem_free_ptr) char *words = said(&c->err.text);
     struct child_result result = {.outcome = c->outcome, .out = &c->out.text, .said = words};
     if (c->outcome == CHILD_EXITED && WIFSIGNALED(status))
@@ -165,19 +165,19 @@ static void look(struct child *c)
     child_free(c);
 }
 
-static void on_ended(evutil_socket_t fd, short what, void *arg)
+static void child_on_ended(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd;
     (void)what;
-    look(arg);
+    child_look(arg);
 }
 
 static void on_ask(void *arg)
 {
-    look(arg);
+    child_look(arg);
 }
 
-static void on_deadline(void *arg)
+static void child_on_deadline(void *arg)
 {
     kill_for(arg, CHILD_OVERDUE);
 }
@@ -193,7 +193,7 @@ void child_cancel(struct child *c)
         /* Without a pidfd this is a pause. */
         (void)poll(&p, 1, c->pidfd >= 0 ? (int)(until - now) : 5);
     }
-    reap(c);
+    child_reap(c);
     child_free(c);
 }
 
@@ -317,12 +317,13 @@ static void watch_end(struct child *c, struct event_base *base, bool without_pid
         timer_set(&c->ask, ASK_EVERY_MS);
         return;
     }
-    c->ended = event_new(base, c->pidfd, EV_READ | EV_PERSIST, on_ended, c);
+    c->ended = event_new(base, c->pidfd, EV_READ | EV_PERSIST, child_on_ended, c);
     if (c->ended == NULL || event_add(c->ended, NULL) != 0)
         abort(); /* out of memory */
 }
 
-static struct child *begin(struct event_base *base, const struct child_options *options, pid_t pid, int out, int err)
+static struct child *child_begin(struct event_base *base, const struct child_options *options, pid_t pid, int out,
+                                 int err)
 {
     struct child *c = mem_alloc(sizeof(*c));
     c->pid = pid;
@@ -330,7 +331,7 @@ static struct child *begin(struct event_base *base, const struct child_options *
     buf_init_secret(&c->err.text, SAID_BYTES + READ_BYTES);
     output_open(&c->out, base, out, on_out, c);
     output_open(&c->err, base, err, on_err, c);
-    timer_init(&c->deadline, base, on_deadline, c);
+    timer_init(&c->deadline, base, child_on_deadline, c);
     timer_init(&c->ask, base, on_ask, c);
     timer_set(&c->deadline, options->timeout_ms);
     watch_end(c, base, options->without_pidfd);
@@ -361,7 +362,7 @@ struct child *child_start(struct event_base *base, const struct child_options *o
         say_not_started(options->command, rc, err);
         return NULL;
     }
-    struct child *c = begin(base, options, pid, out[0], error_out[0]);
+    struct child *c = child_begin(base, options, pid, out[0], error_out[0]);
     c->on_done = on_done;
     c->arg = arg;
     return c;

@@ -60,7 +60,8 @@ static long count_fds(void)
     return count;
 }
 
-static void print(struct buf *out, const char *name, const char *type, const char *help, double value, int decimals)
+static void process_print_one(struct buf *out, const char *name, const char *type, const char *help, double value,
+                              int decimals)
 {
     buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n%s %.*f\n", name, help, name, type, name, decimals, value);
 }
@@ -72,17 +73,18 @@ void process_print(double start_seconds, struct buf *out)
     long fds = count_fds();
     double ticks = (double)sysconf(_SC_CLK_TCK);
     if (start_seconds > 0)
-        print(out, "process_start_time_seconds", "gauge", "Start of the process since the Unix epoch.", start_seconds,
-              2);
+        process_print_one(out, "process_start_time_seconds", "gauge", "Start of the process since the Unix epoch.",
+                          start_seconds, 2);
     if (read_stat(stat) == 0 && ticks > 0) {
-        print(out, "process_cpu_seconds_total", "counter", "CPU time, user and system.",
-              (double)(stat[STAT_UTIME] + stat[STAT_STIME]) / ticks, 2);
-        print(out, "process_virtual_memory_bytes", "gauge", "Virtual memory.", (double)stat[STAT_VSIZE], 0);
-        print(out, "process_resident_memory_bytes", "gauge", "Resident memory.",
-              (double)stat[STAT_RSS] * (double)sysconf(_SC_PAGESIZE), 0);
+        process_print_one(out, "process_cpu_seconds_total", "counter", "CPU time, user and system.",
+                          (double)(stat[STAT_UTIME] + stat[STAT_STIME]) / ticks, 2);
+        process_print_one(out, "process_virtual_memory_bytes", "gauge", "Virtual memory.", (double)stat[STAT_VSIZE], 0);
+        process_print_one(out, "process_resident_memory_bytes", "gauge", "Resident memory.",
+                          (double)stat[STAT_RSS] * (double)sysconf(_SC_PAGESIZE), 0);
     }
     if (fds >= 0)
-        print(out, "process_open_fds", "gauge", "Open file descriptors.", (double)fds, 0);
+        process_print_one(out, "process_open_fds", "gauge", "Open file descriptors.", (double)fds, 0);
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        print(out, "process_max_fds", "gauge", "File descriptors that may be open.", (double)limit.rlim_cur, 0);
+        process_print_one(out, "process_max_fds", "gauge", "File descriptors that may be open.", (double)limit.rlim_cur,
+                          0);
 }

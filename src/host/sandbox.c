@@ -288,7 +288,7 @@ static int set_up(scmp_filter_ctx ctx)
     return rc;
 }
 
-static void release(scmp_filter_ctx *ctx)
+static void sandbox_release(scmp_filter_ctx *ctx)
 {
     if (*ctx != NULL)
         seccomp_release(*ctx);
@@ -296,7 +296,7 @@ static void release(scmp_filter_ctx *ctx)
 
 int sandbox_enter(struct error *err)
 {
-    cleanup(release) scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+    cleanup(sandbox_release) scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
     int rc = ctx != NULL ? set_up(ctx) : -ENOMEM;
     if (rc == 0)
         rc = add_rules(ctx);

@@ -95,7 +95,7 @@ static int get_expiry(yyjson_val *status, int64_t *ret_ms, struct error *err)
     return 0;
 }
 
-static int read_status(yyjson_val *status, struct exec_answer *a, struct error *err)
+static int exec_credential_read_status(yyjson_val *status, struct exec_answer *a, struct error *err)
 {
     if (status == NULL || yyjson_is_null(status))
         return error_set(err, ERROR_INVALID, "there is no status in it");
@@ -113,7 +113,7 @@ static int read_status(yyjson_val *status, struct exec_answer *a, struct error *
     return a->token != NULL ? check_token(a->token, err) : 0;
 }
 
-static int check_head(yyjson_val *root, const char *api_version, struct error *err)
+static int exec_credential_check_head(yyjson_val *root, const char *api_version, struct error *err)
 {
     const char *kind = yyjson_get_str(yyjson_obj_get(root, "kind"));
     const char *version = yyjson_get_str(yyjson_obj_get(root, "apiVersion"));
@@ -125,8 +125,8 @@ static int check_head(yyjson_val *root, const char *api_version, struct error *e
     return 0;
 }
 
-static int read_answer(const char *json, size_t len, yyjson_alc *memory, const char *api_version, struct exec_answer *a,
-                       struct error *err)
+static int exec_credential_read_answer(const char *json, size_t len, yyjson_alc *memory, const char *api_version,
+                                       struct exec_answer *a, struct error *err)
 {
     yyjson_read_err why;
     /* Without YYJSON_READ_INSITU it only reads. */
@@ -134,8 +134,8 @@ static int read_answer(const char *json, size_t len, yyjson_alc *memory, const c
     if (doc == NULL)
         return error_set(err, ERROR_INVALID, "no JSON, but %zu bytes: at byte %zu: %s", len, why.pos + 1, why.msg);
     yyjson_val *root = yyjson_doc_get_root(doc);
-    int rc = check_head(root, api_version, err);
-    return rc != 0 ? rc : read_status(yyjson_obj_get(root, "status"), a, err);
+    int rc = exec_credential_check_head(root, api_version, err);
+    return rc != 0 ? rc : exec_credential_read_status(yyjson_obj_get(root, "status"), a, err);
 }
 
 int exec_credential_decode(const char *json, size_t len, const char *api_version, struct exec_answer *ret,
@@ -152,7 +152,7 @@ int exec_credential_decode(const char *json, size_t len, const char *api_version
     struct exec_answer a = {.expires_ms = EXEC_CREDENTIAL_NEVER};
     if (!yyjson_alc_pool_init(&pool, memory, size))
         abort(); /* it is as large as it was said to have to be */
-    int rc = read_answer(json, len, &pool, api_version, &a, err);
+    int rc = exec_credential_read_answer(json, len, &pool, api_version, &a, err);
     explicit_bzero(memory, size);
     free(memory);
     if (rc == 0)

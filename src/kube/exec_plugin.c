@@ -58,7 +58,7 @@ static bool exec_plugin_same_name(const char *a, const char *b)
 }
 
 /* The last one of a name wins; the environment of programs in Go says so, too. */
-static void put(char **env, size_t *count, const char *variable)
+static void exec_plugin_put(char **env, size_t *count, const char *variable)
 {
     for (size_t i = 0; i < *count; i++)
         if (exec_plugin_same_name(variable, env[i])) {
@@ -88,10 +88,10 @@ static char **environment(const struct exec_plugin *p)
     size_t count = 0;
     for (char *const *e = environ; *e != NULL; e++)
         if (!str_has_prefix(*e, "HAPROXY_DATAPLANE_") && strchr(*e, '=') != NULL)
-            put(env, &count, *e);
+            exec_plugin_put(env, &count, *e);
     for (char *const *e = given; *e != NULL; e++)
-        put(env, &count, *e);
-    put(env, &count, info);
+        exec_plugin_put(env, &count, *e);
+    exec_plugin_put(env, &count, info);
     mem_wipe_free(info);
     return env;
 }
@@ -139,7 +139,7 @@ static void exec_plugin_set_timer(struct exec_plugin *p)
         timer_set(&p->timer, wait_ms < LOOK_MS ? (uint64_t)wait_ms : LOOK_MS);
 }
 
-static void tell(struct exec_plugin *p)
+static void exec_plugin_tell(struct exec_plugin *p)
 {
     if (p->waited_for)
         timer_set(&p->tell, 0);
@@ -157,11 +157,11 @@ static void exec_plugin_fail(struct exec_plugin *p, const struct error *err)
                  log_str("why", p->why), log_int("again_in_ms", wait_ms),
                  log_str("in_use", p->answered ? "the last ones" : "none"),
                  log_if(held_back > 0, log_int("times_before", held_back)));
-    tell(p);
+    exec_plugin_tell(p);
 }
 
 /* Where it has to be and may be. */
-static void run(struct exec_plugin *p)
+static void exec_plugin_run(struct exec_plugin *p)
 {
     const char *why = reason(p);
     if (why == NULL || p->child != NULL || clock_mono_ms() < p->not_before_ms) {
@@ -190,7 +190,7 @@ static void run(struct exec_plugin *p)
 
 static void exec_plugin_on_timer(void *arg)
 {
-    run(arg);
+    exec_plugin_run(arg);
 }
 
 static void on_tell(void *arg)
@@ -271,7 +271,7 @@ static void exec_plugin_on_done(void *arg, const struct child_result *r)
         error_prefix(&err, "the credential plugin %s", p->access.exec->command);
         exec_plugin_fail(p, &err);
     } else {
-        tell(p);
+        exec_plugin_tell(p);
     }
     exec_plugin_set_timer(p);
 }
@@ -291,7 +291,7 @@ bool exec_plugin_lacks(const struct exec_plugin *p)
 
 int exec_plugin_use(struct exec_plugin *p, const char **ret_token, struct error *err)
 {
-    run(p);
+    exec_plugin_run(p);
     if (!exec_plugin_lacks(p)) {
         *ret_token = p->answer.token;
         return 0;
@@ -307,7 +307,7 @@ void exec_plugin_refused(struct exec_plugin *p)
     if (!p->answered)
         return;
     p->waited_for = p->refused = true;
-    run(p);
+    exec_plugin_run(p);
 }
 
 bool exec_plugin_ready(const struct exec_plugin *p, const char **ret_command, struct buf *text)

@@ -42,7 +42,7 @@ void frame_fini(struct frame *f)
     f->state = GIVEN_UP;
 }
 
-static bool is_blank(char c)
+static bool frame_is_blank(char c)
 {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
@@ -137,7 +137,7 @@ static int feed_object(struct frame *f, struct input *in, struct error *err)
 static int feed_between(struct frame *f, struct input *in, struct error *err)
 {
     char c = in->bytes[in->at];
-    if (is_blank(c)) {
+    if (frame_is_blank(c)) {
         in->at++;
         return 0;
     }
@@ -150,7 +150,7 @@ static int feed_between(struct frame *f, struct input *in, struct error *err)
 static int feed_list_start(struct frame *f, struct input *in, struct error *err)
 {
     char c = in->bytes[in->at];
-    if (!is_blank(c)) {
+    if (!frame_is_blank(c)) {
         if (c != '{')
             return unexpected(f, in, "the { of a list", err);
         if (add_to_envelope(f, in, 1, err) != 0)
@@ -245,7 +245,7 @@ static int feed_nested(struct frame *f, struct input *in, struct error *err)
 static int feed_items(struct frame *f, struct input *in, struct error *err)
 {
     char c = in->bytes[in->at];
-    if (is_blank(c)) {
+    if (frame_is_blank(c)) {
         in->at++;
     } else if (c == '{' && f->state != ITEMS_NEXT) {
         start_object(f);
@@ -266,13 +266,13 @@ static int feed_items(struct frame *f, struct input *in, struct error *err)
 
 static int feed_list_end(struct frame *f, struct input *in, struct error *err)
 {
-    if (!is_blank(in->bytes[in->at]))
+    if (!frame_is_blank(in->bytes[in->at]))
         return unexpected(f, in, "nothing more behind the list", err);
     in->at++;
     return 0;
 }
 
-static int step(struct frame *f, struct input *in, struct error *err)
+static int frame_step(struct frame *f, struct input *in, struct error *err)
 {
     switch ((enum state)f->state) {
     case BETWEEN:
@@ -302,7 +302,7 @@ int frame_feed(struct frame *f, const char *bytes, size_t len,
 {
     struct input in = {bytes, len, 0, fn, arg};
     while (in.at < in.len)
-        if (step(f, &in, err) != 0) {
+        if (frame_step(f, &in, err) != 0) {
             f->state = GIVEN_UP;
             return -1;
         }

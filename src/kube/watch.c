@@ -192,7 +192,7 @@ static unsigned end_request(struct watch *w, enum watch_trouble t, const struct 
 
 /* ---- events: the functions of the table below ---- */
 
-static unsigned on_start(struct watch *w, const struct watch_event *e, uint64_t now_ms)
+static unsigned watch_on_start(struct watch *w, const struct watch_event *e, uint64_t now_ms)
 {
     (void)e;
     w->reason = "start";
@@ -260,7 +260,7 @@ static enum watch_trouble silence_of(const struct watch *w)
     return w->state == WATCH_WATCHING && !w->spoke ? TROUBLE_MUTE : TROUBLE_SILENT;
 }
 
-static unsigned on_deadline(struct watch *w, const struct watch_event *e, uint64_t now_ms)
+static unsigned watch_on_deadline(struct watch *w, const struct watch_event *e, uint64_t now_ms)
 {
     (void)e;
     unsigned actions = 0;
@@ -399,12 +399,12 @@ static unsigned on_stream_error(struct watch *w, const struct watch_event *e, ui
     return end_request(w, watch_trouble_of_stream(e), e, now_ms);
 }
 
-static unsigned on_answer(struct watch *w, const struct watch_event *e, uint64_t now_ms)
+static unsigned watch_on_answer(struct watch *w, const struct watch_event *e, uint64_t now_ms)
 {
     return end_request(w, watch_trouble_of_answer(e), e, now_ms);
 }
 
-static unsigned on_closed(struct watch *w, const struct watch_event *e, uint64_t now_ms)
+static unsigned watch_on_closed(struct watch *w, const struct watch_event *e, uint64_t now_ms)
 {
     if (w->answered_ms != 0 && now_ms >= w->answered_ms + WATCH_PROVEN_MS)
         w->proven = true;
@@ -434,11 +434,11 @@ static unsigned nothing(struct watch *w, const struct watch_event *e, uint64_t n
 static unsigned (*const table[WATCH_EVENTS][WATCH_STATES])(struct watch *w, const struct watch_event *e,
                                                            uint64_t now_ms) = {
     /*                        IDLE       STREAMING            LISTING      WATCHING         WAITING */
-    [WATCH_EVENT_START]    = {on_start,  nothing,             nothing,     nothing,         nothing},
+    [WATCH_EVENT_START]    = {watch_on_start,  nothing,             nothing,     nothing,         nothing},
     [WATCH_EVENT_STOP]     = {nothing,   on_stop,             on_stop,     on_stop,         on_stop},
     [WATCH_EVENT_POKE]     = {nothing,   nothing,             nothing,     nothing,         on_wait_over},
     [WATCH_EVENT_FORGET]   = {on_forget, on_forget,           on_forget,   on_forget,       on_forget},
-    [WATCH_EVENT_TIMER]    = {nothing,   on_deadline,         on_deadline, on_deadline,     on_wait_over},
+    [WATCH_EVENT_TIMER]    = {nothing,   watch_on_deadline,         watch_on_deadline, watch_on_deadline,     on_wait_over},
     [WATCH_EVENT_HEAD]     = {nothing,   on_head,             on_head,     on_head,         nothing},
     [WATCH_EVENT_BYTES]    = {nothing,   on_bytes,            on_bytes,    on_bytes,        nothing},
     [WATCH_EVENT_ITEM]     = {nothing,   on_misfit,           on_item,     on_misfit,       nothing},
@@ -447,8 +447,8 @@ static unsigned (*const table[WATCH_EVENTS][WATCH_STATES])(struct watch *w, cons
     [WATCH_EVENT_ERROR]    = {nothing,   on_stream_error,     on_misfit,   on_stream_error, nothing},
     [WATCH_EVENT_GARBLED]  = {nothing,   on_garbled,          on_garbled,  on_garbled,      nothing},
     [WATCH_EVENT_PAGE]     = {nothing,   on_misfit,           on_page,     on_misfit,       nothing},
-    [WATCH_EVENT_ANSWER]   = {nothing,   on_answer,           on_answer,   on_answer,       nothing},
-    [WATCH_EVENT_CLOSED]   = {nothing,   on_closed,           on_closed,   on_closed,       nothing},
+    [WATCH_EVENT_ANSWER]   = {nothing,   watch_on_answer,           watch_on_answer,   watch_on_answer,       nothing},
+    [WATCH_EVENT_CLOSED]   = {nothing,   watch_on_closed,           watch_on_closed,   watch_on_closed,       nothing},
     [WATCH_EVENT_LOST]     = {nothing,   on_lost,             on_lost,     on_lost,         nothing},
 };
 /* clang-format on */

@@ -59,7 +59,7 @@ void cache_free(struct cache *c)
     free(c);
 }
 
-static struct entry *find(struct entry *head, const char *name)
+static struct entry *cache_lookup(struct entry *head, const char *name)
 {
     struct entry *e = NULL;
     HASH_FIND_STR(head, name, e);
@@ -77,7 +77,7 @@ static void put_unchanged(struct cache *c, struct entry *live, const char *name)
 {
     if (!c->replacing)
         return;
-    struct entry *earlier = find(c->aside, name);
+    struct entry *earlier = cache_lookup(c->aside, name);
     if (earlier != NULL)
         remove_entry(&c->aside, earlier);
     live->listed = c->replace;
@@ -86,7 +86,7 @@ static void put_unchanged(struct cache *c, struct entry *live, const char *name)
 static bool put_changed(struct cache *c, const void *object, struct entry *live)
 {
     struct entry **head = c->replacing ? &c->aside : &c->live;
-    struct entry *old = find(*head, record_name(object));
+    struct entry *old = cache_lookup(*head, record_name(object));
     if (old != NULL)
         remove_entry(head, old);
     cache_insert(head, record_pack(c->record, object, sizeof(struct entry)));
@@ -98,7 +98,7 @@ static bool put_changed(struct cache *c, const void *object, struct entry *live)
 
 bool cache_put(struct cache *c, void *object)
 {
-    struct entry *live = find(c->live, record_name(object));
+    struct entry *live = cache_lookup(c->live, record_name(object));
     bool changed = false;
     if (live != NULL && record_eq(c->record, live->object, object))
         put_unchanged(c, live, record_name(object));
@@ -110,14 +110,14 @@ bool cache_put(struct cache *c, void *object)
 
 void cache_keep(struct cache *c, const char *name)
 {
-    struct entry *e = find(c->live, name);
-    if (c->replacing && e != NULL && find(c->aside, name) == NULL)
+    struct entry *e = cache_lookup(c->live, name);
+    if (c->replacing && e != NULL && cache_lookup(c->aside, name) == NULL)
         e->listed = c->replace;
 }
 
 bool cache_delete(struct cache *c, const char *name)
 {
-    struct entry *e = find(c->live, name);
+    struct entry *e = cache_lookup(c->live, name);
     if (!c->replacing) {
         if (e != NULL)
             remove_entry(&c->live, e);
@@ -125,7 +125,7 @@ bool cache_delete(struct cache *c, const char *name)
     }
     if (e != NULL)
         e->listed = 0;
-    e = find(c->aside, name);
+    e = cache_lookup(c->aside, name);
     if (e != NULL)
         remove_entry(&c->aside, e);
     return false;
@@ -189,7 +189,7 @@ size_t cache_count(const struct cache *c)
 
 const void *cache_find(const struct cache *c, const char *name)
 {
-    const struct entry *e = find(c->live, name);
+    const struct entry *e = cache_lookup(c->live, name);
     return e != NULL ? e->object : NULL;
 }
 

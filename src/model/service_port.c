@@ -27,19 +27,19 @@ static void list_ports(struct buf *b, const struct service *s)
         buf_add(b, ", ...");
 }
 
-static bool is_number(const char *wanted, uint64_t *ret)
+static bool service_port_is_number(const char *wanted, uint64_t *ret)
 {
     return str_parse_uint(wanted, UINT16_MAX, ret) == 0;
 }
 
 /* A name first: Kubernetes allows names that are all digits. */
-static const struct service_port *find_port(const struct service *s, const char *wanted)
+static const struct service_port *service_port_find_port(const struct service *s, const char *wanted)
 {
     uint64_t number = 0;
     for (size_t i = 0; i < s->port_count; i++)
         if (str_eq(s->ports[i].name, wanted))
             return &s->ports[i];
-    if (!is_number(wanted, &number))
+    if (!service_port_is_number(wanted, &number))
         return NULL;
     for (size_t i = 0; i < s->port_count; i++)
         if (s->ports[i].number == number)
@@ -81,14 +81,14 @@ static char *no_port(const struct service *s, const char *where)
 }
 
 /* What the settings and the Service leave open; NULL: *ret is the port, or NULL where none was asked for. */
-static char *find_problem(const struct service *s, const char *where, const char *wanted, bool fixed,
-                          const struct service_port **ret)
+static char *service_port_find_problem(const struct service *s, const char *where, const char *wanted, bool fixed,
+                                       const struct service_port **ret)
 {
     char *problem = fixed && wanted == NULL ? NULL : no_port(s, where);
     if (problem != NULL)
         return problem;
     if (wanted != NULL) {
-        *ret = find_port(s, wanted);
+        *ret = service_port_find_port(s, wanted);
         return *ret == NULL ? lacks_port(s, where, wanted) : NULL;
     }
     if (!fixed && s->port_count > 1)
@@ -106,7 +106,7 @@ static void choose_known(const struct service *s, const char *where, const char 
                          struct port_choice *ret)
 {
     const struct service_port *port = NULL;
-    ret->problem = find_problem(s, where, wanted, fixed_port != 0, &port);
+    ret->problem = service_port_find_problem(s, where, wanted, fixed_port != 0, &port);
     if (ret->problem != NULL)
         return;
     ret->name = port != NULL ? port->name : NULL;
@@ -128,7 +128,7 @@ static void choose_known(const struct service *s, const char *where, const char 
 static void choose_unknown(const char *where, const char *wanted, uint16_t fixed_port, struct port_choice *ret)
 {
     uint64_t number = 0;
-    bool numeric = wanted != NULL && is_number(wanted, &number);
+    bool numeric = wanted != NULL && service_port_is_number(wanted, &number);
     if (numeric && fixed_port == 0) {
         ret->problem =
             mem_printf("port %s of Service %s is a number that only the Service can explain, and it does not "

@@ -151,7 +151,7 @@ static enum http_progress progress_of(struct http_request *q, CURLcode code)
 }
 
 /* A proxy's URL may hold a password, and libcurl shows the whole of one that it cannot use. */
-static const char *text_of(const struct http_request *q, CURLcode code)
+static const char *http_text_of(const struct http_request *q, CURLcode code)
 {
     if (q->error_text[0] == '\0')
         return curl_easy_strerror(code);
@@ -176,9 +176,9 @@ static void explain_no_connection(struct http_request *q, const char *text, stru
                   os_error != 0 ? why : "", os_error != 0 ? ")" : "", q->proxy_hint);
 }
 
-static void explain(struct http_request *q, CURLcode code, struct error *err)
+static void http_explain(struct http_request *q, CURLcode code, struct error *err)
 {
-    const char *text = text_of(q, code);
+    const char *text = http_text_of(q, code);
     if (q->over_cap)
         error_set(err, ERROR_INVALID, "%s %s: the answer is larger than %zu bytes", q->method, q->url,
                   q->body.max_bytes);
@@ -212,7 +212,7 @@ void http_request_finished(struct http_request *q, CURLcode code)
     r.progress = progress_of(q, code);
     q->ended = code;
     if (code != CURLE_OK)
-        explain(q, code, &err);
+        http_explain(q, code, &err);
     hide_in_body(q);
     curl_multi_remove_handle(q->http->multi, q->easy);
     q->callbacks.on_done(q->arg, &r, code == CURLE_OK ? NULL : &err);

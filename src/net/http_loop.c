@@ -15,7 +15,7 @@
 #define MAX_CONNECTIONS 1024L
 
 /* Hands the finished requests to their owners. Owners may start and cancel others: read one message at a time. */
-static void reap(struct http *http)
+static void http_loop_reap(struct http *http)
 {
     int left;
     for (CURLMsg *m; (m = curl_multi_info_read(http->multi, &left)) != NULL;) {
@@ -32,10 +32,10 @@ static void act(struct http *http, curl_socket_t fd, int mask)
 {
     int running;
     curl_multi_socket_action(http->multi, fd, mask, &running);
-    reap(http);
+    http_loop_reap(http);
 }
 
-static void on_event(evutil_socket_t fd, short what, void *arg)
+static void http_loop_on_event(evutil_socket_t fd, short what, void *arg)
 {
     int mask = (what & EV_READ ? CURL_CSELECT_IN : 0) | (what & EV_WRITE ? CURL_CSELECT_OUT : 0);
     act(arg, fd, mask);
@@ -70,7 +70,7 @@ static int want_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *
         short flags = EV_PERSIST;
         flags |= what & CURL_POLL_IN ? EV_READ : 0;
         flags |= what & CURL_POLL_OUT ? EV_WRITE : 0;
-        event = event_new(http->base, fd, flags, on_event, http);
+        event = event_new(http->base, fd, flags, http_loop_on_event, http);
         if (event == NULL || event_add(event, NULL) != 0)
             abort(); /* out of memory; a socket that nobody waits for would hang its request for ever */
     }

@@ -38,7 +38,7 @@ static const char *why(void)
     return text != NULL ? text : "unknown reason";
 }
 
-static BIO *reader(const char *pem)
+static BIO *pem_reader(const char *pem)
 {
     ERR_clear_error();
     return BIO_new_mem_buf(pem, -1);
@@ -62,7 +62,7 @@ static X509 *read_certificate(BIO *in)
 
 int pem_check_certificates(const char *pem, struct error *err)
 {
-    cleanup(bio_free_ptr) BIO *in = reader(pem);
+    cleanup(bio_free_ptr) BIO *in = pem_reader(pem);
     unsigned count = 0;
     for (;; count++) {
         cleanup(x509_free_ptr) X509 *x = read_certificate(in);
@@ -89,7 +89,7 @@ static int check_use(X509 *x, EVP_PKEY *key, struct error *err)
 
 int pem_check_key(const char *key_pem, const char *cert_pem, struct error *err)
 {
-    cleanup(bio_free_ptr) BIO *cert_in = reader(cert_pem), *key_in = reader(key_pem);
+    cleanup(bio_free_ptr) BIO *cert_in = pem_reader(cert_pem), *key_in = pem_reader(key_pem);
     cleanup(x509_free_ptr) X509 *x = read_certificate(cert_in);
     cleanup(key_free_ptr) EVP_PKEY *key = PEM_read_bio_PrivateKey(key_in, NULL, no_passphrase, NULL);
     int status = 0;
@@ -115,7 +115,7 @@ int64_t pem_certificate_not_after_s(const X509 *x)
 
 int64_t pem_not_after_s(const char *pem, bool of_all)
 {
-    cleanup(bio_free_ptr) BIO *in = reader(pem);
+    cleanup(bio_free_ptr) BIO *in = pem_reader(pem);
     int64_t soonest = INT64_MAX;
     do {
         cleanup(x509_free_ptr) X509 *x = read_certificate(in);

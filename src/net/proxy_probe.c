@@ -50,7 +50,7 @@ static void hang_up(struct conversation *c)
 }
 
 /* Told from the loop, never from inside proxy_probe_start. */
-static void finish(struct conversation *c, enum proxy_reply reply)
+static void proxy_probe_finish(struct conversation *c, enum proxy_reply reply)
 {
     struct proxy_probe *p = c->probe;
     (c->headed ? p->replies.headed : p->replies.plain)[c->talk] = reply;
@@ -59,11 +59,11 @@ static void finish(struct conversation *c, enum proxy_reply reply)
         timer_set(&p->ended, 0);
 }
 
-static void not_reached(struct conversation *c, int os_error)
+static void proxy_probe_not_reached(struct conversation *c, int os_error)
 {
     if (c->probe->os_error == 0)
         c->probe->os_error = os_error;
-    finish(c, PROXY_REPLY_UNREACHED);
+    proxy_probe_finish(c, PROXY_REPLY_UNREACHED);
 }
 
 /* Nothing more comes: what the bytes so far are. */
@@ -83,7 +83,7 @@ static void wait_for(struct conversation *c, short what)
         abort(); /* out of memory */
 }
 
-static void say(struct conversation *c)
+static void proxy_probe_say(struct conversation *c)
 {
     while (c->out.len > 0) {
         ssize_t n = send(c->fd, c->out.data, c->out.len, MSG_NOSIGNAL);
@@ -103,11 +103,11 @@ static void on_writable(struct conversation *c)
     int os_error = 0;
     socklen_t len = sizeof(os_error);
     if (!c->connected && (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &os_error, &len) != 0 || os_error != 0)) {
-        not_reached(c, os_error);
+        proxy_probe_not_reached(c, os_error);
         return;
     }
     c->connected = true;
-    say(c);
+    proxy_probe_say(c);
 }
 
 static void on_readable(struct conversation *c)
@@ -119,12 +119,12 @@ static void on_readable(struct conversation *c)
         return;
     }
     if (n <= 0) {
-        finish(c, reply_so_far(c, PROXY_REPLY_CLOSED));
+        proxy_probe_finish(c, reply_so_far(c, PROXY_REPLY_CLOSED));
         return;
     }
     c->in_len += (size_t)n;
     if (proxy_talk_read(c->talk, c->in, c->in_len, &reply))
-        finish(c, reply);
+        proxy_probe_finish(c, reply);
     else
         wait_for(c, EV_READ);
 }
@@ -138,11 +138,11 @@ static void converse(evutil_socket_t fd, short what, void *arg)
         on_readable(arg);
 }
 
-static void begin(struct conversation *c, const struct sockaddr *to, int len)
+static void proxy_probe_begin(struct conversation *c, const struct sockaddr *to, int len)
 {
     c->fd = socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
     if (c->fd < 0 || (connect(c->fd, to, (socklen_t)len) != 0 && errno != EINPROGRESS)) {
-        not_reached(c, errno);
+        proxy_probe_not_reached(c, errno);
         return;
     }
     proxy_talk_write(c->talk, c->headed, &c->out);
@@ -151,17 +151,17 @@ static void begin(struct conversation *c, const struct sockaddr *to, int len)
 
 /* ---- all of them ---- */
 
-static void on_deadline(void *arg)
+static void proxy_probe_on_deadline(void *arg)
 {
     struct proxy_probe *p = arg;
     for (size_t i = 0; i < CONVERSATIONS; i++) {
         struct conversation *c = &p->all[i];
         if (c->fd >= 0)
-            finish(c, c->connected ? reply_so_far(c, PROXY_REPLY_SILENT) : PROXY_REPLY_UNREACHED);
+            proxy_probe_finish(c, c->connected ? reply_so_far(c, PROXY_REPLY_SILENT) : PROXY_REPLY_UNREACHED);
     }
 }
 
-static void on_ended(void *arg)
+static void proxy_probe_on_ended(void *arg)
 {
     struct proxy_probe *p = arg;
     void (*done)(void *, const struct proxy_replies *, int) = p->done;
@@ -188,8 +188,8 @@ struct proxy_probe *proxy_probe_start(struct event_base *base, const char *addre
     int len = 0;
     struct proxy_probe *p = mem_alloc(sizeof(*p));
     *p = (struct proxy_probe){.base = base, .left = CONVERSATIONS, .done = done, .arg = arg};
-    timer_init(&p->deadline, base, on_deadline, p);
-    timer_init(&p->ended, base, on_ended, p);
+    timer_init(&p->deadline, base, proxy_probe_on_deadline, p);
+    timer_init(&p->ended, base, proxy_probe_on_ended, p);
     bool known = parse_place(address, port, &to, &len);
     for (size_t i = 0; i < CONVERSATIONS; i++) {
         struct conversation *c = &p->all[i];
@@ -197,9 +197,9 @@ struct proxy_probe *proxy_probe_start(struct event_base *base, const char *addre
             .probe = p, .fd = -1, .talk = (enum proxy_talk)(i % PROXY_TALKS), .headed = i >= PROXY_TALKS};
         buf_init(&c->out, 0);
         if (known)
-            begin(c, (struct sockaddr *)&to, len);
+            proxy_probe_begin(c, (struct sockaddr *)&to, len);
         else
-            not_reached(c, EINVAL);
+            proxy_probe_not_reached(c, EINVAL);
     }
     timer_set(&p->deadline, timeout_ms);
     return p;

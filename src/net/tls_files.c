@@ -47,7 +47,7 @@ static void set_fini(struct set *s)
 
 /* ---- reading and checking ---- */
 
-static const char *place(const struct source *s)
+static const char *tls_files_place(const struct source *s)
 {
     return s->path != NULL ? s->path : "given inline";
 }
@@ -57,7 +57,7 @@ static int blame(const struct source *s, struct error *err)
 {
     if (err != NULL)
         err->kind = ERROR_INVALID;
-    return error_prefix(err, "%s %s", s->name, place(s));
+    return error_prefix(err, "%s %s", s->name, tls_files_place(s));
 }
 
 static int read_file(const struct source *s, char **ret_pem, struct secret_stamp *ret_stamp, struct error *err)
@@ -103,7 +103,7 @@ static int check_set(const struct tls_files *t, const struct set *set, struct er
     return 0;
 }
 
-static void use(struct tls_files *t, struct set *fresh)
+static void tls_files_use(struct tls_files *t, struct set *fresh)
 {
     set_fini(&t->used);
     t->used = *fresh;
@@ -147,7 +147,7 @@ struct tls_files *tls_files_new(const struct tls_files_options *o, struct error 
         tls_files_free(t);
         return NULL;
     }
-    use(t, &fresh);
+    tls_files_use(t, &fresh);
     return t;
 }
 
@@ -173,7 +173,7 @@ static bool look_like(const struct tls_files *t, const struct secret_stamp *stam
     return true;
 }
 
-static bool same_text(const struct set *a, const struct set *b)
+static bool tls_files_same_text(const struct set *a, const struct set *b)
 {
     for (int i = 0; i < PARTS; i++)
         if (!str_eq(a->pem[i], b->pem[i]))
@@ -181,7 +181,7 @@ static bool same_text(const struct set *a, const struct set *b)
     return true;
 }
 
-static int refuse(struct tls_files *t, const struct set *fresh, const struct error *why)
+static int tls_files_refuse(struct tls_files *t, const struct set *fresh, const struct error *why)
 {
     t->refused = true;
     t->refused_why = *why;
@@ -196,16 +196,16 @@ static int read_again(struct tls_files *t, bool *ret_renewed, struct error *err)
     struct error why = {0};
     if (read_set(t, &fresh, err) != 0)
         return -1;
-    if (same_text(&fresh, &t->used)) {
+    if (tls_files_same_text(&fresh, &t->used)) {
         memcpy(t->used.stamps, fresh.stamps, sizeof(t->used.stamps));
         return 0;
     }
     if (check_set(t, &fresh, &why) != 0) {
         if (err != NULL)
             *err = why;
-        return refuse(t, &fresh, &why);
+        return tls_files_refuse(t, &fresh, &why);
     }
-    use(t, &fresh);
+    tls_files_use(t, &fresh);
     *ret_renewed = true;
     return 0;
 }
@@ -243,7 +243,7 @@ int tls_files_set_pair(struct tls_files *t, const char *cert_pem, const char *ke
         t->sources[i].text = mem_strdup(fresh.pem[i]);
     }
     t->refused = false;
-    use(t, &fresh);
+    tls_files_use(t, &fresh);
     return 0;
 }
 

@@ -61,7 +61,7 @@ void history_free(struct history *j)
     free(j);
 }
 
-static const char *keep(char **at, const char *text)
+static const char *history_keep(char **at, const char *text)
 {
     if (text == NULL)
         return NULL;
@@ -78,13 +78,13 @@ void history_add(struct history *j, const struct history_entry *e)
         .kind = e->kind,
         .number = ++j->added,
         .wall_ms = clock_wall_ms(),
-        .target = keep(&k->texts[0], e->target),
-        .backend = keep(&k->texts[1], e->backend),
-        .server = keep(&k->texts[2], e->server),
-        .state = keep(&k->texts[3], e->state),
-        .text = keep(&k->texts[4], e->text),
-        .why = keep(&k->texts[5], e->why),
-        .cause = keep(&k->texts[6], e->cause),
+        .target = history_keep(&k->texts[0], e->target),
+        .backend = history_keep(&k->texts[1], e->backend),
+        .server = history_keep(&k->texts[2], e->server),
+        .state = history_keep(&k->texts[3], e->state),
+        .text = history_keep(&k->texts[4], e->text),
+        .why = history_keep(&k->texts[5], e->why),
+        .cause = history_keep(&k->texts[6], e->cause),
         .took_us = e->took_us,
         .reaction_us = e->reaction_us,
     };

@@ -232,7 +232,7 @@ void metric_remove(struct metric *x, ...)
         series_free(x, s);
 }
 
-static void reader(struct histogram *h, double seconds)
+static void metrics_reader(struct histogram *h, double seconds)
 {
     for (size_t i = 0; i < array_len(bounds); i++)
         if (seconds <= bounds[i]) {
@@ -250,7 +250,7 @@ void metric_observe(struct metric *x, double seconds, ...)
     struct histogram *h = isnan(seconds) ? NULL : get_series(x, ap)->histogram;
     va_end(ap);
     if (h != NULL)
-        reader(h, seconds);
+        metrics_reader(h, seconds);
 }
 
 double metric_value(struct metric *x, ...)

@@ -101,7 +101,7 @@ static void cut_off_when_late(struct server *s, struct connection *c, uint64_t n
     c->cut_off = true;
 }
 
-static void release(struct connection *c)
+static void server_release(struct connection *c)
 {
     bufferevent_decref(c->bev);
     free(c);
@@ -115,7 +115,7 @@ static void sweep(struct server *s)
         if (was_given_up(c)) {
             *at = c->next;
             s->count--;
-            release(c);
+            server_release(c);
             continue;
         }
         cut_off_when_late(s, c, now_ms);
@@ -235,7 +235,7 @@ static void health(struct server *s, struct evhttp_request *req)
     answer_text(req, ok ? 200 : 500, buf_str(&body));
 }
 
-static void ready(struct server *s, struct evhttp_request *req)
+static void server_ready(struct server *s, struct evhttp_request *req)
 {
     cleanup(buf_fini) struct buf body;
     buf_init(&body, 0);
@@ -298,7 +298,7 @@ static const struct route {
     bool of_status_page;
     void (*serve)(struct server *s, struct evhttp_request *req);
 } routes[] = {
-    {"/healthz", false, health},      {"/livez", false, health}, {"/readyz", false, ready},
+    {"/healthz", false, health},      {"/livez", false, health}, {"/readyz", false, server_ready},
     {"/metrics", false, metrics},     {"/", true, page},         {"/status", true, status},
     {"/status/stream", true, stream},
 };
@@ -396,7 +396,7 @@ void server_free(struct server *s)
         evhttp_free(s->http);
     for (struct connection *c = s->connections, *next; c != NULL; c = next) {
         next = c->next;
-        release(c);
+        server_release(c);
     }
     timer_fini(&s->sweep);
     timer_fini(&s->pause);

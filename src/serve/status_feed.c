@@ -82,21 +82,21 @@ static void add_document(struct document *d, struct evbuffer *to)
         abort(); /* out of memory */
 }
 
-static bool is_news(const struct document *old, const struct document *d)
+static bool status_feed_is_news(const struct document *old, const struct document *d)
 {
     size_t len = d->text.len - d->news_at;
     return old == NULL || old->text.len - old->news_at != len ||
            memcmp(old->text.data + old->news_at, d->text.data + d->news_at, len) != 0;
 }
 
-static void build(struct status_feed *f)
+static void status_feed_build(struct status_feed *f)
 {
     struct document *d = mem_alloc(sizeof(*d));
     uint64_t began_us = clock_cpu_us();
     d->refs = 1;
     buf_init(&d->text, 0);
     f->fill(f->arg, &d->text, &d->news_at);
-    f->id += is_news(f->current, d);
+    f->id += status_feed_is_news(f->current, d);
     document_unref(f->current);
     f->current = d;
     f->built_ms = clock_mono_ms();
@@ -119,7 +119,7 @@ static void look_again(struct status_feed *f)
 static void freshen(struct status_feed *f)
 {
     if (!is_fresh(f))
-        build(f);
+        status_feed_build(f);
     if (!timer_is_set(&f->look))
         look_again(f);
 }
@@ -139,7 +139,7 @@ static void cut_off(const struct stream *s)
 }
 
 /* True where nothing waits to be sent any more. */
-static bool is_drained(struct stream *s)
+static bool status_feed_is_drained(struct stream *s)
 {
     uint64_t now_ms = clock_mono_ms();
     if (evbuffer_get_length(bufferevent_get_output(s->bev)) == 0) {
@@ -189,16 +189,16 @@ static void forget_document(struct status_feed *f)
         malloc_trim(0);
 }
 
-static void on_look(void *arg)
+static void status_feed_on_look(void *arg)
 {
     struct status_feed *f = arg;
     if (f->count == 0) {
         forget_document(f);
         return;
     }
-    build(f);
+    status_feed_build(f);
     for (struct stream *s = LIST_FIRST(&f->streams); s != NULL; s = LIST_NEXT(s, entry))
-        if (is_drained(s) && s->sent_id != f->id)
+        if (status_feed_is_drained(s) && s->sent_id != f->id)
             send_document(s, "");
     look_again(f);
 }
@@ -207,7 +207,7 @@ static void on_beat(void *arg)
 {
     struct status_feed *f = arg;
     for (struct stream *s = LIST_FIRST(&f->streams); s != NULL; s = LIST_NEXT(s, entry)) {
-        if (!is_drained(s))
+        if (!status_feed_is_drained(s))
             continue;
         struct evbuffer *chunk = new_chunk();
         if (evbuffer_add_printf(chunk, "event: beat\ndata: %llu\n\n", (unsigned long long)f->id) < 0)
@@ -218,7 +218,7 @@ static void on_beat(void *arg)
         timer_set(&f->beat, f->times.beat_ms);
 }
 
-static void forget(struct stream *s)
+static void status_feed_forget(struct stream *s)
 {
     LIST_REMOVE(s, entry);
     s->feed->count--;
@@ -226,13 +226,13 @@ static void forget(struct stream *s)
 }
 
 /* The first thing that evhttp does when it gives a connection up. */
-static void on_closed(struct evhttp_connection *connection, void *arg)
+static void status_feed_on_closed(struct evhttp_connection *connection, void *arg)
 {
     struct stream *s = arg;
     (void)connection;
     if (evhttp_request_get_connection(s->req) == NULL)
         evhttp_request_free(s->req); /* it failed, and the request was left to us */
-    forget(s);
+    status_feed_forget(s);
 }
 
 /* Ours to end, not evhttp's: with a reader that is there it goes on for ever. */
@@ -254,7 +254,7 @@ void status_feed_follow(struct status_feed *f, struct evhttp_request *req)
     *s = (struct stream){.feed = f, .req = req, .bev = evhttp_connection_get_bufferevent(connection)};
     LIST_INSERT_HEAD(&f->streams, s, entry);
     f->count++;
-    evhttp_connection_set_closecb(connection, on_closed, s);
+    evhttp_connection_set_closecb(connection, status_feed_on_closed, s);
     set_limits(s);
     freshen(f);
     evhttp_send_reply_start(req, 200, NULL);
@@ -298,7 +298,7 @@ struct status_feed *status_feed_new(struct event_base *base,
         .pace_ms = PACE_MS,
     };
     LIST_INIT(&f->streams);
-    timer_init(&f->look, base, on_look, f);
+    timer_init(&f->look, base, status_feed_on_look, f);
     timer_init(&f->beat, base, on_beat, f);
     return f;
 }

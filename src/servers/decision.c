@@ -30,7 +30,7 @@ struct style {
 static const struct style of_a_line = {",", "(", NAMES_IN_A_LINE};
 static const struct style of_a_sentence = {", ", " (", NAMES_IN_A_SENTENCE};
 
-static void add_change(const struct diff_change *c, const struct style *style, struct buf *out)
+static void decision_add_change(const struct diff_change *c, const struct style *style, struct buf *out)
 {
     buf_add(out, c->server.name);
     if (word_of(c) == WORD_CHANGED)
@@ -40,7 +40,7 @@ static void add_change(const struct diff_change *c, const struct style *style, s
 }
 
 /* "n1,n2 and 3 more"; NULL where the diff has none of that kind, so that the field is left out. */
-static const char *list(const struct diff *d, enum word word, const struct style *style, struct buf *out)
+static const char *decision_list(const struct diff *d, enum word word, const struct style *style, struct buf *out)
 {
     size_t count = 0;
     for (size_t i = 0; i < d->change_count; i++) {
@@ -48,7 +48,7 @@ static const char *list(const struct diff *d, enum word word, const struct style
         if (word_of(c) != word || ++count > style->max)
             continue;
         buf_add(out, count > 1 ? style->comma : "");
-        add_change(c, style, out);
+        decision_add_change(c, style, out);
     }
     if (count > style->max)
         buf_printf(out, " and %zu more", count - style->max);
@@ -81,7 +81,7 @@ static void lists_make(struct lists *l, const struct diff *d)
 {
     for (int i = 0; i < WORDS; i++) {
         buf_init(&l->bufs[i], 0);
-        l->of[i] = list(d, (enum word)i, &of_a_line, &l->bufs[i]);
+        l->of[i] = decision_list(d, (enum word)i, &of_a_line, &l->bufs[i]);
     }
     buf_init(&l->why_buf, 0);
     l->why = reasons(d, &l->why_buf);
@@ -117,7 +117,7 @@ char *decision_sentence(const struct diff *d)
     for (int i = 0; i < WORDS; i++) {
         cleanup(buf_fini) struct buf names;
         buf_init(&names, 0);
-        if (list(d, (enum word)i, &of_a_sentence, &names) != NULL)
+        if (decision_list(d, (enum word)i, &of_a_sentence, &names) != NULL)
             buf_printf(&b, "%s%s%s", b.len > 0 ? "; " : "", words[i], buf_str(&names));
     }
     if (d->backend_detail != NULL)
@@ -130,12 +130,12 @@ char *decision_sentence_of(const struct diff_change *c)
     struct buf b;
     buf_init(&b, 0);
     buf_add(&b, words[word_of(c)]);
-    add_change(c, &of_a_sentence, &b);
+    decision_add_change(c, &of_a_sentence, &b);
     return buf_take(&b);
 }
 
 /* The name that the log has for the HAProxy: none where there is but one. */
-static const char *target_of(const struct decision_place *at)
+static const char *decision_target_of(const struct decision_place *at)
 {
     return at->several ? at->url : NULL;
 }
@@ -184,7 +184,7 @@ void decision_log_commit(const struct decision_place *at, const struct plan *p, 
     const struct diff *d = &p->diff;
     cleanup(lists_fini) struct lists l;
     lists_make(&l, d);
-    log_info(at->log, "backend changed", log_str("backend", at->backend), log_str("target", target_of(at)),
+    log_info(at->log, "backend changed", log_str("backend", at->backend), log_str("target", decision_target_of(at)),
              log_str("cause", cause), log_str("added", l.of[WORD_ADDED]), log_str("removed", l.of[WORD_REMOVED]),
              log_str("parked", l.of[WORD_PARKED]), log_str("changed", l.of[WORD_CHANGED]),
              log_str("settings", d->backend_detail), log_str("why", l.why),
@@ -201,7 +201,7 @@ void decision_log_fast(const struct decision_place *at, const struct diff_change
     cleanup(mem_free_ptr) char *text = decision_sentence_of(c);
     struct history_entry e = entry_of(at, HISTORY_FAST_WRITE, text);
     log_info(at->log, "server changed without a reload", log_str("backend", at->backend),
-             log_str("target", target_of(at)), log_str("server", c->server.name), log_str("what", c->detail),
+             log_str("target", decision_target_of(at)), log_str("server", c->server.name), log_str("what", c->detail),
              log_str("why", c->reason), log_str("cause", cause), log_int("version", l->version),
              log_if(event_us != 0, log_us_as_ms("event_to_commit_ms", event_us)), log_us_as_ms("write_ms", l->write_us),
              log_us_as_ms("read_back_ms", l->read_us));
@@ -250,7 +250,7 @@ void decision_log_withheld(const struct decision_place *at, struct log_limit *li
     if (!log_limit_pass(limit, now_ms, all, &held_back))
         return;
     log_warn(at->log, "nothing is written; this would be", log_str("backend", at->backend),
-             log_str("target", target_of(at)), log_str("because", p->why), log_str("cause", cause),
+             log_str("target", decision_target_of(at)), log_str("because", p->why), log_str("cause", cause),
              log_str("added", l.of[WORD_ADDED]), log_str("removed", l.of[WORD_REMOVED]),
              log_str("parked", l.of[WORD_PARKED]), log_str("changed", l.of[WORD_CHANGED]),
              log_str("settings", d->backend_detail), log_str("why", l.why),
@@ -260,7 +260,7 @@ void decision_log_withheld(const struct decision_place *at, struct log_limit *li
 }
 
 /* True the first time. */
-static bool add_told(struct buf *told, const char *server)
+static bool decision_add_told(struct buf *told, const char *server)
 {
     cleanup(mem_free_ptr) char *line = mem_printf("\n%s\n", server);
     bool is_new = strstr(buf_str(told), line) == NULL;
@@ -274,16 +274,16 @@ void decision_log_takeover(const struct decision_place *at, const struct diff *d
     for (size_t i = 0; i < d->change_count; i++) {
         const struct diff_change *c = &d->changes[i];
         bool parked = c->op == DIFF_CHANGE && c->parks;
-        if ((c->op != DIFF_REMOVE && !parked) || !add_told(told, c->server.name))
+        if ((c->op != DIFF_REMOVE && !parked) || !decision_add_told(told, c->server.name))
             continue;
         log_warn(at->log,
                  parked ? "taking the backend over: parking a server that was there before (in maintenance from now "
                           "on, removed after PARK_TTL); HAPROXY_KEEP_SERVERS would keep it"
                         : "taking the backend over: removing a server that was there before; "
                           "HAPROXY_KEEP_SERVERS would keep it",
-                 log_str("backend", at->backend), log_str("target", target_of(at)), log_str("server", c->server.name),
-                 log_str("address", c->server.address), log_int("port", c->server.port),
-                 log_str("was", c->server.json));
+                 log_str("backend", at->backend), log_str("target", decision_target_of(at)),
+                 log_str("server", c->server.name), log_str("address", c->server.address),
+                 log_int("port", c->server.port), log_str("was", c->server.json));
     }
 }
 
@@ -301,12 +301,12 @@ void decision_log_skips(const struct decision_place *at, struct log_limit *limit
     if (!log_limit_pass(limit, now_ms, inherit ? "inherit" : buf_str(&text), &held_back))
         return;
     if (d->skip_count > 0)
-        log_warn(at->log, "servers left out", log_str("backend", at->backend), log_str("target", target_of(at)),
-                 log_str("servers", buf_str(&text)));
+        log_warn(at->log, "servers left out", log_str("backend", at->backend),
+                 log_str("target", decision_target_of(at)), log_str("servers", buf_str(&text)));
     if (inherit)
         log_warn(at->log,
                  "servers that are not ours inherit send-proxy-v2 from default-server; "
                  "no-send-proxy-v2 on their lines keeps them as they are",
-                 log_str("backend", at->backend), log_str("target", target_of(at)),
+                 log_str("backend", at->backend), log_str("target", decision_target_of(at)),
                  log_int("servers", d->foreign_inherit_count));
 }

@@ -101,12 +101,12 @@ static void work_fini(struct work *w)
     desired_outs_fini(&w->outs);
 }
 
-static int line_order(const void *a, const void *b)
+static int names_line_order(const void *a, const void *b)
 {
     return strcmp((*(const struct backend_server *const *)a)->name, (*(const struct backend_server *const *)b)->name);
 }
 
-static int place_order(const struct spot *s, const char *address, uint16_t port)
+static int names_place_order(const struct spot *s, const char *address, uint16_t port)
 {
     int order = strcmp(s->address, address);
     return order != 0 ? order : (int)s->line->port - (int)port;
@@ -115,7 +115,7 @@ static int place_order(const struct spot *s, const char *address, uint16_t port)
 static int spot_order(const void *a, const void *b)
 {
     const struct spot *x = *(struct spot *const *)a, *y = *(struct spot *const *)b;
-    int order = place_order(x, y->address, y->line->port);
+    int order = names_place_order(x, y->address, y->line->port);
     if (order == 0)
         order = (int)x->rank - (int)y->rank;
     return order != 0 ? order : strcmp(x->line->name, y->line->name);
@@ -167,10 +167,10 @@ static void find_spots(struct work *w)
     for (size_t i = 0; i < count; i++)
         lines[i] = &b->servers[i];
     if (count > 1)
-        qsort(lines, count, sizeof(lines[0]), line_order);
+        qsort(lines, count, sizeof(lines[0]), names_line_order);
     for (size_t i = 0; i < count; i++) {
-        bool doubled = (i > 0 && line_order(&lines[i - 1], &lines[i]) == 0) ||
-                       (i + 1 < count && line_order(&lines[i], &lines[i + 1]) == 0);
+        bool doubled = (i > 0 && names_line_order(&lines[i - 1], &lines[i]) == 0) ||
+                       (i + 1 < count && names_line_order(&lines[i], &lines[i + 1]) == 0);
         if (!doubled && is_free(w, lines[i]))
             add_spot(w, lines[i]);
     }
@@ -184,7 +184,7 @@ static size_t find_spot(const struct work *w, const char *address, uint16_t port
     size_t low = 0, high = w->spot_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (place_order(w->spots[middle], address, port) < 0)
+        if (names_place_order(w->spots[middle], address, port) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -279,7 +279,7 @@ static bool names_is_out(const struct work *w, const char *name)
 
 static struct spot *next_at(const struct work *w, size_t *i, const struct desired_server *s)
 {
-    for (; *i < w->spot_count && place_order(w->spots[*i], s->address, s->port) == 0; (*i)++)
+    for (; *i < w->spot_count && names_place_order(w->spots[*i], s->address, s->port) == 0; (*i)++)
         if (!w->spots[*i]->taken && !names_is_out(w, w->spots[*i]->line->name))
             return w->spots[(*i)++];
     return NULL;
@@ -411,7 +411,7 @@ static const struct backend_server **own_lines(const struct work *w, const struc
     const struct backend_server **own = mem_array(count, sizeof(own[0]));
     for (size_t i = 0; i < count; i++) {
         const struct backend_server key = {.name = list[i].name}, *at = &key;
-        const struct backend_server **found = bsearch(&at, w->lines, line_count, sizeof(w->lines[0]), line_order);
+        const struct backend_server **found = bsearch(&at, w->lines, line_count, sizeof(w->lines[0]), names_line_order);
         own[i] = found != NULL ? *found : NULL;
     }
     return own;

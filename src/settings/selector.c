@@ -51,7 +51,7 @@ static bool at_word(const struct scan *s, const char *word)
     return s->kind == WORD && s->len == strlen(word) && strncmp(s->start, word, s->len) == 0;
 }
 
-static int refuse(const struct scan *s, const char *why)
+static int selector_refuse(const struct scan *s, const char *why)
 {
     *s->fault = (struct selector_fault){.offset = (size_t)(s->start - s->text), .len = s->len, .why = why};
     return -1;
@@ -89,27 +89,30 @@ static int check_key(const struct scan *s)
     if (slash != NULL) {
         size_t len = (size_t)(slash - s->start);
         if (len > PREFIX_MAX_CHARACTERS)
-            return refuse(s, "what stands before the '/' of a key has at most 253 characters");
+            return selector_refuse(s, "what stands before the '/' of a key has at most 253 characters");
         if (!is_subdomain(s->start, len))
-            return refuse(s, "before the '/' of a key stands a DNS name in lower-case letters, such as example.com");
+            return selector_refuse(
+                s, "before the '/' of a key stands a DNS name in lower-case letters, such as example.com");
         name = slash + 1;
     }
     size_t len = s->len - (size_t)(name - s->start);
     if (len > NAME_MAX_CHARACTERS)
-        return refuse(s, "the name of a key has at most 63 characters");
+        return selector_refuse(s, "the name of a key has at most 63 characters");
     if (!is_name(name, len, NAME_ALNUM, "-_."))
-        return refuse(s, "the name of a key has letters, digits, '-', '_' and '.' only, and begins and ends with a "
-                         "letter or digit");
+        return selector_refuse(
+            s, "the name of a key has letters, digits, '-', '_' and '.' only, and begins and ends with a "
+               "letter or digit");
     return 0;
 }
 
 static int check_value(const struct scan *s)
 {
     if (s->len > NAME_MAX_CHARACTERS)
-        return refuse(s, "a value has at most 63 characters");
+        return selector_refuse(s, "a value has at most 63 characters");
     if (!is_name(s->start, s->len, NAME_ALNUM, "-_."))
-        return refuse(s, "a value has letters, digits, '-', '_' and '.' only, and begins and ends with a letter or "
-                         "digit");
+        return selector_refuse(
+            s, "a value has letters, digits, '-', '_' and '.' only, and begins and ends with a letter or "
+               "digit");
     return 0;
 }
 
@@ -117,16 +120,16 @@ static int check_integer(const struct scan *s)
 {
     uint64_t number = 0;
     if (s->kind != WORD)
-        return refuse(s, "> and < must be followed by a whole number");
+        return selector_refuse(s, "> and < must be followed by a whole number");
     /* The API server takes a label's value of at most 63 characters that is an int64: leading zeros count for these. */
     if (s->len > NAME_MAX_CHARACTERS)
-        return refuse(s, "a value has at most 63 characters");
+        return selector_refuse(s, "a value has at most 63 characters");
     for (size_t i = 0; i < s->len; i++) {
         if (strchr(NAME_DIGITS, s->start[i]) == NULL)
-            return refuse(s, "> and < compare with a whole number, without a sign");
+            return selector_refuse(s, "> and < compare with a whole number, without a sign");
         uint64_t digit = (uint64_t)(s->start[i] - '0');
         if (number > (INT64_MAX - digit) / 10)
-            return refuse(s, "> and < compare with a whole number of at most 9223372036854775807");
+            return selector_refuse(s, "> and < compare with a whole number of at most 9223372036854775807");
         number = number * 10 + digit;
     }
     return 0;
@@ -143,7 +146,7 @@ static int parse_values(struct scan *s)
             if (at_symbol(s, ')'))
                 return 0;
             if (!at_symbol(s, ','))
-                return refuse(s, "',' or ')' must follow a value");
+                return selector_refuse(s, "',' or ')' must follow a value");
         } else if (at_symbol(s, ',')) {
             selector_next(s);
             if (at_symbol(s, ')'))
@@ -152,7 +155,7 @@ static int parse_values(struct scan *s)
             if (at_symbol(s, ','))
                 selector_next(s);
         } else {
-            return refuse(s, "a value is missing here, or the ')' after the values");
+            return selector_refuse(s, "a value is missing here, or the ')' after the values");
         }
     }
 }
@@ -161,7 +164,7 @@ static int parse_set(struct scan *s)
 {
     selector_next(s);
     if (!at_symbol(s, '('))
-        return refuse(s, "'(' must follow in and notin");
+        return selector_refuse(s, "'(' must follow in and notin");
     selector_next(s);
     if (!at_symbol(s, ')') && parse_values(s) != 0)
         return -1;
@@ -179,14 +182,14 @@ static int parse_restriction(struct scan *s)
     if (at_symbol(s, '>') || at_symbol(s, '<')) {
         selector_next(s);
         if (s->kind == EQUAL)
-            return refuse(s, ">= and <= are not known, only > and <");
+            return selector_refuse(s, ">= and <= are not known, only > and <");
         if (check_integer(s) != 0)
             return -1;
         selector_next(s);
         return 0;
     }
     if (s->kind != EQUAL && s->kind != NOT_EQUAL)
-        return refuse(s, "an operator (=, ==, !=, in, notin, > or <) or ',' must follow a key");
+        return selector_refuse(s, "an operator (=, ==, !=, in, notin, > or <) or ',' must follow a key");
     selector_next(s);
     if (s->kind == WORD) {
         if (check_value(s) != 0)
@@ -202,14 +205,15 @@ static int parse_requirement(struct scan *s)
     if (absent)
         selector_next(s);
     if (s->kind != WORD)
-        return refuse(s, absent ? "the key of a label must follow '!'" : "the key of a label must stand here");
+        return selector_refuse(s, absent ? "the key of a label must follow '!'" : "the key of a label must stand here");
     if (check_key(s) != 0)
         return -1;
     selector_next(s);
     if (!absent && parse_restriction(s) != 0)
         return -1;
     if (s->kind != END && !at_symbol(s, ','))
-        return refuse(s, absent ? "after !KEY only ',' may follow" : "',' must stand between two requirements");
+        return selector_refuse(s,
+                               absent ? "after !KEY only ',' may follow" : "',' must stand between two requirements");
     return 0;
 }
 

@@ -15,7 +15,7 @@ NEVER_FLOODING = (
     Mutant("many different ones are many Events", CORRELATOR, "    if (is_one_of_many(&c->groups[reason], hash, now_ms))\n        hash = COMBINED_HASH;\n", ""),
     Mutant("one that is known becomes one of many", CORRELATOR, "        if (g->hashes[i] == hash)\n            return false;\n", ""),
     Mutant("combining never ends", CORRELATOR, "    if (now_ms - g->last_ms > CORRELATOR_ALIKE_MS)\n        g->count = 0;\n", ""),
-    Mutant("the same again is another one", CORRELATOR, "struct correlator_record *r = find(c, reason, hash, now_ms);", "struct correlator_record *r = NULL;"),
+    Mutant("the same again is another one", CORRELATOR, "struct correlator_record *r = event_correlator_find(c, reason, hash, now_ms);", "struct correlator_record *r = NULL;"),
     Mutant("reasons are mixed up", CORRELATOR, "r->reason == reason && r->hash == hash", "r->hash == hash"),
     Mutant("what the API has forgotten is repeated", CORRELATOR, " && now_ms - r->last_ms <= CORRELATOR_FORGET_MS)", ")"),
     Mutant("the newest gives way", CORRELATOR, "c->records[i].last_ms < oldest->last_ms", "c->records[i].last_ms > oldest->last_ms"),

@@ -12,7 +12,7 @@ READING = (
     Mutant("the defaults section does not count", INHERIT,
            "r->backend = r->count > 0 ? r->defaults[r->count - 1].state : (struct cfg_state){0};", "r->backend = (struct cfg_state){0};"),
     Mutant("`from` is not followed by a backend", INHERIT, "        if (section->from[0] != '\\0')\n", "        if (false)\n"),
-    Mutant("`from` is not followed by a defaults section", INHERIT, "state = section->from[0] != '\\0' ?", "state = false ?"),
+    Mutant("`from` is not followed by a defaults section", INHERIT, "section->from[0] != '\\0' ?", "false ?"),
     Mutant("the first defaults section counts", INHERIT, "r->defaults[r->count - 1].state :", "r->defaults[0].state :"),
     Mutant("an argument is a keyword", INHERIT, "i += takes_argument(cfg_keyword_find(word));", "i += 0;"),
     Mutant("enabled does not take disabled back", INHERIT, "r->at->disabled_line = 0;", ";"),

@@ -17,7 +17,7 @@ LOSSES = (
     Mutant("what was dropped is not counted", LOG, "        log->losses->dropped++;\n", "        ;\n"),
     Mutant("what was dropped is told again and again", LOG, "        l->told = l->dropped;\n", "        ;\n"),
     Mutant("what was dropped is told into a full pipe", LOG, "    return n == (ssize_t)len;\n", "    return n >= 0;\n"),
-    Mutant("what was dropped is told by nobody but the clock", LOG, "    log_tell_losses(log);\n    if (!write_line", "    if (!write_line"),
+    Mutant("what was dropped is told by nobody but the clock", LOG, "    log_tell_losses(log);\n    if (!log_write_line", "    if (!log_write_line"),
     Mutant("what was dropped before is counted again", LOG, "l->dropped - l->told)", "l->dropped)"),
 )
 

@@ -14,7 +14,7 @@ void cfg_inherit_fini(struct cfg_inherit *r)
     *r = (struct cfg_inherit){.count = 0};
 }
 
-static struct cfg_state state_of(const struct cfg_inherit *r, const char *name)
+static struct cfg_state cfg_inherit_state_of(const struct cfg_inherit *r, const char *name)
 {
     for (size_t i = r->count; i-- > 0;)
         if (str_eq(r->defaults[i].name, name))
@@ -26,14 +26,15 @@ void cfg_inherit_section(struct cfg_inherit *r, const struct cfg_file_section *s
 {
     r->at = NULL;
     if (str_eq(section->kind, "defaults")) {
-        struct cfg_state state = section->from[0] != '\0' ? state_of(r, section->from) : (struct cfg_state){0};
+        struct cfg_state state =
+            section->from[0] != '\0' ? cfg_inherit_state_of(r, section->from) : (struct cfg_state){0};
         r->defaults = mem_resize(r->defaults, r->count + 1, sizeof(r->defaults[0]));
         r->defaults[r->count] = (struct cfg_defaults){mem_strdup(section->name), state};
         r->at = &r->defaults[r->count++].state;
     } else if (str_eq(section->kind, "backend") && str_eq(section->name, backend)) {
         /* Without `from` it is the last section before it, whether that has a name or not. */
         if (section->from[0] != '\0')
-            r->backend = state_of(r, section->from);
+            r->backend = cfg_inherit_state_of(r, section->from);
         else
             r->backend = r->count > 0 ? r->defaults[r->count - 1].state : (struct cfg_state){0};
         r->at = &r->backend;

@@ -31,7 +31,7 @@ static void line_keywords_fini(struct line_keywords *k)
 }
 
 /* The API's own tokenizer keeps quotes and escapes, so its strings may hold either form. */
-static bool same_text(yyjson_val *val, const struct cfg_word *w)
+static bool cfg_server_line_same_text(yyjson_val *val, const struct cfg_word *w)
 {
     if (!yyjson_is_str(val))
         return false;
@@ -98,7 +98,8 @@ static bool same_tlv(yyjson_val *val, const struct found *f)
     size_t len = open != NULL ? strlen(open + 1) : 0;
     if (len < 1 || open[len] != ')')
         return false;
-    return yyjson_equals_strn(id, open + 1, len - 1) && same_text(yyjson_obj_get(val, "value"), f->argument);
+    return yyjson_equals_strn(id, open + 1, len - 1) &&
+           cfg_server_line_same_text(yyjson_obj_get(val, "value"), f->argument);
 }
 
 static bool same_value(const struct found *f, yyjson_val *val, const char *source)
@@ -114,7 +115,7 @@ static bool same_value(const struct found *f, yyjson_val *val, const char *sourc
     case RAWCFG_TRUE:
         return yyjson_is_true(val);
     case RAWCFG_TEXT:
-        return same_text(val, f->argument);
+        return cfg_server_line_same_text(val, f->argument);
     case RAWCFG_NUMBER:
         return same_number(val, text, false);
     case RAWCFG_NUMBER_NOT_0:

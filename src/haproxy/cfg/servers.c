@@ -176,7 +176,7 @@ static void look_at_line(struct walk *w)
         add_this(w, default_reason(w));
 }
 
-static void take_line(struct walk *w, const struct cfg_file_line *line)
+static void cfg_servers_take_line(struct walk *w, const struct cfg_file_line *line)
 {
     w->line = line->text;
     w->len = line->len;
@@ -186,7 +186,7 @@ static void take_line(struct walk *w, const struct cfg_file_line *line)
 
 static void enter_section(struct walk *w, const struct cfg_file_section *s)
 {
-    take_line(w, s->line);
+    cfg_servers_take_line(w, s->line);
     cfg_inherit_section(&w->inherit, s, w->b->name);
     w->inside = str_eq(s->kind, "backend") && str_eq(s->name, w->b->name);
     if (w->inside && w->header != 0)
@@ -199,7 +199,7 @@ static void look_at_section(struct walk *w, const struct cfg_file_section *s)
 {
     enter_section(w, s);
     for (size_t i = 0; i < s->line_count && (w->inside || str_eq(s->kind, "defaults")); i++) {
-        take_line(w, &s->lines[i]);
+        cfg_servers_take_line(w, &s->lines[i]);
         look_at_line(w);
     }
 }

@@ -21,7 +21,7 @@ const char *cfg_word(const struct cfg_line *l, size_t i)
     return i < l->count ? l->words[i].text : "";
 }
 
-static bool is_blank(char c)
+static bool cfg_words_is_blank(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
@@ -39,7 +39,7 @@ struct scan {
     struct buf *out;
 };
 
-static void put(struct scan *s, char c)
+static void cfg_words_put(struct scan *s, char c)
 {
     buf_addn(s->out, &c, 1);
 }
@@ -53,22 +53,22 @@ static int hex_byte(const struct scan *s)
 }
 
 /* Behind a backslash outside of ''. What HAProxy does not know as an escape stays as it is. */
-static void escape(struct scan *s, bool in_quotes)
+static void cfg_words_escape(struct scan *s, bool in_quotes)
 {
     static const char names[] = "nrt", stand_for[] = "\n\r\t";
     char c = s->at < s->end ? *s->at++ : '\0';
     const char *control = c != '\0' ? strchr(names, c) : NULL;
     if (control != NULL) {
-        put(s, stand_for[control - names]);
+        cfg_words_put(s, stand_for[control - names]);
     } else if (c != '\0' && strchr(in_quotes ? "\\\"' #$" : "\\\"' #", c) != NULL) {
-        put(s, c);
+        cfg_words_put(s, c);
     } else if (c == 'x' && hex_byte(s) > 0) {
-        put(s, (char)hex_byte(s));
+        cfg_words_put(s, (char)hex_byte(s));
         s->at += 2;
     } else {
-        put(s, '\\');
+        cfg_words_put(s, '\\');
         if (c != '\0')
-            put(s, c);
+            cfg_words_put(s, c);
     }
 }
 
@@ -78,7 +78,7 @@ static bool scan_word(struct scan *s)
     char quote = '\0';
     while (s->at < s->end) {
         char c = *s->at;
-        if (quote == '\0' && (is_blank(c) || c == '#'))
+        if (quote == '\0' && (cfg_words_is_blank(c) || c == '#'))
             break;
         s->at++;
         if (quote != '\0' && c == quote)
@@ -86,9 +86,9 @@ static bool scan_word(struct scan *s)
         else if (quote == '\0' && (c == '"' || c == '\''))
             quote = c;
         else if (c == '\\' && quote != '\'')
-            escape(s, quote == '"');
+            cfg_words_escape(s, quote == '"');
         else
-            put(s, c);
+            cfg_words_put(s, c);
     }
     return quote == '\0';
 }
@@ -102,7 +102,7 @@ static void take_word(struct cfg_line *l, struct scan *s)
     w->raw_len = (size_t)(s->at - w->raw);
     w->plain = memchr(w->raw, '\\', w->raw_len) == NULL && memchr(w->raw, '"', w->raw_len) == NULL &&
                memchr(w->raw, '\'', w->raw_len) == NULL;
-    put(s, '\0');
+    cfg_words_put(s, '\0');
     l->count++;
 }
 
@@ -113,7 +113,7 @@ void cfg_line_split(struct cfg_line *l, const char *line, size_t len)
     l->broken = false;
     buf_clear(&l->text);
     for (;;) {
-        while (s.at < s.end && is_blank(*s.at))
+        while (s.at < s.end && cfg_words_is_blank(*s.at))
             s.at++;
         if (s.at == s.end || *s.at == '#')
             break;

@@ -8,7 +8,7 @@
 #include "json/read.h"
 
 /* A text of that object, NULL where there is none. */
-static char *text_of(yyjson_val *obj, const char *key)
+static char *about_text_of(yyjson_val *obj, const char *key)
 {
     const char *text = yyjson_get_str(yyjson_obj_get(obj, key));
     return str_empty(text) ? NULL : mem_strdup(text);
@@ -41,12 +41,12 @@ int about_read_haproxy(const char *json, size_t len, struct about_haproxy *ret, 
     yyjson_val *root = yyjson_doc_get_root(doc), *info = yyjson_obj_get(root, "info");
     if (json_is_object(root, what, err) != 0)
         return -1;
-    *ret =
-        (struct about_haproxy){.version = text_of(info, "version"), .socket = text_of(root, "runtimeAPI"), .pid = -1};
+    *ret = (struct about_haproxy){
+        .version = about_text_of(info, "version"), .socket = about_text_of(root, "runtimeAPI"), .pid = -1};
     if (yyjson_is_int(yyjson_obj_get(info, "pid")))
         ret->pid = yyjson_get_sint(yyjson_obj_get(info, "pid"));
     if (!yyjson_is_obj(info))
-        ret->problem = text_of(root, "error");
+        ret->problem = about_text_of(root, "error");
     if (!yyjson_is_obj(info) && ret->problem == NULL)
         ret->problem = mem_strdup("the answer says nothing about it");
     return 0;

@@ -81,20 +81,20 @@ bool dataplane_credentials_refused(struct dataplane_client *c)
     return refresh_all(c, true);
 }
 
-static bool is_given(const struct secret *s)
+static bool client_is_given(const struct secret *s)
 {
     return s != NULL && secret_is_set(s);
 }
 
 static const char *value_of(const struct secret *s)
 {
-    return is_given(s) ? s->value : NULL;
+    return client_is_given(s) ? s->value : NULL;
 }
 
 /* Without this a request would go out with no or half credentials and fail with a message about something else. */
-static int check_readable(const struct secret *s, const char *what, struct error *err)
+static int client_check_readable(const struct secret *s, const char *what, struct error *err)
 {
-    if (!is_given(s) || s->value != NULL)
+    if (!client_is_given(s) || s->value != NULL)
         return 0;
     return error_set(err, ERROR_AUTH, "the %s for the Data Plane API could not be read from %s", what,
                      s->path != NULL ? s->path : "its setting");
@@ -104,17 +104,17 @@ static int set_credentials(struct dataplane_client *c, struct http_request_optio
 {
     refresh_all(c, c->refused);
     c->refused = false;
-    if (is_given(c->token)) {
+    if (client_is_given(c->token)) {
         o->bearer_token = c->token->value;
-        return check_readable(c->token, "token", err);
+        return client_check_readable(c->token, "token", err);
     }
-    if (!is_given(c->username))
+    if (!client_is_given(c->username))
         return 0;
     o->basic_user = c->username->value;
     o->basic_password = value_of(c->password) != NULL ? c->password->value : "";
-    if (check_readable(c->username, "username", err) != 0)
+    if (client_check_readable(c->username, "username", err) != 0)
         return -1;
-    return check_readable(c->password, "password", err);
+    return client_check_readable(c->password, "password", err);
 }
 
 /* ---- the answer ---- */
@@ -151,7 +151,7 @@ static int64_t version_of(const struct http_response *r)
     return (int64_t)version;
 }
 
-static void on_done(void *arg, const struct http_response *r, const struct error *err)
+static void client_on_done(void *arg, const struct http_response *r, const struct error *err)
 {
     struct dataplane_client *c = arg;
     struct dataplane_answer a = {.status = err == NULL ? r->status : 0,
@@ -222,9 +222,9 @@ static void set_gate(struct dataplane_client *c, struct http_request_options *o)
     o->may_send_arg = c->gate.arg;
 }
 
-static int start(struct dataplane_client *c, const char *json, struct error *err)
+static int client_start(struct dataplane_client *c, const char *json, struct error *err)
 {
-    static const struct http_callbacks callbacks = {.on_done = on_done};
+    static const struct http_callbacks callbacks = {.on_done = client_on_done};
     cleanup(mem_free_ptr) char *path = mem_printf("%s%s", c->prefix, c->path);
     bool raw = str_has_prefix(c->path, "/configuration/raw");
     bool writes = str_eq(c->method, "POST") || str_eq(c->method, "PUT");
@@ -258,7 +258,7 @@ static void begin(struct dataplane_client *c, const char *method, const char *pr
     c->arg = arg;
     snprintf(c->method, sizeof(c->method), "%s", method);
     error_clear(&c->start_error);
-    if (start(c, json, &c->start_error) != 0)
+    if (client_start(c, json, &c->start_error) != 0)
         timer_set(&c->later, 0);
 }
 

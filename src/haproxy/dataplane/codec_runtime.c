@@ -10,7 +10,7 @@
 
 /* A drain of a server whose line was `disabled` at HAProxy's start is called maint (all releases of the API so far take
  * the decimal number 12 for hexadecimal); but what is in maint is down. */
-static int read_states(yyjson_val *val, struct runtime_server *ret, struct error *err)
+static int codec_runtime_read_states(yyjson_val *val, struct runtime_server *ret, struct error *err)
 {
     static const enum runtime_admin all[] = {RUNTIME_READY, RUNTIME_DRAIN, RUNTIME_MAINT};
     const char *word, *operational;
@@ -29,7 +29,7 @@ static int read_states(yyjson_val *val, struct runtime_server *ret, struct error
 }
 
 /* Brackets are how some write an IPv6 literal in front of a port. */
-static char *bare(const char *address)
+static char *codec_runtime_bare(const char *address)
 {
     size_t len = strlen(address);
     bool bracketed = address[0] == '[' && address[len - 1] == ']';
@@ -45,12 +45,12 @@ static int read_row(yyjson_val *val, const char *object, struct runtime_server *
         return -1;
     if (json_need_string(val, "name", &name, err) != 0)
         return error_prefix(err, "%s", object);
-    if (read_states(val, &read, err) != 0 || json_get_string(val, "address", &address, err) != 0 ||
+    if (codec_runtime_read_states(val, &read, err) != 0 || json_get_string(val, "address", &address, err) != 0 ||
         json_get_int(val, "port", 0, 65535, 0, &port, err) != 0 ||
         json_get_int(val, "weight", 0, INT_MAX, -1, &weight, err) != 0)
         return error_prefix(err, "running server %s", name);
     read.name = mem_strdup(name);
-    read.address = bare(address);
+    read.address = codec_runtime_bare(address);
     read.port = (uint16_t)port;
     read.weight = (int)weight;
     *ret = read;

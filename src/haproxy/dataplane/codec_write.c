@@ -48,7 +48,7 @@ static void put_switch(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key
         yyjson_mut_obj_remove_key(obj, key);
 }
 
-static int finish(yyjson_mut_doc *doc, const char *what, struct buf *out, struct error *err)
+static int codec_write_finish(yyjson_mut_doc *doc, const char *what, struct buf *out, struct error *err)
 {
     size_t len = 0;
     yyjson_write_err why = {0};
@@ -106,7 +106,7 @@ int codec_write_server(const struct backend_server *s, struct buf *out, struct e
     if (doc == NULL)
         return -1;
     fill_server(doc, yyjson_mut_doc_get_root(doc), s);
-    return finish(doc, what, out, err);
+    return codec_write_finish(doc, what, out, err);
 }
 
 /* Parameters of another algorithm (hash expression, URL parameter) go with it. */
@@ -151,7 +151,8 @@ static void put_proxy_default(yyjson_mut_doc *doc, yyjson_mut_val *root)
         json_set(doc, root, "default_server", defaults); /* when it is complete: a replacement is copied */
 }
 
-static void fill_backend(yyjson_mut_doc *doc, const struct backend *actual, const struct backend_settings *settings)
+static void codec_write_fill_backend(yyjson_mut_doc *doc, const struct backend *actual,
+                                     const struct backend_settings *settings)
 {
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
     put_string(doc, root, "name", actual->name);
@@ -168,7 +169,7 @@ static void fill_backend(yyjson_mut_doc *doc, const struct backend *actual, cons
 }
 
 /* Each name is there once, so none is looked for: with thousands that would take longer than the request. */
-static void put_servers(yyjson_mut_doc *doc, const struct backend_server *const *list, size_t count)
+static void codec_write_put_servers(yyjson_mut_doc *doc, const struct backend_server *const *list, size_t count)
 {
     yyjson_mut_val *servers = yyjson_mut_obj(doc);
     for (size_t i = 0; i < count; i++) {
@@ -187,8 +188,8 @@ int codec_write_backend(const struct backend *actual, const struct backend_setti
     cleanup(json_free_ptr) yyjson_mut_doc *doc = start_from(actual->json, what, err);
     if (doc == NULL)
         return -1;
-    fill_backend(doc, actual, settings);
+    codec_write_fill_backend(doc, actual, settings);
     if (servers != NULL)
-        put_servers(doc, servers, count);
-    return finish(doc, what, out, err);
+        codec_write_put_servers(doc, servers, count);
+    return codec_write_finish(doc, what, out, err);
 }

@@ -41,7 +41,7 @@ char *runtime_command_path(const char *backend, const char *server)
     return mem_printf("/runtime/backends/%s/servers/%s", b, s);
 }
 
-static struct transaction_action done(struct runtime_update *l, enum update_result result)
+static struct transaction_action runtime_update_done(struct runtime_update *l, enum update_result result)
 {
     l->state = UPDATE_DONE;
     l->result = result;
@@ -103,13 +103,13 @@ static enum update_result result_of(const struct dataplane_answer *a)
     return UPDATE_UNKNOWN;
 }
 
-static struct transaction_action fail(struct runtime_update *l, const struct dataplane_answer *a)
+static struct transaction_action runtime_update_fail(struct runtime_update *l, const struct dataplane_answer *a)
 {
     cleanup(mem_free_ptr) char *doing = mem_printf("change server %s without a reload", l->wanted.name);
     transaction_explain(&l->error, a, doing, transaction_wrong_answer(a));
     if (a->error == NULL && a->status == 500)
         l->refusal = codec_refusal(a->body, a->body_len);
-    return done(l, result_of(a));
+    return runtime_update_done(l, result_of(a));
 }
 
 static struct transaction_action unproven(struct runtime_update *l, enum error_kind kind, const char *why)
@@ -117,7 +117,7 @@ static struct transaction_action unproven(struct runtime_update *l, enum error_k
     (void)error_set(&l->error, kind,
                     "server %s is in the file as wanted, but not proven to run so: %s; a transaction follows",
                     l->wanted.name, why);
-    return done(l, UPDATE_UNVERIFIED);
+    return runtime_update_done(l, UPDATE_UNVERIFIED);
 }
 
 /* 20, 40, .. 320 ms: 620 in all, of which 20 were needed on a busy machine. */
@@ -133,13 +133,13 @@ static struct transaction_action read_it(struct runtime_update *l)
                                        .delay_ms = l->reads > 0 ? READ_AGAIN_MS << l->reads : 0};
 }
 
-static struct transaction_action written(struct runtime_update *l, const struct dataplane_answer *a)
+static struct transaction_action runtime_update_written(struct runtime_update *l, const struct dataplane_answer *a)
 {
     l->write_us += a->duration_us;
     l->retry_after_ms = a->retry_after_ms;
     /* The version is the proof that the API answered, not a login page in front of it: without it nothing is known. */
     if (!transaction_is_success(a) || a->version <= 0)
-        return fail(l, a);
+        return runtime_update_fail(l, a);
     l->version = a->version;
     if (a->reload_id != NULL) {
         l->reload_id = mem_strdup(a->reload_id);
@@ -148,7 +148,7 @@ static struct transaction_action written(struct runtime_update *l, const struct 
             "server %s is in the file as wanted, but the API could not make HAProxy follow without a reload "
             "(%s)",
             l->wanted.name, a->reload_id);
-        return done(l, UPDATE_RELOADS);
+        return runtime_update_done(l, UPDATE_RELOADS);
     }
     if (a->status == 202)
         return unproven(l, ERROR_INVALID, "the API announces a reload and names none");
@@ -188,14 +188,14 @@ static struct transaction_action read_back(struct runtime_update *l, const struc
         return read_it(l);
     if (problem != NULL)
         return unproven(l, ERROR_INVALID, problem);
-    return done(l, UPDATE_WRITTEN);
+    return runtime_update_done(l, UPDATE_WRITTEN);
 }
 
 struct transaction_action runtime_update_answer(struct runtime_update *l, const struct dataplane_answer *a)
 {
     switch (l->state) {
     case UPDATE_WRITE:
-        return written(l, a);
+        return runtime_update_written(l, a);
     case UPDATE_READ:
         return read_back(l, a);
     case UPDATE_IDLE:

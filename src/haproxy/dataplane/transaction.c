@@ -85,7 +85,7 @@ void transaction_fini(struct transaction *t)
     transaction_init(t);
 }
 
-static struct transaction_action done(struct transaction *t)
+static struct transaction_action transaction_done(struct transaction *t)
 {
     t->state = TRANSACTION_DONE;
     return (struct transaction_action){.type = TRANSACTION_FINISHED};
@@ -106,14 +106,14 @@ static void path_of_transaction(struct transaction *t, const char *id)
     buf_printf(&t->path, "/transactions/%s", encoded);
 }
 
-static struct transaction_action begin(struct transaction *t)
+static struct transaction_action transaction_begin(struct transaction *t)
 {
     buf_clear(&t->path);
     buf_printf(&t->path, "/transactions?version=%" PRId64, t->version);
     return send(t, TRANSACTION_BEGIN, "POST", NULL);
 }
 
-static struct transaction_action list(struct transaction *t)
+static struct transaction_action transaction_list(struct transaction *t)
 {
     buf_clear(&t->path);
     buf_add(&t->path, "/transactions");
@@ -129,7 +129,7 @@ static struct transaction_action preview(struct transaction *t)
 }
 
 /* The next change, or the commit where none is left. */
-static struct transaction_action advance(struct transaction *t)
+static struct transaction_action transaction_advance(struct transaction *t)
 {
     if (t->preview_only || (t->look_wanted && t->next_step == t->step_count))
         return preview(t);
@@ -148,7 +148,7 @@ static struct transaction_action advance(struct transaction *t)
 static struct transaction_action give_up(struct transaction *t)
 {
     if (t->id == NULL)
-        return done(t);
+        return transaction_done(t);
     path_of_transaction(t, t->id);
     return send(t, TRANSACTION_DELETE, "DELETE", NULL);
 }
@@ -185,7 +185,8 @@ static void mark_conflict(struct transaction *t)
         t->error.kind = ERROR_CONFLICT;
 }
 
-static struct transaction_action fail(struct transaction *t, const struct dataplane_answer *a, const char *but)
+static struct transaction_action transaction_fail(struct transaction *t, const struct dataplane_answer *a,
+                                                  const char *but)
 {
     cleanup(mem_free_ptr) char *doing = doing_what(t);
     t->failed_in = t->state;
@@ -216,14 +217,14 @@ static struct transaction_action begun(struct transaction *t, const struct datap
     if (transaction_is_success(a) && codec_read_transaction(a->body, a->body_len, &got, &why) == 0) {
         t->id = got.id;
         free(got.status);
-        return t->abort_wanted ? stop(t) : advance(t);
+        return t->abort_wanted ? stop(t) : transaction_advance(t);
     }
     if (t->abort_wanted)
         return stop(t);
-    struct transaction_action next = fail(t, a, transaction_is_success(a) ? why.message : NULL);
+    struct transaction_action next = transaction_fail(t, a, transaction_is_success(a) ? why.message : NULL);
     if (a->error == NULL && a->status == 500)
         t->refusal = codec_refusal(a->body, a->body_len);
-    return (t->result == TRANSACTION_LIMIT && !t->cleaned) || t->refusal != NULL ? list(t) : next;
+    return (t->result == TRANSACTION_LIMIT && !t->cleaned) || t->refusal != NULL ? transaction_list(t) : next;
 }
 
 static struct transaction_action changed(struct transaction *t, const struct dataplane_answer *a)
@@ -232,9 +233,9 @@ static struct transaction_action changed(struct transaction *t, const struct dat
     if (t->abort_wanted)
         return stop(t);
     if (!transaction_is_done(a))
-        return fail(t, a, transaction_wrong_answer(a));
+        return transaction_fail(t, a, transaction_wrong_answer(a));
     t->next_step++;
-    return advance(t);
+    return transaction_advance(t);
 }
 
 /* An API that cannot show it is one to be lived with. A transaction that is dead by now has another version, or none. */
@@ -244,18 +245,18 @@ static bool knows_no_preview(const struct transaction *t, const struct dataplane
            (a->status == 400 || a->status == 404 || a->status == 405 || a->status == 422);
 }
 
-static struct transaction_action previewed(struct transaction *t, const struct dataplane_answer *a)
+static struct transaction_action transaction_previewed(struct transaction *t, const struct dataplane_answer *a)
 {
     if (t->abort_wanted) {
         struct transaction_action next = stop(t);
-        return a->error != NULL ? done(t)
+        return a->error != NULL ? transaction_done(t)
                                 : next; /* the end does not wait for an API that hangs to delete what is empty */
     }
     if (transaction_is_success(a) && a->version >= 0)
         return (struct transaction_action){.type = TRANSACTION_JUDGE};
     if (knows_no_preview(t, a) && !t->preview_only)
         return transaction_judged(t, NULL);
-    struct transaction_action next = fail(t, a, transaction_wrong_answer(a));
+    struct transaction_action next = transaction_fail(t, a, transaction_wrong_answer(a));
     if (knows_no_preview(t, a))
         t->result = TRANSACTION_PREVIEWED;
     return next;
@@ -265,7 +266,7 @@ struct transaction_action transaction_judged(struct transaction *t, const char *
 {
     if (problem == NULL && !t->preview_only) {
         t->look_wanted = false;
-        return advance(t);
+        return transaction_advance(t);
     }
     t->failed_in = t->state;
     t->result = problem != NULL ? TRANSACTION_HARMFUL : TRANSACTION_PREVIEWED;
@@ -274,11 +275,11 @@ struct transaction_action transaction_judged(struct transaction *t, const char *
     return give_up(t);
 }
 
-static struct transaction_action committed(struct transaction *t, const struct dataplane_answer *a)
+static struct transaction_action transaction_committed(struct transaction *t, const struct dataplane_answer *a)
 {
     t->commit_us += a->duration_us;
     if (!transaction_is_commit_answer(a))
-        return fail(t, a, transaction_wrong_answer(a));
+        return transaction_fail(t, a, transaction_wrong_answer(a));
     free(t->id);
     t->id = NULL;
     free_ids(&t->held, &t->held_count); /* outdated now, and cleared with this commit */
@@ -286,7 +287,7 @@ static struct transaction_action committed(struct transaction *t, const struct d
     t->version = a->version > 0 ? a->version : -1;
     t->reload_id = mem_strdup(a->reload_id);
     error_clear(&t->error);
-    return done(t);
+    return transaction_done(t);
 }
 
 static struct transaction_action deleted(struct transaction *t, const struct dataplane_answer *a)
@@ -296,7 +297,7 @@ static struct transaction_action deleted(struct transaction *t, const struct dat
     if (transaction_is_done(a) || transaction_is_gone(a)) {
         free(t->id);
         t->id = NULL;
-        return done(t);
+        return transaction_done(t);
     }
     struct error why, before = t->error;
     cleanup(mem_free_ptr) char *doing = doing_what(t);
@@ -304,7 +305,7 @@ static struct transaction_action deleted(struct transaction *t, const struct dat
     (void)error_set(&t->error, before.kind, "%s; it stays behind: %s", before.message, why.message);
     t->error.http_status = before.http_status;
     hold(t);
-    return done(t);
+    return transaction_done(t);
 }
 
 static struct transaction_action next_dead(struct transaction *t)
@@ -390,7 +391,7 @@ static struct transaction_action looked_for(struct transaction *t, bool all_gone
         free(t->noted);
         t->noted = NULL;
     }
-    return done(t);
+    return transaction_done(t);
 }
 
 static struct transaction_action listed(struct transaction *t, const struct dataplane_answer *a)
@@ -402,7 +403,7 @@ static struct transaction_action listed(struct transaction *t, const struct data
     if (t->abort_wanted)
         return stop(t);
     if (!transaction_is_success(a) || codec_read_transactions(a->body, a->body_len, &all, &count, &why) != 0)
-        return t->cleanup_only ? fail(t, a, transaction_is_success(a) ? why.message : NULL)
+        return t->cleanup_only ? transaction_fail(t, a, transaction_is_success(a) ? why.message : NULL)
                                : looked_for(t, false); /* what refused us stands */
     collect_dead(t, all, count);
     bool no_room = t->refusal == NULL && t->dead_count == 0 && !t->cleanup_only;
@@ -438,7 +439,8 @@ static struct transaction_action dead_deleted(struct transaction *t, const struc
         if (t->outlived && !transaction_is_gone(a))
             add_id(&t->strangers, &t->stranger_count, DEAD_MAX, mem_strdup(t->dead[t->next_dead]));
     } else if (t->cleanup_only) {
-        (void)fail(t, a, transaction_wrong_answer(a)); /* the result stands unless a later one goes better */
+        (void)transaction_fail(t, a,
+                               transaction_wrong_answer(a)); /* the result stands unless a later one goes better */
         t->state = TRANSACTION_DELETE_DEAD;
     }
     bool hopeless = !freed && (a->error != NULL || a->status == 401 || a->status == 403);
@@ -450,7 +452,7 @@ static struct transaction_action dead_deleted(struct transaction *t, const struc
     if (t->refusal != NULL)
         return looked_for(t, all_gone);
     if (!t->cleanup_only)
-        return t->freed > 0 ? begin(t) : done(t);
+        return t->freed > 0 ? transaction_begin(t) : transaction_done(t);
     if (!hopeless && t->freed > 0) {
         t->result = TRANSACTION_CLEANED;
         error_clear(&t->error);
@@ -483,7 +485,7 @@ struct transaction_action transaction_start(struct transaction *t, int64_t versi
     t->version = version;
     t->steps = steps;
     t->step_count = count;
-    return begin(t);
+    return transaction_begin(t);
 }
 
 void transaction_look_first(struct transaction *t)
@@ -496,14 +498,14 @@ struct transaction_action transaction_start_preview(struct transaction *t, int64
     reset(t);
     t->version = version;
     t->preview_only = true;
-    return begin(t);
+    return transaction_begin(t);
 }
 
 struct transaction_action transaction_start_cleanup(struct transaction *t)
 {
     reset(t);
     t->cleanup_only = true;
-    return list(t);
+    return transaction_list(t);
 }
 
 void transaction_note_refusal(struct transaction *t, const char *message)
@@ -523,9 +525,9 @@ struct transaction_action transaction_answer(struct transaction *t, const struct
     case TRANSACTION_CHANGE:
         return changed(t, a);
     case TRANSACTION_PREVIEW:
-        return previewed(t, a);
+        return transaction_previewed(t, a);
     case TRANSACTION_COMMIT:
-        return committed(t, a);
+        return transaction_committed(t, a);
     case TRANSACTION_DELETE:
         return deleted(t, a);
     case TRANSACTION_LIST:
@@ -536,7 +538,7 @@ struct transaction_action transaction_answer(struct transaction *t, const struct
     case TRANSACTION_DONE:
         break;
     }
-    return done(t);
+    return transaction_done(t);
 }
 
 void transaction_abort(struct transaction *t)

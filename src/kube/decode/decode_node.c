@@ -18,7 +18,7 @@ static bool all_of(const char *s, size_t len, const char *chars)
 }
 
 /* "10.1" and "0x7f000001" are addresses to whoever resolves names. */
-static bool is_number(const char *label, size_t len)
+static bool decode_node_is_number(const char *label, size_t len)
 {
     if (len >= 2 && label[0] == '0' && (label[1] == 'x' || label[1] == 'X'))
         return all_of(label + 2, len - 2, "0123456789abcdefABCDEF");
@@ -34,14 +34,14 @@ static bool is_dns_name(const char *name)
         if (len == 0 || len > LABEL_BYTES || label[0] == '-' || label[len - 1] == '-')
             return false;
         if (label[len] == '\0')
-            return !is_number(label, len);
+            return !decode_node_is_number(label, len);
         if (label[len] != '.')
             return false;
         label += len;
     }
 }
 
-static int checks_text(enum node_address_type type, const char *text, struct error *err)
+static int decode_node_checks_text(enum node_address_type type, const char *text, struct error *err)
 {
     if (str_empty(text))
         return error_set(err, ERROR_INVALID, "address is absent");
@@ -66,7 +66,8 @@ static int node_address_of(yyjson_val *address, enum node_address_type *ret_type
     *ret_type = (enum node_address_type)type;
     if (type == NODE_ADDRESS_TYPES)
         return 0;
-    if (json_get_line(address, "address", ADDRESS_MAX_BYTES, &text, err) != 0 || checks_text(*ret_type, text, err) != 0)
+    if (json_get_line(address, "address", ADDRESS_MAX_BYTES, &text, err) != 0 ||
+        decode_node_checks_text(*ret_type, text, err) != 0)
         return -1;
     *ret_text = text;
     return 0;

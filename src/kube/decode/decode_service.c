@@ -12,7 +12,7 @@ static int unknown_value(const char *what, const char *value, const char *as, st
     return error_set(err, ERROR_INVALID, "%s is \"%s\", which is not known: taken for %s", what, value, as);
 }
 
-static int type_of(yyjson_val *spec, enum service_type *ret, struct error *err)
+static int decode_service_type_of(yyjson_val *spec, enum service_type *ret, struct error *err)
 {
     static const char *const names[] = {[SERVICE_CLUSTER_IP] = "ClusterIP",
                                         [SERVICE_NODE_PORT] = "NodePort",
@@ -125,7 +125,7 @@ static int decode_service(struct decode *d, yyjson_val *from, void *object, stru
     if (json_get_object(from, "spec", &spec, err) != 0 || read_ports(d, spec, s, err) != 0 ||
         read_pause(d, yyjson_obj_get(from, "metadata"), s, err) != 0)
         return -1;
-    if (type_of(spec, &s->type, decode_part_error(d)) != 0)
+    if (decode_service_type_of(spec, &s->type, decode_part_error(d)) != 0)
         decode_left_out(d, "spec");
     if (policy_of(spec, &s->local, decode_part_error(d)) != 0)
         decode_left_out(d, "spec");

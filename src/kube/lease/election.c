@@ -147,7 +147,7 @@ static void election_set_timer(struct election *e)
         timer_cancel(&e->timer);
 }
 
-static void done(struct election *e)
+static void election_done(struct election *e)
 {
     void (*released)(void *arg) = e->released;
     http_cancel(e->request);
@@ -177,7 +177,7 @@ static void election_feed(struct election *e, const struct lease_machine_event *
     election_set_timer(e);
     tell_holder(e);
     if (actions & LEASE_DONE)
-        done(e);
+        election_done(e);
     else if (actions & LEASE_DEPOSED)
         e->callbacks.deposed(e->arg);
     else if (actions & LEASE_ELECTED)
@@ -271,7 +271,7 @@ static void on_release_timer(void *arg)
 {
     struct election *e = arg;
     e->machine.state = LEASE_OVER;
-    done(e);
+    election_done(e);
 }
 
 /* From inside libcurl, or from anywhere. */

@@ -24,7 +24,7 @@ void admin_states_fini(struct admin_states *m)
 }
 
 /* The place of that name among the marks, or where it would stand. */
-static size_t place_of(const struct admin_states *m, const char *name)
+static size_t admin_states_place_of(const struct admin_states *m, const char *name)
 {
     size_t low = 0, high = m->count;
     while (low < high) {
@@ -37,15 +37,15 @@ static size_t place_of(const struct admin_states *m, const char *name)
     return low;
 }
 
-static struct admin_state *find(const struct admin_states *m, const char *name)
+static struct admin_state *admin_states_find_mark(const struct admin_states *m, const char *name)
 {
-    size_t at = place_of(m, name);
+    size_t at = admin_states_place_of(m, name);
     return at < m->count && strcmp(m->marks[at].name, name) == 0 ? &m->marks[at] : NULL;
 }
 
 static struct admin_state *find_or_add(struct admin_states *m, const char *name)
 {
-    size_t at = place_of(m, name);
+    size_t at = admin_states_place_of(m, name);
     if (at < m->count && strcmp(m->marks[at].name, name) == 0)
         return &m->marks[at];
     m->marks = mem_resize(m->marks, m->count + 1, sizeof(m->marks[0]));
@@ -57,7 +57,7 @@ static struct admin_state *find_or_add(struct admin_states *m, const char *name)
 
 const struct admin_state *admin_states_any(const struct admin_states *m, const char *name)
 {
-    return find(m, name);
+    return admin_states_find_mark(m, name);
 }
 
 static bool anybody_set_it(const struct admin_state *mark)
@@ -67,7 +67,7 @@ static bool anybody_set_it(const struct admin_state *mark)
 
 const struct admin_state *admin_states_find(const struct admin_states *m, const char *name)
 {
-    const struct admin_state *mark = find(m, name);
+    const struct admin_state *mark = admin_states_find_mark(m, name);
     return mark != NULL && anybody_set_it(mark) ? mark : NULL;
 }
 
@@ -123,7 +123,7 @@ static void judge_set(struct admin_state *mark, const struct look *l)
     }
 }
 
-static void judge(struct admin_state *mark, struct look *l)
+static void admin_states_judge(struct admin_state *mark, struct look *l)
 {
     l->stale = mark->asked && mark->told != l->row->admin;
     mark->asked = false;
@@ -163,7 +163,7 @@ static bool is_empty(const struct route_lines *lines, const struct runtime *r, c
 
 static struct admin_state take_mark(const struct admin_states *m, const char *name)
 {
-    const struct admin_state *was = find(m, name);
+    const struct admin_state *was = admin_states_find_mark(m, name);
     struct admin_state mark = was != NULL ? *was : (struct admin_state){.name = NULL};
     mark.name = mem_strdup(name);
     return mark;
@@ -191,7 +191,7 @@ void admin_states_look(struct admin_states *m, const struct backend *actual, con
                          .worker = m->worker};
         struct admin_state mark = take_mark(m, name);
         if (l.row != NULL)
-            judge(&mark, &l);
+            admin_states_judge(&mark, &l);
         if (anybody_set_it(&mark) || mark.in_file || mark.late_periods > 0)
             marks[count++] = mark;
         else
@@ -240,7 +240,7 @@ void admin_states_called(struct admin_states *m, const char *name, enum runtime_
 
 void admin_states_crossed(struct admin_states *m, const char *name)
 {
-    struct admin_state *mark = find(m, name);
+    struct admin_state *mark = admin_states_find_mark(m, name);
     if (mark != NULL)
         mark->crossed = true;
 }
@@ -249,7 +249,7 @@ bool admin_states_correct(struct admin_states *m, struct runtime *r, bool other_
 {
     bool differs = false;
     for (size_t i = 0; i < r->count; i++) {
-        struct admin_state *mark = find(m, r->servers[i].name);
+        struct admin_state *mark = admin_states_find_mark(m, r->servers[i].name);
         bool told = mark != NULL && mark->crossed && !other_worker && r->servers[i].admin != mark->told;
         if (told)
             runtime_set_admin(&r->servers[i], mark->told);
@@ -262,7 +262,7 @@ bool admin_states_correct(struct admin_states *m, struct runtime *r, bool other_
 
 void admin_states_written(struct admin_states *m, const char *name)
 {
-    struct admin_state *mark = find(m, name);
+    struct admin_state *mark = admin_states_find_mark(m, name);
     if (mark == NULL)
         return;
     mark->asked = mark->in_file = false;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static void drop_old(struct conflict *r, uint64_t now_ms)
+static void conflict_drop_old(struct conflict *r, uint64_t now_ms)
 {
     size_t old = 0;
     while (old < r->count && now_ms - r->undone_ms[old] > CONFLICT_WINDOW_MS)
@@ -16,7 +16,7 @@ bool conflict_undone(struct conflict *r, uint64_t now_ms)
     if (conflict_pauses(r, now_ms))
         return false;
     bool again = r->until_ms != 0 && now_ms - r->until_ms <= CONFLICT_WINDOW_MS;
-    drop_old(r, now_ms);
+    conflict_drop_old(r, now_ms);
     r->undone_ms[r->count++] = now_ms;
     if (!again && r->count < CONFLICT_TIMES)
         return false;

@@ -83,7 +83,7 @@ static void lines_fini(struct lines *l)
 }
 
 /* The order in the file decides between equal names; they lie in one array, so their addresses tell it. */
-static int line_order(const void *a, const void *b)
+static int diff_line_order(const void *a, const void *b)
 {
     const struct line *x = a, *y = b;
     int order = strcmp(x->server->name, y->server->name);
@@ -102,7 +102,7 @@ static void lines_read(struct lines *l, const struct backend *actual, const stru
     for (size_t i = 0; i < l->count; i++)
         l->list[i] = (struct line){&actual->servers[i], diff_server_is_foreign(&actual->servers[i], rules), false};
     if (l->count > 1)
-        qsort(l->list, l->count, sizeof(l->list[0]), line_order);
+        qsort(l->list, l->count, sizeof(l->list[0]), diff_line_order);
     for (size_t i = 1; i < l->count; i++)
         if (same_name(l, i - 1, i))
             l->list[i - 1].doubled = l->list[i].doubled = true;
@@ -327,7 +327,7 @@ static void diff_servers(struct merge *m)
         add_spares(m);
 }
 
-static int change_order(const void *a, const void *b)
+static int diff_change_order(const void *a, const void *b)
 {
     const struct diff_change *x = a, *y = b;
     return x->op != y->op ? (int)x->op - (int)y->op : strcmp(x->server.name, y->server.name);
@@ -429,7 +429,7 @@ void diff_compute(const struct backend *actual, const struct desired *desired, c
         return;
     }
     if (ret->change_count > 1)
-        qsort(ret->changes, ret->change_count, sizeof(ret->changes[0]), change_order);
+        qsort(ret->changes, ret->change_count, sizeof(ret->changes[0]), diff_change_order);
     bool http = diff_check_port(desired, rules) != 0;
     ret->settings = (struct backend_settings){.balance = rules->balance,
                                               .adv_check = http ? "httpchk" : rules->adv_check,

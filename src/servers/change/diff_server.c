@@ -31,7 +31,7 @@ uint16_t diff_check_port(const struct desired *desired, const struct diff_rules 
     return rules->own_check_port ? desired->check_port : 0;
 }
 
-static struct diff_change *add_change(struct diff *d, enum diff_op op)
+static struct diff_change *diff_server_add_change(struct diff *d, enum diff_op op)
 {
     d->changes = diff_grow(d->changes, d->change_count, sizeof(d->changes[0]));
     struct diff_change *c = &d->changes[d->change_count++];
@@ -168,7 +168,7 @@ void diff_add_server(struct diff *d, const struct backend *actual, const struct 
 {
     cleanup(finding_fini) struct finding f;
     finding_init(&f);
-    struct diff_change *c = add_change(d, DIFF_ADD);
+    struct diff_change *c = diff_server_add_change(d, DIFF_ADD);
     c->server.name = mem_strdup(want->name);
     c->server.weight = weight;
     c->server.default_disabled = c->server.maintenance = actual->disabled_line != 0;
@@ -181,7 +181,7 @@ void diff_add_server(struct diff *d, const struct backend *actual, const struct 
 
 static struct diff_change *add_found(struct diff *d, const struct backend_server *to_be, struct finding *f)
 {
-    struct diff_change *c = add_change(d, DIFF_CHANGE);
+    struct diff_change *c = diff_server_add_change(d, DIFF_CHANGE);
     backend_server_copy(&c->server, to_be);
     c->fields = f->fields;
     c->detail = buf_take(&f->said);
@@ -224,7 +224,7 @@ static void say_why_out(struct diff *d, struct diff_change *c, const struct back
 void diff_remove_server(struct diff *d, const struct backend_server *is, const struct desired_skip *out,
                         const char *reason)
 {
-    struct diff_change *c = add_change(d, DIFF_REMOVE);
+    struct diff_change *c = diff_server_add_change(d, DIFF_REMOVE);
     backend_server_copy(&c->server, is);
     c->detail = mem_strdup("");
     say_why_out(d, c, is, out, reason);

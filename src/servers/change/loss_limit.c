@@ -16,7 +16,7 @@ static int compare_name_to_loss(const void *name, const void *loss)
     return strcmp(name, ((const struct loss_limit_loss *)loss)->server);
 }
 
-static struct loss_limit_loss *find(const struct loss_limit *b, size_t count, const char *server)
+static struct loss_limit_loss *loss_limit_find(const struct loss_limit *b, size_t count, const char *server)
 {
     return count > 0 ? bsearch(server, b->losses, count, sizeof(b->losses[0]), compare_name_to_loss) : NULL;
 }
@@ -31,7 +31,7 @@ static bool counts(const struct loss_limit_loss *l, uint64_t now_ms)
     return now_ms < l->until_ms;
 }
 
-static bool is_held(const struct loss_limit_loss *l, uint64_t now_ms)
+static bool loss_limit_is_held(const struct loss_limit_loss *l, uint64_t now_ms)
 {
     return l->held && counts(l, now_ms);
 }
@@ -61,7 +61,7 @@ static size_t live_now(const struct loss_limit *b, const struct loss_limit_repor
 {
     size_t let_go = 0;
     for (size_t i = 0; i < b->count; i++)
-        let_go += !is_held(&b->losses[i], r->now_ms) && is_lost(r, b->losses[i].server);
+        let_go += !loss_limit_is_held(&b->losses[i], r->now_ms) && is_lost(r, b->losses[i].server);
     return let_go < r->live ? r->live - let_go : 0;
 }
 
@@ -86,11 +86,11 @@ static size_t count_counting(const struct loss_limit *b, uint64_t now_ms)
     return count;
 }
 
-static size_t count_new(const struct loss_limit *b, const struct loss_limit_report *r)
+static size_t loss_limit_count_new(const struct loss_limit *b, const struct loss_limit_report *r)
 {
     size_t count = 0;
     for (size_t i = 0; i < r->lost_count; i++)
-        count += find(b, b->count, r->lost[i]) == NULL;
+        count += loss_limit_find(b, b->count, r->lost[i]) == NULL;
     return count;
 }
 
@@ -99,7 +99,7 @@ static void add_new(struct loss_limit *b, const struct loss_limit_report *r, siz
     size_t known = b->count, live = live_now(b, r);
     b->losses = mem_resize(b->losses, known + new_count, sizeof(b->losses[0]));
     for (size_t i = 0; i < r->lost_count; i++)
-        if (find(b, known, r->lost[i]) == NULL)
+        if (loss_limit_find(b, known, r->lost[i]) == NULL)
             b->losses[b->count++] = (struct loss_limit_loss){
                 .server = mem_strdup(r->lost[i]), .until_ms = r->now_ms + r->period_ms, .live = live, .held = held};
     qsort(b->losses, b->count, sizeof(b->losses[0]), compare_losses);
@@ -114,7 +114,7 @@ void loss_limit_report(struct loss_limit *b, const struct loss_limit_report *r)
     if (r->lost_count > 1)
         qsort(r->lost, r->lost_count, sizeof(r->lost[0]), str_order);
     forget_others(b, r);
-    size_t new_count = count_new(b, r);
+    size_t new_count = loss_limit_count_new(b, r);
     if (new_count == 0)
         return;
     size_t lost = count_counting(b, r->now_ms) + new_count, base = base_of(b, live_now(b, r), r->now_ms);
@@ -128,8 +128,8 @@ void loss_limit_report(struct loss_limit *b, const struct loss_limit_report *r)
 
 bool loss_limit_holds(const struct loss_limit *b, const char *server, uint64_t now_ms, uint64_t *ret_until_ms)
 {
-    const struct loss_limit_loss *l = find(b, b->count, server);
-    if (l == NULL || !is_held(l, now_ms))
+    const struct loss_limit_loss *l = loss_limit_find(b, b->count, server);
+    if (l == NULL || !loss_limit_is_held(l, now_ms))
         return false;
     *ret_until_ms = l->until_ms;
     return true;

@@ -45,15 +45,15 @@ void parking_free(struct parking *p)
     free(p);
 }
 
-static int name_order(const void *a, const void *b)
+static int parking_name_order(const void *a, const void *b)
 {
     return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
 }
 
-static const struct entry *find(const struct parking *p, const char *name)
+static const struct entry *parking_find(const struct parking *p, const char *name)
 {
     struct entry key = {.name = (char *)name};
-    return p->count > 0 ? bsearch(&key, p->list, p->count, sizeof(key), name_order) : NULL;
+    return p->count > 0 ? bsearch(&key, p->list, p->count, sizeof(key), parking_name_order) : NULL;
 }
 
 /* ---- a look ---- */
@@ -67,7 +67,7 @@ static bool is_spare(const struct desired *desired, const struct entry *was, con
 
 static struct entry entry_now(const struct parking *p, const struct desired *desired, const char *name, uint64_t now_ms)
 {
-    const struct entry *was = find(p, name);
+    const struct entry *was = parking_find(p, name);
     bool spare = is_spare(desired, was, name);
     bool goes_on = was != NULL && was->spare == spare;
     return (struct entry){.name = mem_strdup(name), .since_ms = goes_on ? was->since_ms : now_ms, .spare = spare};
@@ -98,7 +98,7 @@ static void take_list(struct parking *p, const struct backend *actual, const str
             list[count++] = entry_now(p, desired, s->name, now_ms);
     }
     if (count > 1)
-        qsort(list, count, sizeof(list[0]), name_order);
+        qsort(list, count, sizeof(list[0]), parking_name_order);
     list_free(p->list, p->count);
     p->list = list;
     p->count = without_doubles(list, count);
@@ -110,16 +110,16 @@ static int leaving_order(const void *a, const void *b)
     const struct entry *x = *(struct entry *const *)a, *y = *(struct entry *const *)b;
     if (x->verdict != y->verdict)
         return x->verdict == PARKING_LAZY ? -1 : 1;
-    return x->since_ms != y->since_ms ? (x->since_ms < y->since_ms ? -1 : 1) : name_order(x, y);
+    return x->since_ms != y->since_ms ? (x->since_ms < y->since_ms ? -1 : 1) : parking_name_order(x, y);
 }
 
-static void judge(struct entry *e, enum parking_verdict verdict, const char *reason)
+static void parking_judge(struct entry *e, enum parking_verdict verdict, const char *reason)
 {
     e->verdict = verdict;
     e->reason = reason;
 }
 
-static void make_room(struct parking *p)
+static void parking_make_room(struct parking *p)
 {
     cleanup(mem_free_ptr) struct entry **parked = mem_array(p->parked, sizeof(struct entry *));
     size_t count = 0;
@@ -128,7 +128,8 @@ static void make_room(struct parking *p)
             parked[count++] = &p->list[i];
     qsort(parked, count, sizeof(struct entry *), leaving_order);
     for (size_t i = 0; i < count - PARKING_MAX; i++)
-        judge(parked[i], PARKING_NOW, "more than 64 servers are parked, and it is among those that are so longest");
+        parking_judge(parked[i], PARKING_NOW,
+                      "more than 64 servers are parked, and it is among those that are so longest");
 }
 
 void parking_look(struct parking *p, const struct backend *actual, const struct desired *desired,
@@ -146,25 +147,25 @@ void parking_look(struct parking *p, const struct backend *actual, const struct 
         p->parked++;
         const char *node = desired_node(desired, e->name);
         if (node_exists != NULL && !node_exists(arg, node != NULL ? node : e->name))
-            judge(e, PARKING_LAZY, "it was parked, and Kubernetes has no node of that name");
+            parking_judge(e, PARKING_LAZY, "it was parked, and Kubernetes has no node of that name");
         else if (now_ms - e->since_ms >= p->ttl_ms)
-            judge(e, PARKING_LAZY, "it was parked for PARK_TTL");
+            parking_judge(e, PARKING_LAZY, "it was parked for PARK_TTL");
     }
     if (p->parked > PARKING_MAX)
-        make_room(p);
+        parking_make_room(p);
 }
 
 /* ---- what it says ---- */
 
 enum parking_verdict parking_verdict(const struct parking *p, const char *server)
 {
-    const struct entry *e = find(p, server);
+    const struct entry *e = parking_find(p, server);
     return e != NULL ? e->verdict : PARKING_STAY;
 }
 
 const char *parking_reason(const struct parking *p, const char *server)
 {
-    const struct entry *e = find(p, server);
+    const struct entry *e = parking_find(p, server);
     return e != NULL ? e->reason : NULL;
 }
 

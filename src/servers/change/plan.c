@@ -146,7 +146,7 @@ const struct plan_held *plan_find_held(const struct plan *p, const char *server)
     return p->held_back > 0 ? bsearch(server, p->held, p->held_back, sizeof(p->held[0]), compare_name_to_held) : NULL;
 }
 
-static bool is_held(const void *arg, const char *server)
+static bool plan_is_held(const void *arg, const char *server)
 {
     return plan_find_held(arg, server) != NULL;
 }
@@ -160,7 +160,7 @@ static void hold_back(struct plan *p, const struct plan_rules *rules, const stru
                    "then, unless it is wanted again",
                    loss_limit->over, loss_limit->of, rules->max_loss_percent);
     p->why = p->text;
-    if (!diff_withhold_losses(&p->diff, is_held, p))
+    if (!diff_withhold_losses(&p->diff, plan_is_held, p))
         p->verdict = dirty ? PLAN_RELOAD_AGAIN : PLAN_LOSS_LIMIT;
 }
 

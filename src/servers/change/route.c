@@ -16,7 +16,7 @@
 
 /* ---- lines ---- */
 
-static int line_order(const void *a, const void *b)
+static int route_line_order(const void *a, const void *b)
 {
     const struct backend_server *const *x = a, *const *y = b;
     return strcmp((*x)->name, (*y)->name);
@@ -29,7 +29,7 @@ void route_lines_read(struct route_lines *l, const struct backend *actual, const
     for (size_t k = 0; k < count; k++)
         l->list[k] = &actual->servers[k];
     if (count > 1)
-        qsort(l->list, count, sizeof(l->list[0]), line_order);
+        qsort(l->list, count, sizeof(l->list[0]), route_line_order);
     while (i < count) {
         size_t first = i++;
         while (i < count && strcmp(l->list[first]->name, l->list[i]->name) == 0)
@@ -62,7 +62,7 @@ static void chooser_fini(struct chooser *c)
     free(c->after);
 }
 
-static int change_order(const void *a, const void *b)
+static int route_change_order(const void *a, const void *b)
 {
     const struct diff_change *const *x = a, *const *y = b;
     return strcmp((*x)->server.name, (*y)->server.name);
@@ -86,7 +86,7 @@ static void read_leaving(struct chooser *c)
         if (d->changes[i].op == DIFF_REMOVE || sets_maintenance(&d->changes[i]))
             c->leaving[c->leaving_count++] = &d->changes[i];
     if (c->leaving_count > 1)
-        qsort(c->leaving, c->leaving_count, sizeof(c->leaving[0]), change_order);
+        qsort(c->leaving, c->leaving_count, sizeof(c->leaving[0]), route_change_order);
 }
 
 static bool is_leaving(const struct chooser *c, const char *name)
@@ -120,7 +120,7 @@ static bool does_not_count(const struct chooser *c, const struct backend_server 
            may_be_stopped_yet(c, row) || (row->weight >= 0 ? row->weight : line->weight) == 0;
 }
 
-static void read_states(struct chooser *c)
+static void route_read_states(struct chooser *c)
 {
     const struct runtime *r = c->in->runtime;
     c->after = mem_array(r->count, sizeof(c->after[0]));
@@ -256,7 +256,7 @@ static void choose_calls(struct chooser *c)
         return;
     hold_leaving_calls(c->ret, one_is_to_come(c));
     free(c->after);
-    read_states(c);
+    route_read_states(c);
     for (size_t i = 0; i < c->ret->command_count; i++)
         apply_call(c, &c->ret->commands[i]);
 }
@@ -376,7 +376,7 @@ void route_choose(const struct route_input *in, struct route *ret)
     if (!open)
         return;
     read_leaving(&c);
-    read_states(&c);
+    route_read_states(&c);
     choose_calls(&c);
     choose_writes(&c);
 }

@@ -32,7 +32,7 @@ static bool goes_by_order(const char *balance)
     return true;
 }
 
-static size_t count_new(const struct diff *d)
+static size_t transaction_steps_count_new(const struct diff *d)
 {
     size_t count = 0;
     for (size_t i = 0; i < d->change_count; i++)
@@ -54,10 +54,11 @@ static const struct backend_server **new_servers(const struct diff *d)
  * one after the other take the API more than ten times as long. */
 static bool is_made_whole(const struct diff *d)
 {
-    return d->create_backend && count_new(d) > 0 && !goes_by_order(d->settings.balance);
+    return d->create_backend && transaction_steps_count_new(d) > 0 && !goes_by_order(d->settings.balance);
 }
 
-static int add_backend(struct step_list *l, const struct backend *actual, const struct diff *d, struct error *err)
+static int transaction_steps_add_backend(struct step_list *l, const struct backend *actual, const struct diff *d,
+                                         struct error *err)
 {
     cleanup(buf_fini) struct buf body;
     bool whole = is_made_whole(d);
@@ -65,11 +66,11 @@ static int add_backend(struct step_list *l, const struct backend *actual, const 
     if (!d->create_backend && !d->backend_change)
         return 0;
     cleanup(mem_free_ptr) const struct backend_server **servers = whole ? new_servers(d) : NULL;
-    if (codec_write_backend(actual, &d->settings, servers, whole ? count_new(d) : 0, &body, err) != 0)
+    if (codec_write_backend(actual, &d->settings, servers, whole ? transaction_steps_count_new(d) : 0, &body, err) != 0)
         return -1;
     if (whole)
         add_step(l, "POST", mem_strdup(BACKENDS "?full_section=true"), buf_take(&body),
-                 mem_printf("create backend %s with its servers (%zu)", actual->name, count_new(d)));
+                 mem_printf("create backend %s with its servers (%zu)", actual->name, transaction_steps_count_new(d)));
     else if (d->create_backend)
         add_step(l, "POST", mem_strdup(BACKENDS), buf_take(&body), mem_printf("create backend %s", actual->name));
     else
@@ -78,7 +79,7 @@ static int add_backend(struct step_list *l, const struct backend *actual, const 
     return 0;
 }
 
-static int add_server(struct step_list *l, const struct diff_change *c, struct error *err)
+static int transaction_steps_add_server(struct step_list *l, const struct diff_change *c, struct error *err)
 {
     cleanup(mem_free_ptr) char *name = str_url_encode(c->server.name);
     cleanup(buf_fini) struct buf body;
@@ -103,14 +104,14 @@ static int add_server(struct step_list *l, const struct diff_change *c, struct e
 }
 
 /* Changes before additions before removals: at no point has the backend fewer servers than before or after. */
-static int add_servers(struct step_list *l, const struct diff *d, bool made_whole, struct error *err)
+static int transaction_steps_add_servers(struct step_list *l, const struct diff *d, bool made_whole, struct error *err)
 {
     static const enum diff_op order[] = {DIFF_CHANGE, DIFF_ADD, DIFF_REMOVE};
     for (size_t o = 0; o < array_len(order); o++) {
         if (made_whole && order[o] == DIFF_ADD)
             continue; /* they are there already */
         for (size_t i = 0; i < d->change_count; i++)
-            if (d->changes[i].op == order[o] && add_server(l, &d->changes[i], err) != 0)
+            if (d->changes[i].op == order[o] && transaction_steps_add_server(l, &d->changes[i], err) != 0)
                 return -1;
     }
     return 0;
@@ -121,7 +122,8 @@ int transaction_steps_add(const struct backend *actual, const struct diff *d, st
 {
     cleanup(mem_free_ptr) char *backend = str_url_encode(actual->name);
     struct step_list l = {.backend = backend, .steps = mem_array(d->change_count + 1, sizeof(*l.steps))};
-    if (add_backend(&l, actual, d, err) != 0 || add_servers(&l, d, is_made_whole(d), err) != 0) {
+    if (transaction_steps_add_backend(&l, actual, d, err) != 0 ||
+        transaction_steps_add_servers(&l, d, is_made_whole(d), err) != 0) {
         transaction_steps_free(l.steps, l.count);
         return -1;
     }

@@ -125,14 +125,14 @@ bool desired_eq(const struct desired *a, const struct desired *b)
            servers_eq(a->servers, b->servers, a->server_count) && servers_eq(a->spares, b->spares, a->spare_count);
 }
 
-static int compare_name(const void *name, const void *server)
+static int desired_compare_name(const void *name, const void *server)
 {
     return strcmp(name, ((const struct desired_server *)server)->name);
 }
 
 static const struct desired_server *find_name(const struct desired_server *list, size_t count, const char *name)
 {
-    return count > 0 ? bsearch(name, list, count, sizeof(list[0]), compare_name) : NULL;
+    return count > 0 ? bsearch(name, list, count, sizeof(list[0]), desired_compare_name) : NULL;
 }
 
 const struct desired_server *desired_find(const struct desired *d, const char *server_name)

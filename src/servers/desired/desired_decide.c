@@ -21,7 +21,8 @@ bool cause_is_undecided(enum cause c)
 }
 
 /* Why the endpoints of t give no port. */
-static enum cause find_port(const struct run *r, const struct place *p, const struct tally *t, uint16_t *ret)
+static enum cause desired_decide_find_port(const struct run *r, const struct place *p, const struct tally *t,
+                                           uint16_t *ret)
 {
     if (!place_needs_own_port(r, p)) {
         *ret = r->port.number;
@@ -42,14 +43,14 @@ static bool is_barred(const struct place *p)
     return p->cause != CAUSE_NONE;
 }
 
-static void refuse(struct place *p, enum cause cause)
+static void desired_decide_refuse(struct place *p, enum cause cause)
 {
     p->cause = cause;
     p->sign = cause == CAUSE_EXCLUDED || cause == CAUSE_TERMINATING || cause == CAUSE_OTHERS_READY ? SIGN_EXCLUDED
                                                                                                    : SIGN_GONE;
 }
 
-static void use(struct place *p, const struct tally *by, uint16_t port, enum server_sign sign)
+static void desired_decide_use(struct place *p, const struct tally *by, uint16_t port, enum server_sign sign)
 {
     p->by = by;
     p->port = port;
@@ -75,41 +76,41 @@ static void judge_by_endpoints(const struct run *r, struct place *p)
     enum cause cause = CAUSE_NONE;
     uint16_t port;
     if (p->ready.first != NULL) {
-        cause = find_port(r, p, &p->ready, &port);
+        cause = desired_decide_find_port(r, p, &p->ready, &port);
         if (cause == CAUSE_NONE) {
-            use(p, &p->ready, port, SIGN_USABLE);
+            desired_decide_use(p, &p->ready, port, SIGN_USABLE);
             return;
         }
     }
     if (p->leaving.first != NULL) {
-        enum cause second = find_port(r, p, &p->leaving, &port);
+        enum cause second = desired_decide_find_port(r, p, &p->leaving, &port);
         if (second == CAUSE_NONE) {
-            use(p, &p->leaving, port, r->any_ready ? SIGN_LEAVING : SIGN_ENDING);
+            desired_decide_use(p, &p->leaving, port, r->any_ready ? SIGN_LEAVING : SIGN_ENDING);
             return;
         }
         if (cause == CAUSE_NONE)
             cause = r->any_ready ? CAUSE_OTHERS_READY : second;
     }
-    refuse(p, cause != CAUSE_NONE ? cause : cause_of_best(p));
+    desired_decide_refuse(p, cause != CAUSE_NONE ? cause : cause_of_best(p));
 }
 
-static void judge(const struct run *r, struct place *p)
+static void desired_decide_judge(const struct run *r, struct place *p)
 {
     if (is_barred(p))
-        refuse(p, p->cause);
+        desired_decide_refuse(p, p->cause);
     else if (!r->all)
         judge_by_endpoints(r, p);
     else if (r->ready.first == NULL && r->leaving.first == NULL)
-        refuse(p, p->best != NULL ? cause_of_best(p) : CAUSE_NONE_USABLE);
+        desired_decide_refuse(p, p->best != NULL ? cause_of_best(p) : CAUSE_NONE_USABLE);
     else
-        use(p, NULL, r->port.number, SIGN_USABLE);
+        desired_decide_use(p, NULL, r->port.number, SIGN_USABLE);
 }
 
 /* A ready endpoint counts where a server can really come of it: an excluded node's makes nobody else drain. */
 static bool stands_ready(const struct run *r, const struct place *p)
 {
     uint16_t port;
-    return !is_barred(p) && p->ready.first != NULL && find_port(r, p, &p->ready, &port) == CAUSE_NONE;
+    return !is_barred(p) && p->ready.first != NULL && desired_decide_find_port(r, p, &p->ready, &port) == CAUSE_NONE;
 }
 
 /* ---- one name ---- */
@@ -130,7 +131,7 @@ static int sign_order(enum server_sign sign)
     return 3;
 }
 
-static int place_order(const void *a, const void *b)
+static int desired_decide_place_order(const void *a, const void *b)
 {
     const struct place *x = *(struct place *const *)a, *y = *(struct place *const *)b;
     int order = strcmp(x->server != NULL ? x->server : "", y->server != NULL ? y->server : "");
@@ -147,7 +148,7 @@ static void sort_places(struct run *r)
     for (size_t i = 0; i < r->place_count; i++)
         r->order[i] = &r->places[i];
     if (r->place_count > 1)
-        qsort(r->order, r->place_count, sizeof(struct place *), place_order);
+        qsort(r->order, r->place_count, sizeof(struct place *), desired_decide_place_order);
 }
 
 static struct server_step stateless_step(const struct run *r, enum server_sign sign)
@@ -195,7 +196,7 @@ static void settle_names(struct run *r)
 
 /* ---- all places ---- */
 
-static char *find_problem(struct run *r)
+static char *desired_decide_find_problem(struct run *r)
 {
     if (r->port.source == PORT_UNDECIDED)
         return mem_strdup(r->port.problem);
@@ -214,9 +215,9 @@ void run_decide(struct run *r)
     for (size_t i = 0; i < r->place_count && !r->any_ready; i++)
         r->any_ready = stands_ready(r, &r->places[i]);
     for (size_t i = 0; i < r->place_count; i++)
-        judge(r, &r->places[i]);
+        desired_decide_judge(r, &r->places[i]);
     sort_places(r);
-    r->problem = find_problem(r);
+    r->problem = desired_decide_find_problem(r);
     if (r->problem == NULL && r->in->states != NULL)
         server_states_begin(r->in->states, r->in->now_ms, r->rules->drain_timeout_ms);
     settle_names(r);

@@ -110,7 +110,7 @@ static uint32_t find_place(struct reader *in, const char *name, bool named)
     return added;
 }
 
-static void add_node(void *arg, const void *node)
+static void desired_places_add_node(void *arg, const void *node)
 {
     find_place(arg, record_name(node), true);
 }
@@ -342,7 +342,7 @@ void run_read(struct run *r, const char *ask)
     in.endpoint_mask = endpoint_slots - 1;
     r->placed = mem_array(r->endpoint_count, sizeof(r->placed[0]));
     if (r->all)
-        cache_each(r->in->caches->nodes, add_node, &in);
+        cache_each(r->in->caches->nodes, desired_places_add_node, &in);
     read_sets(&in);
     if (ask != NULL && cache_find(r->in->caches->nodes, ask) != NULL)
         find_place(&in, ask, true);

@@ -100,7 +100,7 @@ bool run_counts_endpoints(const struct run *r)
     return !r->all && (r->service == NULL || r->service->local || !r->node_port);
 }
 
-static void say(struct buf *b, const char *what)
+static void desired_problem_say(struct buf *b, const char *what)
 {
     buf_printf(b, "%s%s", b->len > 0 ? "; " : "", what);
 }
@@ -110,9 +110,11 @@ static void note_all(const struct run *r, struct buf *b)
     if (r->rules->node_mode != NODE_MODE_ALL || r->all)
         return;
     if (r->service->local)
-        say(b, "NODE_MODE=all is not used: externalTrafficPolicy is Local, so only nodes with usable endpoints serve");
+        desired_problem_say(
+            b, "NODE_MODE=all is not used: externalTrafficPolicy is Local, so only nodes with usable endpoints serve");
     else
-        say(b, "NODE_MODE=all is not used: the Service is not of type NodePort or LoadBalancer, so only nodes with "
+        desired_problem_say(
+            b, "NODE_MODE=all is not used: the Service is not of type NodePort or LoadBalancer, so only nodes with "
                "usable endpoints serve");
 }
 

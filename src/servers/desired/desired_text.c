@@ -39,7 +39,7 @@ static void add_sets(struct buf *b, const struct run *r, const struct tally *t)
     buf_add(b, t->more_sets ? " and more)" : ")");
 }
 
-static void add_count(struct buf *b, uint32_t n)
+static void desired_text_add_count(struct buf *b, uint32_t n)
 {
     char digits[10], *at = digits + sizeof(digits);
     do
@@ -58,14 +58,14 @@ static void add_endpoints(struct buf *b, const struct place *p, const struct tal
         buf_add(b, p->name);
         return;
     }
-    add_count(b, count);
+    desired_text_add_count(b, count);
     buf_add(b, " ");
     buf_add(b, kind);
     buf_add(b, count == 1 ? " endpoint on node " : " endpoints on node ");
     buf_add(b, p->name);
 }
 
-static const char *kind_of(const struct place *p, const struct tally *t)
+static const char *desired_text_kind_of(const struct place *p, const struct tally *t)
 {
     return t == &p->ready ? "ready" : "terminating";
 }
@@ -82,7 +82,7 @@ char *text_endpoints(const struct run *r, const struct place *p)
     struct buf b;
     buf_init(&b, 0);
     if (t != NULL) {
-        add_endpoints(&b, p, t, kind_of(p, t));
+        add_endpoints(&b, p, t, desired_text_kind_of(p, t));
         add_sets(&b, r, t);
     }
     return buf_take(&b);
@@ -131,7 +131,7 @@ char *text_server_reason(const struct run *r, const struct place *p)
     if (p->by == NULL) {
         add_all(&b, r);
     } else {
-        add_endpoints(&b, p, p->by, kind_of(p, p->by));
+        add_endpoints(&b, p, p->by, desired_text_kind_of(p, p->by));
         add_sets(&b, r, p->by);
         if (p->sign == SIGN_ENDING)
             buf_add(&b, ", used as no ready one can be");
@@ -179,7 +179,7 @@ static char *with_loss(const struct run *r, const struct place *p, char *reason)
         return reason;
     buf_init(&b, 0);
     buf_printf(&b, "%s; on it %s %u %s endpoint%s", reason, tally_count(t) == 1 ? "is" : "are", tally_count(t),
-               kind_of(p, t), tally_count(t) == 1 ? "" : "s");
+               desired_text_kind_of(p, t), tally_count(t) == 1 ? "" : "s");
     add_sets(&b, r, t);
     free(reason);
     return buf_take(&b);

@@ -88,7 +88,7 @@ static char *eligible(const struct place *p)
     return mem_printf("no exclude label, no ToBeDeleted taint, not being deleted%s", signs);
 }
 
-static const char *type_of(const struct place *p)
+static const char *explain_type_of(const struct place *p)
 {
     static const char *const names[] = {
         [NODE_INTERNAL_IP] = "InternalIP", [NODE_EXTERNAL_IP] = "ExternalIP", [NODE_HOSTNAME] = "Hostname"};
@@ -103,7 +103,7 @@ static char *address(const struct run *r, const struct place *p)
     if (!p->named)
         return mem_printf("%s, its own", p->name);
     cleanup(mem_free_ptr) char *wanted = node_rules_text(&r->rules->nodes, r->service, r->node_port);
-    return mem_printf("%s %s (asked for: %s)", type_of(p), p->address, wanted);
+    return mem_printf("%s %s (asked for: %s)", explain_type_of(p), p->address, wanted);
 }
 
 static char *policy(const struct run *r)
@@ -179,7 +179,7 @@ static char *failed_text(const struct run *r, const struct place *p)
     return mem_printf("%s: %s", subject, reason);
 }
 
-static void explain(const struct run *r, const struct place *p, struct explanation *ret)
+static void explain_explain(const struct run *r, const struct place *p, struct explanation *ret)
 {
     enum step failing = failing_step(r, p);
     ret->state = failing == STEPS ? p->step.state : SERVER_OUT;
@@ -193,7 +193,7 @@ static void explain(const struct run *r, const struct place *p, struct explanati
     }
 }
 
-static const struct place *find(const struct run *r, const char *name)
+static const struct place *explain_find(const struct run *r, const char *name)
 {
     const struct place *p = run_find_place(r, name, true);
     if (p == NULL)
@@ -212,9 +212,9 @@ int explain_node(const struct desired_input *in, const char *name, struct explan
         return -1;
     run_read(&r, name);
     run_decide(&r);
-    const struct place *p = find(&r, name);
+    const struct place *p = explain_find(&r, name);
     if (p != NULL)
-        explain(&r, p, ret);
+        explain_explain(&r, p, ret);
     run_close(&r);
     return p != NULL ? 0 : -1;
 }

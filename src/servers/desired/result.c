@@ -164,7 +164,7 @@ static bool place_is_ordinary(const struct run *r, const struct place *p, bool e
 }
 
 /* An undecided place is told of in the problem, as far as it is the first. */
-static bool is_told(enum cause c)
+static bool result_is_told(enum cause c)
 {
     return c != CAUSE_NONE && c != CAUSE_SAME_SERVER && c != CAUSE_NO_ENDPOINT && !cause_is_undecided(c);
 }
@@ -180,7 +180,7 @@ static void add_places(const struct run *r, struct desired *d)
         struct place *p = r->order[i];
         if (p->cause == CAUSE_NONE && decided)
             desired_add_server(r, d, p);
-        if (!is_told(p->cause))
+        if (!result_is_told(p->cause))
             continue;
         struct desired_skip *s = desired_add_skip(d, text_skip_subject(r, p), text_skip_reason(r, p), p->server);
         s->ordinary = place_is_ordinary(r, p, empty);

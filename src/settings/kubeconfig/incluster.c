@@ -14,7 +14,7 @@
 #define ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
 #define NAMESPACE_MAX_BYTES 256
 
-static int check_readable(const char *path, struct error *err)
+static int incluster_check_readable(const char *path, struct error *err)
 {
     if (access(path, R_OK) == 0)
         return 0;
@@ -65,7 +65,7 @@ int kube_access_in_cluster(char *const *env, const char *dir, struct kube_access
         return error_set(err, ERROR_FATAL, "in-cluster: KUBERNETES_SERVICE_PORT: \"%s\" is no port number", port);
     dir = dir != NULL ? dir : ACCOUNT_DIR;
     cleanup(mem_free_ptr) char *ca = mem_printf("%s/ca.crt", dir), *token = mem_printf("%s/token", dir);
-    if (check_readable(ca, err) != 0 || check_readable(token, err) != 0)
+    if (incluster_check_readable(ca, err) != 0 || incluster_check_readable(token, err) != 0)
         return -1;
     bool v6 = str_ip_family(host) == AF_INET6;
     *ret = (struct kube_access){

@@ -29,7 +29,7 @@ static int exec_get_list(const struct kubeconfig_object *o, const char *key, con
     return 0;
 }
 
-static int read_version(const struct kubeconfig_object *o, struct kube_exec *e, struct error *err)
+static int kubeconfig_exec_read_version(const struct kubeconfig_object *o, struct kube_exec *e, struct error *err)
 {
     const char *version = NULL;
     if (kubeconfig_line(o, "apiVersion", &version, err) != 0)
@@ -164,7 +164,7 @@ int kubeconfig_exec(const struct kubeconfig_object *user, const struct kubeconfi
     o.line = node->line;
     o.node = node;
     struct kube_exec *e = mem_alloc(sizeof(*e));
-    if (read_version(&o, e, err) != 0 || read_command(&o, e, err) != 0 || read_mode(&o, e, err) != 0 ||
+    if (kubeconfig_exec_read_version(&o, e, err) != 0 || read_command(&o, e, err) != 0 || read_mode(&o, e, err) != 0 ||
         read_args(&o, e, err) != 0 || read_env(&o, e, err) != 0 ||
         kubeconfig_bool(&o, "provideClusterInfo", &e->provide_cluster_info, err) != 0 ||
         read_extension(cluster, e, err) != 0) {

@@ -30,7 +30,7 @@ static int top_get(const struct kubeconfig_file *f, const char *key, const struc
     return twice != 0 ? fail_at(f, twice, err, "%s: is there twice", key) : 0;
 }
 
-static int check_head(const struct kubeconfig_file *f, struct error *err)
+static int kubeconfig_file_check_head(const struct kubeconfig_file *f, struct error *err)
 {
     static const char *const wanted[][2] = {{"apiVersion", "v1"}, {"kind", "Config"}};
     if (yaml_node_is_null(f->tree.root))
@@ -61,7 +61,7 @@ static int load_file(const char *path, struct kubeconfig_file *f, struct error *
     f->path = mem_strdup(path);
     if (yaml_tree_parse(buf_str(&text), text.len, &f->tree, err) != 0)
         return error_prefix(err, "kubeconfig %s", path);
-    return check_head(f, err);
+    return kubeconfig_file_check_head(f, err);
 }
 
 static int load_all(const char *list, struct kubeconfig_files *k, struct error *err)

@@ -9,7 +9,7 @@
 static const char digits[] = "0123456789";
 
 /* RFC 8259's number, so that it can be passed on as it is written. */
-static bool is_number(const char *s)
+static bool yaml_json_is_number(const char *s)
 {
     s += *s == '-';
     size_t n = strspn(s, digits);
@@ -52,7 +52,7 @@ static void add_scalar(const struct yaml_node *n, struct buf *out)
                 buf_add(out, truths[i][0]);
                 return;
             }
-    if (n->plain && is_number(n->text))
+    if (n->plain && yaml_json_is_number(n->text))
         buf_add(out, n->text);
     else
         add_text(n->text, out);

@@ -19,7 +19,7 @@ struct builder {
     struct error *err;
 };
 
-static int fail(struct builder *b, size_t line, const char *what)
+static int yaml_tree_fail(struct builder *b, size_t line, const char *what)
 {
     return error_set(b->err, ERROR_FATAL, "line %zu: %s", line, what);
 }
@@ -29,12 +29,12 @@ static size_t line_of(const yaml_mark_t *mark)
     return mark->line + 1;
 }
 
-static struct yaml_node *add_node(struct builder *b, enum yaml_node_kind kind, const yaml_event_t *e,
-                                  const yaml_char_t *anchor)
+static struct yaml_node *yaml_tree_add_node(struct builder *b, enum yaml_node_kind kind, const yaml_event_t *e,
+                                            const yaml_char_t *anchor)
 {
     struct yaml_tree *t = &b->tree;
     if (t->count == YAML_TREE_MAX_NODES) {
-        fail(b, line_of(&e->start_mark), "more values than any kubeconfig has (100000)");
+        yaml_tree_fail(b, line_of(&e->start_mark), "more values than any kubeconfig has (100000)");
         return NULL;
     }
     if (t->count == t->size) {
@@ -49,7 +49,7 @@ static struct yaml_node *add_node(struct builder *b, enum yaml_node_kind kind, c
     if (anchor == NULL)
         return n;
     if (b->anchor_count == ANCHORS_MAX) {
-        fail(b, n->line, "more anchors (&name) than any kubeconfig has (1000)");
+        yaml_tree_fail(b, n->line, "more anchors (&name) than any kubeconfig has (1000)");
         return NULL;
     }
     n->anchor = mem_strdup((const char *)anchor);
@@ -74,9 +74,9 @@ static int attach(struct builder *b, struct yaml_node *n, size_t line)
     if (parent->height < n->height + 1)
         parent->height = n->height + 1;
     if (parent->weight > YAML_TREE_MAX_NODES)
-        return fail(b, line, "aliases (*name) make more values of it than any kubeconfig has (100000)");
+        return yaml_tree_fail(b, line, "aliases (*name) make more values of it than any kubeconfig has (100000)");
     if (b->depth + n->height > YAML_TREE_MAX_DEPTH)
-        return fail(b, line, "nested more than 32 levels deep");
+        return yaml_tree_fail(b, line, "nested more than 32 levels deep");
     return 0;
 }
 
@@ -90,29 +90,30 @@ static int on_alias(struct builder *b, const yaml_event_t *e)
         if (!str_eq(n->anchor, anchor))
             continue;
         if (n->open)
-            return fail(b, line, "an alias (*name) inside the value that it names: a circle");
+            return yaml_tree_fail(b, line, "an alias (*name) inside the value that it names: a circle");
         return attach(b, n, line);
     }
-    return fail(b, line, "an alias (*name) of an anchor (&name) that is not there");
+    return yaml_tree_fail(b, line, "an alias (*name) of an anchor (&name) that is not there");
 }
 
 static int on_scalar(struct builder *b, const yaml_event_t *e)
 {
-    struct yaml_node *n = add_node(b, NODE_SCALAR, e, e->data.scalar.anchor);
+    struct yaml_node *n = yaml_tree_add_node(b, NODE_SCALAR, e, e->data.scalar.anchor);
     if (n == NULL)
         return -1;
     if (memchr(e->data.scalar.value, '\0', e->data.scalar.length) != NULL)
-        return fail(b, n->line, "a NUL character inside a text");
+        return yaml_tree_fail(b, n->line, "a NUL character inside a text");
     n->text = mem_strndup((const char *)e->data.scalar.value, e->data.scalar.length);
     n->plain = e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     return attach(b, n, n->line);
 }
 
-static int on_start(struct builder *b, enum yaml_node_kind kind, const yaml_event_t *e, const yaml_char_t *anchor)
+static int yaml_tree_on_start(struct builder *b, enum yaml_node_kind kind, const yaml_event_t *e,
+                              const yaml_char_t *anchor)
 {
     if (b->depth == YAML_TREE_MAX_DEPTH)
-        return fail(b, line_of(&e->start_mark), "nested more than 32 levels deep");
-    struct yaml_node *n = add_node(b, kind, e, anchor);
+        return yaml_tree_fail(b, line_of(&e->start_mark), "nested more than 32 levels deep");
+    struct yaml_node *n = yaml_tree_add_node(b, kind, e, anchor);
     if (n == NULL)
         return -1;
     n->open = true;
@@ -129,21 +130,21 @@ static int on_end(struct builder *b)
 }
 
 /* 1: the stream is over. */
-static int on_event(struct builder *b, const yaml_event_t *e)
+static int yaml_tree_on_event(struct builder *b, const yaml_event_t *e)
 {
     switch (e->type) {
     case YAML_DOCUMENT_START_EVENT:
         if (b->documents++ > 0)
-            return fail(b, line_of(&e->start_mark), "a second document (---): expected one");
+            return yaml_tree_fail(b, line_of(&e->start_mark), "a second document (---): expected one");
         return 0;
     case YAML_ALIAS_EVENT:
         return on_alias(b, e);
     case YAML_SCALAR_EVENT:
         return on_scalar(b, e);
     case YAML_SEQUENCE_START_EVENT:
-        return on_start(b, NODE_SEQUENCE, e, e->data.sequence_start.anchor);
+        return yaml_tree_on_start(b, NODE_SEQUENCE, e, e->data.sequence_start.anchor);
     case YAML_MAPPING_START_EVENT:
-        return on_start(b, NODE_MAPPING, e, e->data.mapping_start.anchor);
+        return yaml_tree_on_start(b, NODE_MAPPING, e, e->data.mapping_start.anchor);
     case YAML_SEQUENCE_END_EVENT:
     case YAML_MAPPING_END_EVENT:
         return on_end(b);
@@ -164,13 +165,13 @@ static int parse_failed(struct builder *b)
                      p->context != NULL ? p->context : "");
 }
 
-static int build(struct builder *b)
+static int yaml_tree_build(struct builder *b)
 {
     for (int rc = 0; rc == 0;) {
         yaml_event_t event;
         if (yaml_parser_parse(&b->parser, &event) == 0)
             return parse_failed(b);
-        rc = on_event(b, &event);
+        rc = yaml_tree_on_event(b, &event);
         /* What libyaml frees here is not overwritten; it gives us no way to. */
         yaml_event_delete(&event);
         if (rc < 0)
@@ -185,7 +186,7 @@ int yaml_tree_parse(const char *text, size_t len, struct yaml_tree *ret, struct 
     if (yaml_parser_initialize(&b.parser) == 0)
         return error_set(err, ERROR_FATAL, "no memory for a YAML parser");
     yaml_parser_set_input_string(&b.parser, (const unsigned char *)text, len);
-    int rc = build(&b);
+    int rc = yaml_tree_build(&b);
     yaml_parser_delete(&b.parser);
     if (rc != 0)
         yaml_tree_fini(&b.tree);

@@ -27,7 +27,7 @@ struct given {
     bool empty; /* set, but to nothing, in either form */
 };
 
-static bool is_given(const struct given *g)
+static bool credentials_is_given(const struct given *g)
 {
     return g->value != NULL || g->path != NULL;
 }
@@ -107,7 +107,7 @@ static void credentials_parse_one(const struct given *g, struct settings_finding
 
 static void check_half(const struct given *has, const struct given *lacks, struct settings_findings *found)
 {
-    if (is_given(has) && !is_given(lacks))
+    if (credentials_is_given(has) && !credentials_is_given(lacks))
         finding_error(found, "%s is set, but %s (or %s) is %s: expected both or none", has->row->name, lacks->row->name,
                       lacks->file_name, lacks->empty ? "empty" : "not");
 }
@@ -123,10 +123,11 @@ static bool parse_variables(char *const *env, struct settings *c, struct setting
         g[i].part = (enum secret_part)i;
         credentials_look_up(env, &g[i]);
         credentials_parse_one(&g[i], found);
-        if (is_given(&g[i]))
+        if (credentials_is_given(&g[i]))
             setting_set_given(c, g[i].row);
     }
-    if (is_given(&g[SECRET_TOKEN]) && (is_given(&g[SECRET_USER]) || is_given(&g[SECRET_PASSWORD]))) {
+    if (credentials_is_given(&g[SECRET_TOKEN]) &&
+        (credentials_is_given(&g[SECRET_USER]) || credentials_is_given(&g[SECRET_PASSWORD]))) {
         finding_error(found, "HAPROXY_DATAPLANE_TOKEN is set beside HAPROXY_DATAPLANE_USERNAME or _PASSWORD: expected "
                              "either the token or user name and password");
     } else {
@@ -135,7 +136,8 @@ static bool parse_variables(char *const *env, struct settings *c, struct setting
     }
     for (size_t i = 0; i < COUNT; i++)
         free(g[i].file_name);
-    return is_given(&g[SECRET_TOKEN]) || is_given(&g[SECRET_USER]) || is_given(&g[SECRET_PASSWORD]);
+    return credentials_is_given(&g[SECRET_TOKEN]) || credentials_is_given(&g[SECRET_USER]) ||
+           credentials_is_given(&g[SECRET_PASSWORD]);
 }
 
 /* ---- the file with a line for each URL ---- */

@@ -22,7 +22,7 @@ const char *credentials_refuse(enum secret_part part, const char *text)
     return NULL;
 }
 
-static bool is_blank(char c)
+static bool credentials_file_is_blank(char c)
 {
     return c == ' ' || c == '\t';
 }
@@ -31,7 +31,7 @@ static bool is_blank(char c)
 static char *behind_word(char *text, const char *word)
 {
     size_t len = strlen(word);
-    if (strncasecmp(text, word, len) != 0 || (text[len] != '\0' && !is_blank(text[len])))
+    if (strncasecmp(text, word, len) != 0 || (text[len] != '\0' && !credentials_file_is_blank(text[len])))
         return NULL;
     return text + len + strspn(text + len, BLANK);
 }
@@ -44,7 +44,7 @@ static char *why_with(const char *what, const char *why)
 static char *credentials_take_token(char *text, struct credentials_line *ret)
 {
     size_t len = strlen(text);
-    while (len > 0 && is_blank(text[len - 1]))
+    while (len > 0 && credentials_file_is_blank(text[len - 1]))
         text[--len] = '\0';
     if (len == 0)
         return mem_strdup("there is no token behind the word Bearer");
@@ -75,11 +75,12 @@ static char *credentials_take_login(char *text, struct credentials_line *ret)
     size_t len = strlen(ret->password);
     if (colon == text)
         return mem_strdup("its user name is empty");
-    if (is_blank(colon[-1]))
+    if (credentials_file_is_blank(colon[-1]))
         return mem_strdup("there is white space in front of the ':'");
     if (len == 0)
         return mem_strdup("its password is empty");
-    ret->blank_around = is_blank(ret->password[0]) || is_blank(ret->password[len - 1]);
+    ret->blank_around =
+        credentials_file_is_blank(ret->password[0]) || credentials_file_is_blank(ret->password[len - 1]);
     char *why = why_with("its user name", credentials_refuse(SECRET_USER, ret->user));
     return why != NULL ? why : why_with("its password", credentials_refuse(SECRET_PASSWORD, ret->password));
 }

@@ -57,7 +57,7 @@ void secret_fini(struct secret *s)
 }
 
 /* Ends text where its content ends; why it cannot be used, or NULL. */
-static const char *checks_text(char *text, size_t len)
+static const char *secret_checks_text(char *text, size_t len)
 {
     if (len > 0 && text[len - 1] == '\n')
         len--;
@@ -82,7 +82,7 @@ static bool secret_take(struct secret *s, const char *value)
 
 static int secret_take_whole(struct secret *s, struct secret_file *file, bool *ret_changed, struct error *err)
 {
-    const char *why = checks_text(file->text, file->len);
+    const char *why = secret_checks_text(file->text, file->len);
     if (why != NULL)
         return error_set(err, ERROR_INVALID, "%s: %s", s->path, why);
     *ret_changed = secret_take(s, file->text);
