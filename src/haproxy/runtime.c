@@ -33,7 +33,7 @@ void runtime_fini(struct runtime *r)
     runtime_init(r);
 }
 
-static int name_order(const void *a, const void *b)
+static int runtime_name_order(const void *a, const void *b)
 {
     return strcmp(((const struct runtime_server *)a)->name, ((const struct runtime_server *)b)->name);
 }
@@ -41,7 +41,7 @@ static int name_order(const void *a, const void *b)
 void runtime_sort(struct runtime *r)
 {
     if (r->count > 1)
-        qsort(r->servers, r->count, sizeof(r->servers[0]), name_order);
+        qsort(r->servers, r->count, sizeof(r->servers[0]), runtime_name_order);
 }
 
 static int compare_name(const void *name, const void *server)
@@ -102,7 +102,7 @@ char *runtime_server_problem(const struct backend_server *line, const struct run
 
 /* ---- the whole backend ---- */
 
-static void tell(struct text_list *p, const char *server, const char *what)
+static void runtime_tell(struct text_list *p, const char *server, const char *what)
 {
     if (text_list_next(p))
         buf_printf(&p->text, "server %s: %s", server, what);
@@ -115,12 +115,12 @@ static void look_at_lines(const struct backend *file, const struct runtime *r, r
         const struct backend_server *line = &file->servers[i];
         const struct runtime_server *is = runtime_find(r, line->name);
         if (is == NULL) {
-            tell(p, line->name, "HAProxy does not have it");
+            runtime_tell(p, line->name, "HAProxy does not have it");
             continue;
         }
         cleanup(mem_free_ptr) char *moved = manages(arg, line) ? place_problem(line, is) : NULL;
         if (moved != NULL)
-            tell(p, line->name, moved);
+            runtime_tell(p, line->name, moved);
     }
 }
 
@@ -145,7 +145,7 @@ static void look_at_rows(const struct backend *file, const struct runtime *r, st
         bool has_line =
             file->server_count > 0 && bsearch(&name, names, file->server_count, sizeof(names[0]), str_order) != NULL;
         if (!has_line && backend_find_template(file, name) == NULL)
-            tell(p, name, "HAProxy runs it, the file has no such line");
+            runtime_tell(p, name, "HAProxy runs it, the file has no such line");
     }
 }
 

@@ -97,7 +97,7 @@ static bool last_counts(const char *key)
 
 /* ---- what is there ---- */
 
-static void add(struct bag *b, struct entry e)
+static void cfg_compare_add(struct bag *b, struct entry e)
 {
     if (b->count == b->room) {
         b->room = b->room * 2 + 64;
@@ -135,7 +135,7 @@ static void regroup(struct cfg_line *l)
 }
 
 /* Quotes are no matter, but a variable is one only in "". What is broken is taken as it stands. */
-static char *text_of(const struct cfg_line *l, const struct cfg_file_line *line, size_t defaults_before)
+static char *cfg_compare_text_of(const struct cfg_line *l, const struct cfg_file_line *line, size_t defaults_before)
 {
     struct buf out;
     buf_init_secret(&out, 0);
@@ -174,10 +174,10 @@ static void add_lines(struct bag *b, const struct cfg_file_section *s, const cha
         if (!words->broken && is_regrouped(words))
             regroup(words);
         defaults += str_eq(kind, "default-server"); /* counts for what follows it */
-        add(b, (struct entry){.key = mem_printf("%s\n%s%s", section, kind, peer),
-                              .text = text_of(words, &s->lines[i], server ? defaults : 0),
-                              .line = s->lines[i].number,
-                              .in = s});
+        cfg_compare_add(b, (struct entry){.key = mem_printf("%s\n%s%s", section, kind, peer),
+                                          .text = cfg_compare_text_of(words, &s->lines[i], server ? defaults : 0),
+                                          .line = s->lines[i].number,
+                                          .in = s});
     }
 }
 
@@ -203,17 +203,17 @@ static char *inherits(const struct cfg_file *f, const struct cfg_file_section *s
     return last > 0 ? name_of_defaults(f, last - 1) : mem_strdup("");
 }
 
-static void add_section(struct bag *b, const struct cfg_file *f, size_t i, size_t last_defaults, struct cfg_line *words,
-                        const struct cfg_file_ours *ours)
+static void cfg_compare_add_section(struct bag *b, const struct cfg_file *f, size_t i, size_t last_defaults,
+                                    struct cfg_line *words, const struct cfg_file_ours *ours)
 {
     const struct cfg_file_section *s = &f->sections[i];
     cleanup(mem_free_ptr) char *name = str_eq(s->kind, "defaults") ? name_of_defaults(f, i) : mem_strdup(s->name);
     cleanup(mem_free_ptr) char *section = mem_printf("%s %s", s->kind, name);
     if (!str_eq(s->kind, "global") && !is_ours(ours, s, NULL))
-        add(b, (struct entry){.key = mem_printf("%s\n", section),
-                              .text = inherits(f, s, last_defaults),
-                              .line = s->line->number,
-                              .in = s});
+        cfg_compare_add(b, (struct entry){.key = mem_printf("%s\n", section),
+                                          .text = inherits(f, s, last_defaults),
+                                          .line = s->line->number,
+                                          .in = s});
     add_lines(b, s, section, words, ours);
 }
 
@@ -231,7 +231,7 @@ static void bag_init(struct bag *b, const struct cfg_file *f, const struct cfg_f
     *b = (struct bag){0};
     cfg_line_init(&words);
     for (size_t i = 0; i < f->section_count; i++) {
-        add_section(b, f, i, last_defaults, &words, ours);
+        cfg_compare_add_section(b, f, i, last_defaults, &words, ours);
         last_defaults = str_eq(f->sections[i].kind, "defaults") ? i + 1 : last_defaults;
     }
     if (b->count > 1)

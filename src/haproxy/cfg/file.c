@@ -53,7 +53,7 @@ static void take_version(struct cfg_file *f, struct cfg_file_line line)
 }
 
 /* `line` is its number among the lines for now: they move. */
-static void add_section(struct cfg_file *f, const struct cfg_line *words)
+static void cfg_file_add_section(struct cfg_file *f, const struct cfg_line *words)
 {
     f->sections = mem_resize(f->sections, f->section_count + 1, sizeof(f->sections[0]));
     struct cfg_file_section *s = &f->sections[f->section_count++];
@@ -76,7 +76,7 @@ static void take_line(struct cfg_file *f, size_t *room, struct cfg_line *words, 
         return;
     add_line(f, room, line);
     if (begins_section(cfg_word(words, 0)))
-        add_section(f, words);
+        cfg_file_add_section(f, words);
 }
 
 /* Until there are too many. */
@@ -153,7 +153,7 @@ static void found(struct text_list *lines, unsigned line)
         buf_printf(&lines->text, "%u", line);
 }
 
-static void tell(struct buf *out, struct text_list *lines, const char *what)
+static void cfg_file_tell(struct buf *out, struct text_list *lines, const char *what)
 {
     const char *plural = lines->count > 1 ? "s" : "";
     cleanup(mem_free_ptr) char *list = text_list_take(lines);
@@ -210,14 +210,14 @@ char *cfg_file_problem(const struct cfg_file *f)
         look_at_servers(&f->sections[i], &words, &late);
     if (f->too_long != 0)
         found(&too_long, f->too_long);
-    tell(&out, &conditionals,
-         "a conditional, of which all branches would be live: take it out, and keep the branch that is meant");
-    tell(&out, &late,
-         "a default-server behind a server, which would come before all of them: move it up, or write its "
-         "options on the server lines that follow it");
-    tell(&out, &too_long,
-         "longer than 64 KiB, at which the Data Plane API stops: the rest of the file would be gone; "
-         "break it up, or put what it lists into a file");
+    cfg_file_tell(&out, &conditionals,
+                  "a conditional, of which all branches would be live: take it out, and keep the branch that is meant");
+    cfg_file_tell(&out, &late,
+                  "a default-server behind a server, which would come before all of them: move it up, or write its "
+                  "options on the server lines that follow it");
+    cfg_file_tell(&out, &too_long,
+                  "longer than 64 KiB, at which the Data Plane API stops: the rest of the file would be gone; "
+                  "break it up, or put what it lists into a file");
     return out.len > 0 ? buf_take(&out) : NULL;
 }
 
@@ -237,7 +237,7 @@ char *cfg_file_defaults_problem(const struct cfg_file *f)
     for (size_t i = 0; i < last; i++)
         if (cfg_file_is_proxy(f->sections[i].kind) && f->sections[i].from[0] == '\0')
             found(&lost, f->sections[i].line->number);
-    tell(
+    cfg_file_tell(
         &out, &lost,
         "a proxy without `from` before the last of several defaults sections, which some Data Plane APIs would make it "
         "inherit from: name the defaults sections, and give each proxy its `from`");
