@@ -78,5 +78,5 @@ LOOKING = (
 ROOMS = (
     Room("guard, the look", ("test_transaction",), LOOKING),
     Room("guard, the file", ("test_cfg_file",), READING + COMPARING),
-    Room("guard, what is written", ("test_target_guard", "test_plan"), WRITING),
+    Room("guard, what is written", ("test_instance_guard", "test_plan"), WRITING),
 )

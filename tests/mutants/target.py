@@ -45,8 +45,8 @@ ENGINES = (
 )
 
 ROOMS = (
-    Room("target", ("test_target", "test_target_runtime_update"), ROOM),
+    Room("target", ("test_engine", "test_instance_endings", "test_instance_reload", "test_instance_stop", "test_engine_random", "test_target_runtime_update"), ROOM),
     Room("what was undone", ("test_target_safety",), UNDONE),
-    Room("end of a target", ("test_target_shutdown",), END),
+    Room("end of a target", ("test_engine_shutdown",), END),
     Room("engines", ("test_instance",), ENGINES),
 )

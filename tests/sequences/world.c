@@ -7,7 +7,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "loss.h"
@@ -21,30 +20,8 @@ struct world *world;
 
 /* ---- what stands in for the clock, the timers, the kernel's dice and the client ---- */
 
-uint64_t clock_mono_us(void)
-{
-    return world->now_us;
-}
-
-uint64_t clock_mono_ms(void)
-{
-    return world->now_us / 1000;
-}
-
-uint64_t clock_wall_ms(void)
-{
-    return world->now_us / 1000;
-}
-
-uint64_t clock_boot_ms(void)
-{
-    return world->now_us / 1000;
-}
-
-uint64_t clock_cpu_us(void)
-{
-    return 0;
-}
+#define VIRTUAL_TIME world
+#include "../virtual_time.h"
 
 /* The same stream is to be the same again. */
 ssize_t getrandom(void *ret, size_t bytes, unsigned flags)
@@ -52,47 +29,6 @@ ssize_t getrandom(void *ret, size_t bytes, unsigned flags)
     (void)flags;
     memset(ret, 7, bytes);
     return (ssize_t)bytes;
-}
-
-void timer_init(struct timer *t, struct event_base *base, void (*fn)(void *arg), void *arg)
-{
-    (void)base;
-    *t = (struct timer){.fn = fn, .arg = arg};
-    for (size_t i = 0; i < TIMERS_MAX; i++) {
-        if (world->timers[i] == NULL) {
-            world->timers[i] = t;
-            return;
-        }
-    }
-    abort();
-}
-
-void timer_fini(struct timer *t)
-{
-    for (size_t i = 0; i < TIMERS_MAX; i++)
-        if (world->timers[i] == t)
-            world->timers[i] = NULL;
-}
-
-void timer_set(struct timer *t, uint64_t in_ms)
-{
-    t->due_ms = clock_mono_ms() + in_ms;
-}
-
-void timer_set_sooner(struct timer *t, uint64_t in_ms)
-{
-    if (t->due_ms == 0 || clock_mono_ms() + in_ms < t->due_ms)
-        timer_set(t, in_ms);
-}
-
-void timer_cancel(struct timer *t)
-{
-    t->due_ms = 0;
-}
-
-bool timer_is_set(const struct timer *t)
-{
-    return t->due_ms != 0;
 }
 
 void dataplane_send(struct dataplane_client *c, const char *method, const char *path, const char *json,
@@ -328,17 +264,6 @@ void daemon_stop(struct world *w)
 
 /* ---- time ---- */
 
-static struct timer *next_timer(const struct world *w)
-{
-    struct timer *first = NULL;
-    for (size_t i = 0; i < TIMERS_MAX; i++) {
-        struct timer *t = w->timers[i];
-        if (t != NULL && t->due_ms != 0 && (first == NULL || t->due_ms < first->due_ms))
-            first = t;
-    }
-    return first;
-}
-
 static void go_to(struct world *w, uint64_t us)
 {
     if (us <= w->now_us) {
@@ -362,7 +287,7 @@ static bool happen(struct world *w, uint64_t end_us)
             api = &w->apis[i];
         }
     }
-    struct timer *t = next_timer(w);
+    struct timer *t = virtual_next_timer(UINT64_MAX);
     bool timer = t != NULL && t->due_ms * 1000 < next;
     next = timer ? t->due_ms * 1000 : next;
     bool look = w->due_ms != 0 && w->due_ms * 1000 < next;

@@ -1,5 +1,5 @@
 /* src/daemon/events: from the journal to requests, with an API that is well, slow, full, away, or does not allow it; in virtual
- * time, the writer and the timers being this file's. */
+ * time, the writer being this file's. */
 #include "daemon/events.h"
 
 #include <check.h>
@@ -10,12 +10,10 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "kube/event_writer.h"
 #include "model/cache.h"
-#include "host/timer.h"
 #include "report/metrics.h"
 #include "report/history.h"
 #include "daemon/mappings.h"
@@ -25,8 +23,8 @@
 #define URL "http://lb1:5555"
 
 static struct {
-    uint64_t now_ms;
-    struct timer *timer;
+    uint64_t now_us;
+    struct timer *timers[1];
 
     void (*done)(void *arg, enum event_outcome outcome, int64_t retry_after_ms, const struct error *err);
     void *arg;
@@ -50,48 +48,9 @@ static struct {
 
 /* ---- the world ---- */
 
-uint64_t clock_mono_ms(void)
-{
-    return w.now_ms;
-}
-
-uint64_t clock_mono_us(void)
-{
-    return w.now_ms * 1000;
-}
-
-uint64_t clock_wall_ms(void)
-{
-    return 1795302000000u + w.now_ms;
-}
-
-void timer_init(struct timer *t, struct event_base *base, void (*fn)(void *arg), void *arg)
-{
-    (void)base;
-    *t = (struct timer){.fn = fn, .arg = arg};
-    w.timer = t;
-}
-
-void timer_fini(struct timer *t)
-{
-    t->due_ms = 0;
-}
-
-void timer_set(struct timer *t, uint64_t in_ms)
-{
-    t->due_ms = w.now_ms + in_ms;
-}
-
-void timer_set_sooner(struct timer *t, uint64_t in_ms)
-{
-    if (t->due_ms == 0 || w.now_ms + in_ms < t->due_ms)
-        timer_set(t, in_ms);
-}
-
-void timer_cancel(struct timer *t)
-{
-    t->due_ms = 0;
-}
+#define VIRTUAL_TIME (&w)
+#define VIRTUAL_WALL_MS 1795302000000u
+#include "../../virtual_time.h"
 
 struct event_writer *event_writer_new(struct kube_client *client,
                                       void (*done)(void *arg, enum event_outcome outcome, int64_t retry_after_ms,
@@ -142,19 +101,18 @@ const struct object_caches *sources_caches(const struct sources *s, size_t servi
 
 /* ---- what a test does ---- */
 
-static void fire(void)
+static void fire(struct timer *t)
 {
-    uint64_t due_ms = w.timer->due_ms;
-    w.timer->due_ms = 0;
-    w.now_ms = due_ms > w.now_ms ? due_ms : w.now_ms;
-    w.timer->fn(w.timer->arg);
+    w.now_us = t->due_ms > clock_mono_ms() ? t->due_ms * 1000 : w.now_us;
+    t->due_ms = 0;
+    t->fn(t->arg);
 }
 
 /* Up to where something is asked, or nothing will be. */
 static bool asked(void)
 {
-    while (!w.busy && w.timer->due_ms != 0)
-        fire();
+    for (struct timer *t; !w.busy && (t = virtual_next_timer(UINT64_MAX)) != NULL;)
+        fire(t);
     return w.busy;
 }
 
@@ -181,10 +139,10 @@ static void all_is_written(void)
 
 static void pass(uint64_t ms)
 {
-    uint64_t end = w.now_ms + ms;
-    while (!w.busy && w.timer->due_ms != 0 && w.timer->due_ms <= end)
-        fire();
-    w.now_ms = end;
+    uint64_t end = clock_mono_ms() + ms;
+    for (struct timer *t; !w.busy && (t = virtual_next_timer(end)) != NULL;)
+        fire(t);
+    w.now_us = end * 1000;
 }
 
 static void happens_to(const char *backend, enum history_kind kind, const char *text)
@@ -236,7 +194,7 @@ static void knows(size_t cache, const char *name, const char *uid)
 static void setup(void)
 {
     memset(&w, 0, sizeof(w));
-    w.now_ms = 1000;
+    w.now_us = 1000000;
     w.caches[0].services = cache_new(&service_record);
     w.caches[1].services = cache_new(&service_record);
     knows(0, "web", "uid-web");
@@ -414,12 +372,12 @@ END_TEST
 START_TEST(an_api_that_contradicts_itself)
 {
     unsigned tries = 0;
-    uint64_t began_ms = w.now_ms;
+    uint64_t began_ms = clock_mono_ms();
     happens(HISTORY_IN_STEP, "in step");
     for (; asked(); tries++)
         answer(w.again ? EVENT_GONE : EVENT_EXISTS);
     ck_assert_uint_le(tries, 30);
-    ck_assert_uint_gt(w.now_ms - began_ms, 10000);
+    ck_assert_uint_gt(clock_mono_ms() - began_ms, 10000);
     ck_assert_uint_eq(result("dropped"), 1);
 }
 END_TEST
@@ -472,9 +430,9 @@ START_TEST(an_operator_says_go_on)
     happens_to("shop", HISTORY_IN_STEP, "in step");
     ck_assert(asked());
     answer_after(EVENT_LATER, 200000);
-    uint64_t then_ms = w.now_ms;
+    uint64_t then_ms = clock_mono_ms();
     events_poke(w.events);
-    ck_assert(asked() && w.now_ms == then_ms);
+    ck_assert(asked() && clock_mono_ms() == then_ms);
     events_poke(w.events); /* while one is under way */
     events_poke(NULL);
 }
@@ -495,12 +453,12 @@ END_TEST
 START_TEST(an_api_that_is_away_is_waited_for_and_then_it_is_dropped)
 {
     unsigned tries = 0;
-    uint64_t began_ms = w.now_ms;
+    uint64_t began_ms = clock_mono_ms();
     happens(HISTORY_IN_STEP, "in step");
     for (; asked(); tries++)
         answer(EVENT_LATER);
-    ck_assert_uint_ge(w.now_ms - began_ms, 5 * MINUTE_MS);
-    ck_assert_uint_lt(w.now_ms - began_ms, 7 * MINUTE_MS);
+    ck_assert_uint_ge(clock_mono_ms() - began_ms, 5 * MINUTE_MS);
+    ck_assert_uint_lt(clock_mono_ms() - began_ms, 7 * MINUTE_MS);
     ck_assert_msg(tries >= 4 && tries <= 30, "%u", tries);
     ck_assert_uint_eq(result("dropped"), 1);
     ck_assert(logged("an Event cannot be written now"));
@@ -515,11 +473,11 @@ START_TEST(retry_after_is_kept)
 {
     happens(HISTORY_IN_STEP, "in step");
     ck_assert(asked());
-    uint64_t then_ms = w.now_ms;
+    uint64_t then_ms = clock_mono_ms();
     answer_after(EVENT_LATER, 90000);
     happens(HISTORY_HELD_BACK, "held"); /* does not go before that either */
     ck_assert(asked());
-    ck_assert_uint_ge(w.now_ms - then_ms, 90000);
+    ck_assert_uint_ge(clock_mono_ms() - then_ms, 90000);
     all_is_written();
     ck_assert_uint_eq(result("written"), 2);
 }
@@ -529,14 +487,14 @@ START_TEST(retry_after_has_an_end)
 {
     happens(HISTORY_IN_STEP, "in step");
     ck_assert(asked());
-    uint64_t then_ms = w.now_ms;
+    uint64_t then_ms = clock_mono_ms();
     answer_after(EVENT_LATER, INT32_MAX * 1000ll);
     happens(HISTORY_HELD_BACK, "held");
     pass(MINUTE_MS);
     happens(HISTORY_APPLY_FAILED, "refused");
     ck_assert(asked());
-    ck_assert_uint_le(w.now_ms - then_ms, 6 * MINUTE_MS);
-    ck_assert_uint_ge(w.now_ms - then_ms, 4 * MINUTE_MS);
+    ck_assert_uint_le(clock_mono_ms() - then_ms, 6 * MINUTE_MS);
+    ck_assert_uint_ge(clock_mono_ms() - then_ms, 4 * MINUTE_MS);
     ck_assert_str_eq(w.reason, "ApplyFailed");
 }
 END_TEST

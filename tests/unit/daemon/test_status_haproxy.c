@@ -1,5 +1,5 @@
-/* src/daemon/status_haproxy: what is shown of a HAProxy, as it goes through its states. The world is target_world.h's. */
-#include "../target_world.h"
+/* src/daemon/status_haproxy: what is shown of a HAProxy, as it goes through its states. The world is engine_world.h's. */
+#include "../engine_world.h"
 
 #include <yyjson.h>
 

@@ -1,6 +1,6 @@
 /* src/servers/target_history: what the journal says of each situation, and that it says it once; in the world of
- * target_world.h. */
-#include "../target_world.h"
+ * engine_world.h. */
+#include "../engine_world.h"
 
 #define MINUTE_MS 60000ull
 #define HOUR_MS 3600000ull

@@ -1,6 +1,6 @@
 /* src/servers/target_runtime, target_fast and target_look: what goes without a reload, what is believed, and what somebody else did
- * to the running HAProxy. The world is target_world.h's. */
-#include "../target_world.h"
+ * to the running HAProxy. The world is engine_world.h's. */
+#include "../engine_world.h"
 
 #define HOUR_MS 3600000ull
 

@@ -1,8 +1,6 @@
 /* src/servers/target*: several backends in one transaction, draining, the brake, pauses, dry runs and two masters, in the world
- * of target_world.h. */
-#include "../target_world.h"
-
-#define MINUTES_MS 60000ull
+ * of engine_world.h. */
+#include "../engine_world.h"
 
 static const struct plan_rules no_brake = {.max_loss_percent = 100};
 

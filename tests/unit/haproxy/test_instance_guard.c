@@ -1,6 +1,6 @@
-/* src/servers/target_guard: a file whose meaning a write would change is not written to, and a harmless one is looked at once. The world is
- * target_world.h's. */
-#include "../target_world.h"
+/* src/haproxy/instance, guard: a file whose meaning a write would change is not written to, and a harmless one is looked at once. The world is
+ * engine_world.h's. */
+#include "../engine_world.h"
 
 #define CONDITIONAL "\nfrontend f\n.if defined(X)\n  bind :1\n.endif\n"
 #define TWO_RULES "\nfrontend f\n  http-request allow if A\n  http-request deny\n"
@@ -402,8 +402,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("target_guard");
-    TCase *tc = tcase_create("target_guard"), *dry = tcase_create("dry_run");
+    Suite *s = suite_create("instance_guard");
+    TCase *tc = tcase_create("instance_guard"), *dry = tcase_create("dry_run");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
     suite_add_tcase(s, tc);

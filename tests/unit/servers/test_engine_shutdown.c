@@ -1,6 +1,6 @@
-/* src/servers/target_shutdown: what only we know of HAProxy is left in its file at the end, for whoever comes next; and what
- * happens where nothing could be left. The world is target_world.h's. */
-#include "../target_world.h"
+/* The servers engine at the end: what only we know of HAProxy is left in its file at the end, for whoever comes next; and what
+ * happens where nothing could be left. The world is engine_world.h's. */
+#include "../engine_world.h"
 
 static void setup(void)
 {
@@ -229,8 +229,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("target_handover");
-    TCase *tc = tcase_create("target_handover");
+    Suite *s = suite_create("engine_shutdown");
+    TCase *tc = tcase_create("engine_shutdown");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
     suite_add_tcase(s, tc);

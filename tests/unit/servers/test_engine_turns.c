@@ -1,6 +1,6 @@
-/* src/servers/target_*: what turns while something else is under way, and what must not be left behind by it: calls that nobody
- * wants any more, waits without an end, reloads for nothing. The world is target_world.h's. */
-#include "../target_world.h"
+/* The servers engine: what turns while something else is under way, and what must not be left behind by it: calls that nobody
+ * wants any more, waits without an end, reloads for nothing. The world is engine_world.h's. */
+#include "../engine_world.h"
 
 #define HOUR_MS 3600000ull
 
@@ -335,8 +335,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("target_turns");
-    TCase *tc = tcase_create("target_turns");
+    Suite *s = suite_create("engine_turns");
+    TCase *tc = tcase_create("engine_turns");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, what_waits_behind_a_call_is_forgotten_where_the_wish_turns);
     tcase_add_test(tc, what_waits_behind_a_call_is_not_told_in_a_pause);

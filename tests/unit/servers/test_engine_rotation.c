@@ -1,6 +1,6 @@
-/* src/servers/target over any history: as long as somebody is wanted, nothing that it does leaves the running HAProxy without any
- * server in rotation; neither what is told, nor what is written, nor a reload. The world is target_world.h's. */
-#include "../target_world.h"
+/* The servers engine over any history: as long as somebody is wanted, nothing that it does leaves the running HAProxy without any
+ * server in rotation; neither what is told, nor what is written, nor a reload. The world is engine_world.h's. */
+#include "../engine_world.h"
 
 #define HISTORIES 120
 #define WISHES 60
@@ -95,8 +95,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("target_rotation");
-    TCase *tc = tcase_create("target_rotation");
+    Suite *s = suite_create("engine_rotation");
+    TCase *tc = tcase_create("engine_rotation");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, somebody_is_always_there, 0, HISTORIES);
     suite_add_tcase(s, tc);

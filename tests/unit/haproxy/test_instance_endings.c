@@ -1,0 +1,293 @@
+/* src/haproxy/instance: what every ending of a transaction and of a reading leads to, and other credentials; in the world of engine_world.h. */
+#include "../engine_world.h"
+
+/* ---- endings ---- */
+
+struct ending {
+    const char *name;
+    struct fault fault;
+    const char *trace;       /* at once; what comes after waits */
+    const char *problem;     /* in /readyz; NULL: none */
+    unsigned not_before_ms;  /* the next request is no sooner ... */
+    unsigned begun_after_ms; /* ... and the next transaction no later */
+    const char *later;       /* the whole trace until it is in step */
+    const char *result;      /* the label of transactions_total */
+};
+
+static const struct ending endings[] = {
+    {"conflict at begin", {.step = 'B', .status = 409}, "BRB+-CR", NULL, 0, 0, "PR", "conflict"},
+    {"dead at a change", {.step = '+', .status = 400, .dead = true}, "B+DRB+-CR", NULL, 0, 0, "PR", "conflict"},
+    {"conflict at a change", {.step = '+', .status = 409}, "B+DRB+-CR", NULL, 0, 0, "PR", "conflict"},
+    {"gone at a change", {.step = '-', .status = 404}, "B+-DRB+-CR", NULL, 0, 0, "PR", "conflict"},
+    {"outdated at commit", {.step = 'C', .status = 406}, "B+-CDRB+-CR", NULL, 0, 0, "PR", "conflict"},
+    {"gone at commit", {.step = 'C', .status = 404}, "B+-CRB+-CR", NULL, 0, 0, "PR", "conflict"},
+    {"gone at commit, since it was committed",
+     {.step = 'C', .status = 404, .applied = true},
+     "B+-CRBCR",
+     NULL,
+     0,
+     0,
+     "PR",
+     "conflict"},
+    {"limit", {.step = 'B', .status = 429}, "BLR", "too many open transactions", 100, 500, "B+-CRPR", "limit"},
+    {"limit with Retry-After",
+     {.step = 'B', .status = 429, .after_ms = 7000},
+     "BLR",
+     "too many open transactions",
+     7000,
+     7000,
+     "B+-CRPR",
+     "limit"},
+    {"rejected at a change",
+     {.step = '+', .status = 422},
+     "B+DR",
+     "refuses the change",
+     5000,
+     10000,
+     "B+-CRPR",
+     "rejected"},
+    {"rejected at commit",
+     {.step = 'C', .status = 400},
+     "B+-CDR",
+     "refuses the change",
+     5000,
+     10000,
+     "B+-CRPR",
+     "rejected"},
+    {"unauthorized at begin",
+     {.step = 'B', .status = 401},
+     "BR",
+     "refused the credentials",
+     100,
+     500,
+     "RB+-CRPR",
+     "unauthorized"},
+    {"forbidden at a change",
+     {.step = '+', .status = 403},
+     "B+DR",
+     "refused the credentials",
+     100,
+     500,
+     "RB+-CRPR",
+     "unauthorized"},
+    {"unavailable at begin",
+     {.step = 'B', .status = 503},
+     "BR",
+     "the Data Plane API fails",
+     100,
+     500,
+     "RB+-CRPR",
+     "unavailable"},
+    {"unavailable at a change",
+     {.step = '-', .status = 500},
+     "B+-DR",
+     "the Data Plane API fails",
+     100,
+     500,
+     "RB+-CRPR",
+     "unavailable"},
+    {"never connected at commit",
+     {.step = 'C', .not_sent = true},
+     "B+-CDR",
+     "not available",
+     100,
+     500,
+     "RB+-CRPR",
+     "unavailable"},
+    {"lost at begin", {.step = 'B', .applied = true}, "BR", "not available", 100, 500, "RB+-CRPR", "unavailable"},
+    {"lost at commit, not committed", {.step = 'C'}, "B+-CDR", "lost", 100, 500, "RB+-CRPR", "unknown"},
+    {"lost at commit, committed", {.step = 'C', .applied = true}, "B+-CDR", "lost", 100, 500, "RBCRPR", "unknown"},
+};
+
+/* Reading is held up by the same wait as writing, so that R comes after it; a
+ * rejection holds up the writing alone. */
+static void strip(char *trace)
+{
+    size_t n = strlen(trace);
+    if (n > 0 && trace[n - 1] == 'R')
+        trace[n - 1] = '\0';
+}
+
+START_TEST(each_ending)
+{
+    const struct ending *e = &endings[_i];
+    world_in_step();
+    struct fault once = e->fault;
+    once.times = 1;
+    fault(once);
+    wish("n2", "event");
+    settle();
+    cleanup(mem_free_ptr) char *expected = mem_strdup(e->trace);
+    if (e->problem != NULL && e->later[0] == 'R')
+        strip(expected);
+    ck_assert_msg(strcmp(buf_str(&w.trace), expected) == 0, "%s: %s, expected %s", e->name, buf_str(&w.trace),
+                  expected);
+    ck_assert(!in_sync());
+    if (e->problem != NULL)
+        assert_ready(false, e->problem);
+    buf_clear(&w.trace);
+    if (e->not_before_ms > 0)
+        pass(e->not_before_ms - 3);
+    ck_assert_msg(w.trace.len == 0, "%s: too soon: %s", e->name, buf_str(&w.trace));
+    pass(e->begun_after_ms - (e->not_before_ms > 0 ? e->not_before_ms - 3 : 0) + 2);
+    ck_assert_msg(e->problem == NULL || count('B') == 1, "%s: too late: %s", e->name, buf_str(&w.trace));
+    pass(RELOAD_DELAY_MS + 1000);
+    ck_assert_msg(strcmp(buf_str(&w.trace), e->later) == 0, "%s: later %s, expected %s", e->name, buf_str(&w.trace),
+                  e->later);
+    assert_settled("n2");
+    ck_assert_uint_eq(metric_value(w.telemetry.transactions, e->result, API_URL, NULL), 1);
+    ck_assert_uint_eq(metric_value(w.telemetry.event_to_commit, NULL), 1);
+}
+END_TEST
+
+/* The same ending for ten minutes: attempts become rare, and when it is over,
+ * it is over. */
+START_TEST(each_ending_again_and_again)
+{
+    struct fault always = endings[_i].fault;
+    always.times = 0;
+    world_in_step();
+    fault(always);
+    wish("n2", "event");
+    pass(10 * MINUTES_MS);
+    /* What was certainly not committed costs HAProxy nothing, so it is tried more often. */
+    bool harmless = str_eq(endings[_i].result, "unavailable") || str_eq(endings[_i].result, "unauthorized") ||
+                    str_eq(endings[_i].result, "limit");
+    unsigned most = harmless ? 220 : 110;
+    ck_assert_msg(count('B') <= most, "%s: %u transactions in ten minutes", endings[_i].name, count('B'));
+    ck_assert_msg(count('B') >= 3, "%s: given up", endings[_i].name);
+    ck_assert_msg(!in_sync(), "%s: in sync", endings[_i].name);
+    mend();
+    pass(6 * MINUTES_MS);
+    assert_settled("n2");
+}
+END_TEST
+
+/* ---- reading ---- */
+
+START_TEST(reading_that_fails_backs_off)
+{
+    static const char steps[] = "Rstw";
+    static const int statuses[] = {0, 500, 401, 404, 302};
+    for (size_t i = 0; i < strlen(steps) * array_len(statuses); i++) {
+        world_end();
+        world_make_watched();
+        world_in_step();
+        fault((struct fault){.step = steps[i % 4], .status = statuses[i / 4], .no_version = true});
+        instance_refresh(w.target.instance);
+        settle();
+        ck_assert(!in_sync());
+        assert_ready(false, statuses[i / 4] == 401 ? "refused the credentials" : "cannot read HAProxy's configuration");
+        buf_clear(&w.trace);
+        pass(10 * MINUTES_MS);
+        ck_assert_uint_le(count('R'), 220); /* up to 8 s apart */
+        ck_assert_uint_ge(count('R'), 75);
+        mend();
+        pass(8000);
+        assert_settled("n1");
+        ck_assert(logged("trouble is over"));
+    }
+}
+END_TEST
+
+START_TEST(an_answer_without_a_version_is_none_of_a_data_plane_api)
+{
+    instance_start(w.target.instance);
+    wish("n2", "list");
+    fault((struct fault){.step = 'R', .status = 200, .applied = true, .no_version = true});
+    fault((struct fault){.step = 's', .status = 200, .applied = true, .no_version = true});
+    fault((struct fault){.step = 't', .status = 200, .applied = true, .no_version = true});
+    fault((struct fault){.step = 'w', .status = 200, .applied = true, .no_version = true});
+    pass(MINUTES_MS);
+    assert_ready(false, "without a configuration version");
+    ck_assert_uint_eq(w.transactions, 0);
+}
+END_TEST
+
+/* ---- credentials ---- */
+
+START_TEST(other_credentials_are_tried_at_once_but_once)
+{
+    static const char steps[] = "RB+";
+    world_in_step();
+    w.renewed = 1;
+    fault((struct fault){.step = steps[_i], .status = 401, .times = 1});
+    wish("n2", "event");
+    instance_refresh(w.target.instance);
+    settle();
+    ck_assert_uint_eq(w.commits, 1);
+    pass(MINUTES_MS);
+    assert_settled("n2");
+    /* And again, for the next time that they are changed. */
+    w.renewed = 1;
+    fault((struct fault){.step = steps[_i], .status = 401, .times = 1});
+    wish("n3", "event");
+    instance_refresh(w.target.instance);
+    settle();
+    ck_assert_uint_eq(w.commits, 2);
+}
+END_TEST
+
+START_TEST(other_credentials_are_tried_at_once_each_time_that_they_are_changed)
+{
+    world_in_step();
+    for (int i = 0; i < 3; i++) {
+        w.renewed = 1;
+        fault((struct fault){.step = 'R', .status = 401, .times = 1});
+        instance_refresh(w.target.instance);
+        settle();
+        assert_settled("n1");
+        assert_trace("RR");
+    }
+}
+END_TEST
+
+START_TEST(credentials_that_change_all_the_time_are_no_loop)
+{
+    static const char steps[] = "RBH";
+    w.renewed = 1000000;
+    instance_start(w.target.instance);
+    fault((struct fault){.step = steps[_i], .status = 401});
+    wish("n2", "event");
+    pass(MINUTES_MS);
+    ck_assert_uint_le(count(steps[_i]), 40);
+    mend();
+    pass(MINUTES_MS);
+    assert_settled("n2");
+}
+END_TEST
+
+/* ---- wishes and signals at any time ---- */
+
+START_TEST(conflicts_are_tried_at_once_but_not_for_ever)
+{
+    world_in_step();
+    fault((struct fault){.step = 'B', .status = 409});
+    wish("n2", "event");
+    settle();
+    assert_trace("BRBRBRB");
+    assert_ready(false, "somebody else keeps changing");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("instance_endings");
+    TCase *t = tcase_create("instance_endings");
+    tcase_add_checked_fixture(t, world_make_watched, world_end);
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, each_ending, 0, array_len(endings));
+    tcase_add_loop_test(t, each_ending_again_and_again, 0, array_len(endings));
+    tcase_add_test(t, reading_that_fails_backs_off);
+    tcase_add_test(t, an_answer_without_a_version_is_none_of_a_data_plane_api);
+    tcase_add_loop_test(t, other_credentials_are_tried_at_once_but_once, 0, 3);
+    tcase_add_test(t, other_credentials_are_tried_at_once_each_time_that_they_are_changed);
+    tcase_add_loop_test(t, credentials_that_change_all_the_time_are_no_loop, 0, 3);
+    tcase_add_test(t, conflicts_are_tried_at_once_but_not_for_ever);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? 0 : 1;
+}

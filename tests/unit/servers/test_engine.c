@@ -1,0 +1,454 @@
+/* The servers engine on one HAProxy: a desired state and a refresh at any time, drift, a hold, a refusal, and the latency of an event; in the world of engine_world.h. */
+#include "../engine_world.h"
+
+/* ---- all is well ---- */
+
+START_TEST(nothing_is_written_before_the_first_wish)
+{
+    instance_start(w.target.instance);
+    pass(0);
+    assert_trace("RH");
+    pass(RESYNC_MS);
+    assert_trace("R");
+    ck_assert(!in_sync());
+    assert_ready(false, "waiting for Kubernetes");
+}
+END_TEST
+
+START_TEST(in_step_from_the_start)
+{
+    world_in_step();
+    ck_assert_uint_eq(w.commits, 0);
+    pass(RESYNC_MS);
+    assert_trace("R");
+    ck_assert_uint_eq(metric_value(w.telemetry.reconciles, "in_step", API_URL, NULL), 2);
+}
+END_TEST
+
+START_TEST(a_change_is_one_transaction_and_its_reload_is_followed)
+{
+    world_in_step();
+    wish("n2", "MODIFIED slice");
+    ck_assert(!in_sync());
+    settle();
+    assert_trace("B+-CR");
+    assert_ready(true, "committed, waiting for reload r-1");
+    ck_assert(!in_sync());
+    pass(RELOAD_DELAY_MS + 1000);
+    assert_trace("PR");
+    assert_settled("n2");
+    ck_assert(logged("cause=\"MODIFIED slice\""));
+    ck_assert(!logged("taking the backend over"));
+    ck_assert_uint_eq(metric_value(w.telemetry.reloads, "succeeded", API_URL, NULL), 1);
+}
+END_TEST
+
+/* What falls due while a step is at work is neither lost nor left to the next comparison. */
+START_TEST(a_slow_machine_misses_nothing)
+{
+    static const unsigned slow_us[] = {100, 1000, 10000, 60000, 130000};
+    instance_start(w.target.instance);
+    w.slow_us = slow_us[_i];
+    w.fail_reloads = 1;
+    wish("n2", "event");
+    pass(RESYNC_MS - 10000);
+    w.slow_us = 0;
+    settle();
+    assert_settled("n2");
+    ck_assert_uint_eq(w.commits, 2);
+}
+END_TEST
+
+START_TEST(a_takeover_names_what_it_removes)
+{
+    instance_start(w.target.instance);
+    wish("n2", "list");
+    pass(MINUTES_MS);
+    assert_settled("n2");
+    ck_assert(logged("taking the backend over"));
+}
+END_TEST
+
+/* ---- what does not stick, and strangers ---- */
+
+START_TEST(a_change_that_does_not_stick_is_not_hammered)
+{
+    world_in_step();
+    w.stubborn = true;
+    wish("n2", "event");
+    pass(RELOAD_DELAY_MS + 1000); /* a reload that fails would explain it */
+    ck_assert_uint_eq(w.commits, 1);
+    assert_ready(false, "does not stick");
+    pass(30 * MINUTES_MS);
+    ck_assert_uint_ge(w.commits, 3);
+    ck_assert_uint_le(w.commits, 30);
+    ck_assert(!in_sync());
+    w.stubborn = false;
+    pass(6 * MINUTES_MS);
+    assert_settled("n2");
+}
+END_TEST
+
+START_TEST(a_wish_while_our_commit_is_read_back_is_no_sign_that_it_did_not_stick)
+{
+    world_in_step();
+    wish("n2", "one");
+    until('R');
+    wish("n3", "two");
+    settle();
+    assert_trace("B+-CR");
+    pass(5000);
+    assert_settled("n3");
+    ck_assert_uint_eq(w.commits, 2);
+    ck_assert(!logged("does not stick"));
+}
+END_TEST
+
+/* An edit by hand that leaves the version as it is: what stuck once is not said
+ * not to stick. */
+START_TEST(drift_at_the_version_of_our_own_commit_is_repaired_at_once)
+{
+    world_in_step();
+    wish("n2", "event");
+    pass(5000);
+    assert_settled("n2");
+    set_copy(w.have.of[0], "n2 n9");
+    set_copy(w.file.of[0], "n2 n9");
+    set_copy(w.running.of[0], "n2 n9");
+    buf_clear(&w.trace);
+    instance_refresh(w.target.instance);
+    settle();
+    assert_trace("RB-CR");
+    pass(5000);
+    assert_settled("n2");
+    ck_assert(!logged("does not stick"));
+}
+END_TEST
+
+START_TEST(drift_is_repaired_and_not_put_down_to_an_old_event)
+{
+    world_in_step();
+    wish("n2", "old event");
+    pass(5000);
+    forget_log();
+    stranger("n7");
+    pass(RESYNC_MS + 5000);
+    assert_settled("n2");
+    ck_assert(logged("backend changed"));
+    ck_assert(!logged("old event"));
+}
+END_TEST
+
+START_TEST(a_stranger_in_each_step)
+{
+    static const char steps[] = "RstwB+-C";
+    world_in_step();
+    wish("n2", "event");
+    instance_refresh(w.target.instance);
+    until(steps[_i]);
+    stranger("n7 n8");
+    pass(MINUTES_MS);
+    assert_settled("n2");
+}
+END_TEST
+
+/* ---- hold, refuse, wait ---- */
+
+START_TEST(hold_keeps_the_last_good_servers)
+{
+    world_in_step();
+    wish("", "event");
+    settle();
+    assert_trace("");
+    assert_ready(true, "holding the last good servers");
+    ck_assert(!in_sync());
+    pass(10 * MINUTES_MS);
+    ck_assert_uint_eq(w.transactions, 0);
+    ck_assert_uint_eq(metric_value(w.telemetry.reconciles, "hold", API_URL, NULL), 1);
+    wish("n2", "event");
+    pass(5000);
+    assert_settled("n2");
+}
+END_TEST
+
+START_TEST(hold_repeats_a_failed_reload)
+{
+    world_in_step();
+    w.fail_reloads = 1;
+    wish("n2", "event");
+    settle();
+    wish("", "event");
+    assert_ready(true, "holding");
+    pass(1500);
+    assert_ready(false, "not reloaded");
+    pass(10000);
+    assert_ready(true, "holding");
+    ck_assert_str_eq(w.running.of[0], "n2");
+    ck_assert(!in_sync());
+}
+END_TEST
+
+START_TEST(hold_is_not_ready_while_the_api_is_away)
+{
+    world_in_step();
+    wish("", "event");
+    fault((struct fault){.step = 'R'});
+    pass(RESYNC_MS);
+    assert_ready(false, "cannot read");
+    mend();
+    pass(15000);
+    assert_ready(true, "holding");
+}
+END_TEST
+
+static double sum_of_latencies(void)
+{
+    cleanup(buf_fini) struct buf page;
+    buf_init(&page, 0);
+    metrics_print(w.telemetry.registry, &page);
+    const char *at = strstr(buf_str(&page), "event_to_commit_seconds_sum ");
+    ck_assert_ptr_nonnull(at);
+    return strtod(strchr(at, ' '), NULL);
+}
+
+START_TEST(latency_is_that_of_what_was_written)
+{
+    static const char *const without_a_write[] = {"", "?", "n1"};
+    world_in_step();
+    wish(without_a_write[_i], "event");
+    pass(10 * MINUTES_MS);
+    wish("n2", "event");
+    pass(5000);
+    assert_settled("n2");
+    ck_assert_uint_eq(metric_value(w.telemetry.event_to_commit, NULL), 1);
+    ck_assert_double_lt(sum_of_latencies(), 1);
+}
+END_TEST
+
+START_TEST(latency_is_that_of_the_oldest_event_that_waits)
+{
+    world_in_step();
+    fault((struct fault){.step = 'C', .status = 400, .times = 1});
+    wish("n2", "one");
+    until('+');
+    w.now_us += 20000000;
+    wish("n3", "two");
+    pass(MINUTES_MS);
+    assert_settled("n3");
+    ck_assert_uint_eq(metric_value(w.telemetry.event_to_commit, NULL), 1);
+    ck_assert_double_gt(sum_of_latencies(), 20);
+}
+END_TEST
+
+START_TEST(latency_is_that_of_the_oldest_event_that_a_pause_held_up)
+{
+    world_in_step();
+    fault((struct fault){.step = 'B', .status = 503, .after_ms = 20000, .times = 1});
+    wish("n2", "one");
+    pass(15000);
+    wish("n3", "two");
+    pass(15000);
+    assert_settled("n3");
+    ck_assert_double_ge(sum_of_latencies(), 20);
+}
+END_TEST
+
+START_TEST(latency_of_an_event_during_a_write_is_its_own)
+{
+    world_in_step();
+    wish("n2", "one");
+    until('+');
+    w.now_us += 20000000;
+    wish("n3", "two");
+    pass(5000);
+    assert_settled("n3");
+    ck_assert_uint_eq(metric_value(w.telemetry.event_to_commit, NULL), 2);
+    ck_assert_double_lt(sum_of_latencies(), 23); /* two seconds of it gathering */
+}
+END_TEST
+
+START_TEST(refuse_writes_nothing_until_it_is_mended)
+{
+    world_in_step();
+    w.unsupported = true;
+    instance_refresh(w.target.instance);
+    wish("n2", "event");
+    pass(10 * MINUTES_MS);
+    ck_assert_uint_eq(w.transactions, 0);
+    ck_assert(!in_sync());
+    assert_ready(false, "not writing to HAProxy");
+    ck_assert_uint_le(metric_value(w.telemetry.reconciles, "refuse", API_URL, NULL), 23);
+    w.unsupported = false;
+    pass(RESYNC_MS + 5000);
+    assert_settled("n2");
+}
+END_TEST
+
+START_TEST(refuse_follows_the_reload_that_is_pending)
+{
+    world_in_step();
+    wish("n2", "event");
+    until('R');
+    w.unsupported = true;
+    pass(5000);
+    ck_assert_uint_eq(metric_value(w.telemetry.reloads, "succeeded", API_URL, NULL), 1);
+    ck_assert_uint_le(metric_value(w.telemetry.reconciles, "refuse", API_URL, NULL), 2);
+    assert_ready(false, "not writing to HAProxy");
+    ck_assert(!in_sync());
+    w.unsupported = false;
+    pass(RESYNC_MS);
+    assert_settled("n2");
+}
+END_TEST
+
+START_TEST(undecided_writes_nothing)
+{
+    world_in_step();
+    wish("?", "event");
+    pass(MINUTES_MS);
+    ck_assert_uint_eq(w.transactions, 0);
+    ck_assert(!in_sync());
+    wish("n1", "event");
+    assert_settled("n1");
+}
+END_TEST
+
+/* ---- wishes and signals at any time ---- */
+
+START_TEST(a_wish_in_each_step)
+{
+    static const char steps[] = "RstwHLB+-CP";
+    instance_start(w.target.instance);
+    wish("n2", "one");
+    until(steps[_i]);
+    wish("n3", "two");
+    pass(MINUTES_MS);
+    assert_settled("n3");
+    ck_assert_uint_le(w.commits, 2);
+}
+END_TEST
+
+START_TEST(the_first_wish_in_each_step)
+{
+    static const char steps[] = "RstwH";
+    instance_start(w.target.instance);
+    until(steps[_i]);
+    wish("n3", "list");
+    pass(5000);
+    assert_settled("n3");
+    ck_assert_uint_eq(w.commits, 1);
+}
+END_TEST
+
+START_TEST(a_comparison_in_each_step)
+{
+    static const char steps[] = "RstwHLB+-CP";
+    instance_start(w.target.instance);
+    wish("n2", "one");
+    until(steps[_i]);
+    instance_refresh(w.target.instance);
+    w.now_us += RESYNC_MS * 1000;
+    fire(virtual_next_timer(clock_mono_ms()));
+    pass(MINUTES_MS);
+    assert_settled("n2");
+    ck_assert_uint_eq(w.commits, 1);
+}
+END_TEST
+
+START_TEST(a_comparison_ends_every_wait)
+{
+    world_in_step();
+    fault((struct fault){.step = 'B', .status = 503, .after_ms = 3600000, .times = 1});
+    wish("n2", "event");
+    pass(MINUTES_MS);
+    ck_assert_uint_eq(w.commits, 0);
+    instance_refresh(w.target.instance);
+    settle();
+    ck_assert_uint_eq(w.commits, 1);
+    fault((struct fault){.step = '+', .status = 422, .times = 1});
+    wish("n3", "event");
+    pass(2500);
+    ck_assert_uint_eq(w.commits, 1);
+    instance_refresh(w.target.instance);
+    settle();
+    ck_assert_uint_eq(w.commits, 2);
+}
+END_TEST
+
+START_TEST(what_was_refused_is_tried_again_when_something_changed)
+{
+    world_in_step();
+    fault((struct fault){.step = '+', .status = 422});
+    wish("n2", "one");
+    settle();
+    assert_trace("B+DR");
+    wish("n3", "two");
+    settle();
+    assert_trace("");
+    pass(1000);
+    assert_trace("B+DR"); /* another wish: soon */
+    stranger("n1 n4");
+    instance_refresh(w.target.instance);
+    settle();
+    assert_trace("RB+DR"); /* another version: now */
+    for (int i = 0; i < 100; i++) {
+        wish(i % 2 ? "n5" : "n6", "stream");
+        pass(100);
+    }
+    ck_assert_uint_le(count('B'), 10); /* a stream of wishes: one a second */
+}
+END_TEST
+
+START_TEST(what_was_refused_is_tried_again_when_the_file_changed)
+{
+    world_in_step();
+    pass(RESYNC_MS - 1000);
+    fault((struct fault){.step = '+', .status = 422});
+    wish("n2", "one");
+    settle();
+    stranger("n1 n4");
+    assert_trace("B+DR");
+    pass(1500); /* the resync; the wait is longer */
+    assert_trace("RB+DR");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("engine");
+    TCase *t = tcase_create("engine");
+    tcase_add_checked_fixture(t, world_make_watched, world_end);
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, nothing_is_written_before_the_first_wish);
+    tcase_add_test(t, in_step_from_the_start);
+    tcase_add_test(t, a_change_is_one_transaction_and_its_reload_is_followed);
+    tcase_add_loop_test(t, a_slow_machine_misses_nothing, 0, 5);
+    tcase_add_test(t, a_takeover_names_what_it_removes);
+    tcase_add_test(t, a_change_that_does_not_stick_is_not_hammered);
+    tcase_add_test(t, a_wish_while_our_commit_is_read_back_is_no_sign_that_it_did_not_stick);
+    tcase_add_test(t, drift_at_the_version_of_our_own_commit_is_repaired_at_once);
+    tcase_add_test(t, drift_is_repaired_and_not_put_down_to_an_old_event);
+    tcase_add_loop_test(t, a_stranger_in_each_step, 0, 8);
+    tcase_add_test(t, hold_keeps_the_last_good_servers);
+    tcase_add_test(t, hold_repeats_a_failed_reload);
+    tcase_add_test(t, hold_is_not_ready_while_the_api_is_away);
+    tcase_add_loop_test(t, latency_is_that_of_what_was_written, 0, 3);
+    tcase_add_test(t, latency_is_that_of_the_oldest_event_that_waits);
+    tcase_add_test(t, latency_is_that_of_the_oldest_event_that_a_pause_held_up);
+    tcase_add_test(t, latency_of_an_event_during_a_write_is_its_own);
+    tcase_add_test(t, refuse_writes_nothing_until_it_is_mended);
+    tcase_add_test(t, refuse_follows_the_reload_that_is_pending);
+    tcase_add_test(t, undecided_writes_nothing);
+    tcase_add_loop_test(t, a_wish_in_each_step, 0, 11);
+    tcase_add_loop_test(t, the_first_wish_in_each_step, 0, 5);
+    tcase_add_loop_test(t, a_comparison_in_each_step, 0, 11);
+    tcase_add_test(t, a_comparison_ends_every_wait);
+    tcase_add_test(t, what_was_refused_is_tried_again_when_something_changed);
+    tcase_add_test(t, what_was_refused_is_tried_again_when_the_file_changed);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? 0 : 1;
+}

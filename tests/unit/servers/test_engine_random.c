@@ -1,0 +1,111 @@
+/* The servers engine on one HAProxy: whatever happens, it ends in sync; in the world of engine_world.h. */
+#include "../engine_world.h"
+
+/* ---- anything at any time ---- */
+
+static unsigned dice(uint64_t *state, unsigned n)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return (unsigned)((*state >> 11) % n);
+}
+
+/* By hand, which the API notices. */
+static void edit_alien(bool is_there)
+{
+    if (w.unsupported == is_there)
+        return;
+    w.unsupported = is_there;
+    w.file_version += w.file_version == w.version;
+    w.version++;
+    w.transaction = 0;
+}
+
+static void something_happens(uint64_t *d)
+{
+    static const char steps[] = "RstwHLB+-CDP";
+    static const int statuses[] = {0, 0, 400, 401, 404, 406, 409, 422, 429, 500, 502, 503};
+    static const char *const wishes[] = {"n1", "n2", "n1 n2", "n2 n3", "", "n1 n2 n3 n4", "?"};
+    struct fault f;
+    switch (dice(d, 12)) {
+    case 0:
+    case 1:
+        mend();
+        f = (struct fault){.step = steps[dice(d, 12)],
+                           .status = statuses[dice(d, 12)],
+                           .applied = dice(d, 2) == 0,
+                           .dead = dice(d, 4) == 0,
+                           .times = (int)dice(d, 4)};
+        /* What was carried out is never answered by another refusal than the one of
+     * libcurl's second try. */
+        f.applied = f.applied && (f.status < 400 || f.status == 404 || f.status >= 500);
+        fault(f);
+        break;
+    case 2:
+        mend();
+        break;
+    case 3:
+        w.fail_reloads = dice(d, 3);
+        break;
+    case 4:
+        restart_api();
+        break;
+    case 5:
+        instance_refresh(w.target.instance);
+        break;
+    case 6:
+        w.renewed = dice(d, 3);
+        break;
+    case 7:
+        edit_alien(dice(d, 2) == 0);
+        break;
+    default:
+        wish(wishes[dice(d, 7)], "dice");
+    }
+}
+
+START_TEST(whatever_happens_it_ends_in_step)
+{
+    uint64_t d = 88172645463325252ull + (uint64_t)_i * 7919;
+    instance_start(w.target.instance);
+    for (int i = 0; i < 300; i++) {
+        something_happens(&d);
+        if (dice(&d, 3) > 0) {
+            for (unsigned n = dice(&d, 12); n > 0 && w.busy; n--)
+                answer();
+        } else {
+            pass(dice(&d, 5000));
+        }
+        if (w.reloads > RELOADS_MAX - 100)
+            break;
+    }
+    mend();
+    w.fail_reloads = 0;
+    edit_alien(false);
+    wish("n1 n5", "the last");
+    pass(12 * MINUTES_MS);
+    assert_settled("n1 n5");
+    buf_clear(&w.trace);
+    unsigned commits = w.commits;
+    pass(10 * MINUTES_MS);
+    ck_assert_uint_eq(w.commits, commits);
+    ck_assert_uint_eq(count('R'), 20);
+    ck_assert_uint_eq(w.trace.len, 20);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("engine_random");
+    TCase *t = tcase_create("engine_random");
+    tcase_add_checked_fixture(t, world_make_watched, world_end);
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, whatever_happens_it_ends_in_step, 0, 40);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? 0 : 1;
+}
