@@ -105,5 +105,5 @@ CROSSED = (
 ROOMS = (
     Room("lane", ("test_route", "test_admin_states", "test_route_random"), CHOICE + REMEMBERED),
     Room("write without a reload", ("test_runtime_update",), WRITE),
-    Room("calls and looks that cross", ("test_target_runtime_update", "test_admin_states"), CROSSED),
+    Room("calls and looks that cross", ("test_engine_running_state", "test_admin_states"), CROSSED),
 )

@@ -58,8 +58,8 @@ SAID = (
 )
 
 ROOMS = (
-    Room("what is said", ("test_target_runtime_update", "test_explain_print", "test_plan_text"), SAID),
+    Room("what is said", ("test_engine_runtime_update", "test_explain_print", "test_plan_text"), SAID),
     Room("settings", ("test_unknown", "test_settings"), MISSPELT),
     Room("metrics", ("test_metrics",), SERIES),
-    Room("health", ("test_codec_runtime", "test_runtime", "test_target_runtime_update", "test_status_haproxy"), HEALTH),
+    Room("health", ("test_codec_runtime", "test_runtime", "test_engine_running_state", "test_status_haproxy"), HEALTH),
 )

@@ -1,15 +1,8 @@
 /* The servers engine on one HAProxy: whatever happens, it ends in sync; in the world of engine_world.h. */
 #include "../engine_world.h"
+#include "../dice.h"
 
 /* ---- anything at any time ---- */
-
-static unsigned dice(uint64_t *state, unsigned n)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return (unsigned)((*state >> 11) % n);
-}
 
 /* By hand, which the API notices. */
 static void edit_alien(bool is_there)
@@ -22,21 +15,21 @@ static void edit_alien(bool is_there)
     w.transaction = 0;
 }
 
-static void something_happens(uint64_t *d)
+static void something_happens(struct dice *d)
 {
     static const char steps[] = "RstwHLB+-CDP";
     static const int statuses[] = {0, 0, 400, 401, 404, 406, 409, 422, 429, 500, 502, 503};
     static const char *const wishes[] = {"n1", "n2", "n1 n2", "n2 n3", "", "n1 n2 n3 n4", "?"};
     struct fault f;
-    switch (dice(d, 12)) {
+    switch (dice_below(d, 12)) {
     case 0:
     case 1:
         mend();
-        f = (struct fault){.step = steps[dice(d, 12)],
-                           .status = statuses[dice(d, 12)],
-                           .applied = dice(d, 2) == 0,
-                           .dead = dice(d, 4) == 0,
-                           .times = (int)dice(d, 4)};
+        f = (struct fault){.step = steps[dice_below(d, 12)],
+                           .status = statuses[dice_below(d, 12)],
+                           .applied = dice_below(d, 2) == 0,
+                           .dead = dice_below(d, 4) == 0,
+                           .times = (int)dice_below(d, 4)};
         /* What was carried out is never answered by another refusal than the one of
      * libcurl's second try. */
         f.applied = f.applied && (f.status < 400 || f.status == 404 || f.status >= 500);
@@ -46,7 +39,7 @@ static void something_happens(uint64_t *d)
         mend();
         break;
     case 3:
-        w.fail_reloads = dice(d, 3);
+        w.fail_reloads = dice_below(d, 3);
         break;
     case 4:
         restart_api();
@@ -55,27 +48,27 @@ static void something_happens(uint64_t *d)
         instance_refresh(w.target.instance);
         break;
     case 6:
-        w.renewed = dice(d, 3);
+        w.renewed = dice_below(d, 3);
         break;
     case 7:
-        edit_alien(dice(d, 2) == 0);
+        edit_alien(dice_below(d, 2) == 0);
         break;
     default:
-        wish(wishes[dice(d, 7)], "dice");
+        wish(wishes[dice_below(d, 7)], "dice");
     }
 }
 
 START_TEST(whatever_happens_it_ends_in_step)
 {
-    uint64_t d = 88172645463325252ull + (uint64_t)_i * 7919;
+    struct dice d = {88172645463325252ull + (uint64_t)_i * 7919};
     instance_start(w.target.instance);
     for (int i = 0; i < 300; i++) {
         something_happens(&d);
-        if (dice(&d, 3) > 0) {
-            for (unsigned n = dice(&d, 12); n > 0 && w.busy; n--)
+        if (dice_below(&d, 3) > 0) {
+            for (unsigned n = dice_below(&d, 12); n > 0 && w.busy; n--)
                 answer();
         } else {
-            pass(dice(&d, 5000));
+            pass(dice_below(&d, 5000));
         }
         if (w.reloads > RELOADS_MAX - 100)
             break;

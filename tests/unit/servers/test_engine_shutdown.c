@@ -1,23 +1,6 @@
 /* The servers engine at the end: what only we know of HAProxy is left in its file at the end, for whoever comes next; and what
  * happens where nothing could be left. The world is engine_world.h's. */
-#include "../engine_world.h"
-
-static void setup(void)
-{
-    world_make_lanes();
-    set_copy(w.have.of[0], "n1 n2 n3");
-    w.file = w.running = w.have;
-    instance_start(w.target.instance);
-    wish("n1 n2 n3", "the first list");
-    pass(0);
-    ck_assert(in_sync());
-    buf_clear(&w.trace);
-}
-
-static void teardown(void)
-{
-    world_end();
-}
+#include "runtime_update_world.h"
 
 static void drain_two(void)
 {
@@ -231,7 +214,7 @@ int main(void)
 {
     Suite *s = suite_create("engine_shutdown");
     TCase *tc = tcase_create("engine_shutdown");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, three_in_sync, world_end);
     tcase_set_timeout(tc, 60);
     suite_add_tcase(s, tc);
     tcase_add_test(tc, each_drain_is_left_in_the_file);

@@ -1,30 +1,6 @@
 /* The servers engine: what turns while something else is under way, and what must not be left behind by it: calls that nobody
  * wants any more, waits without an end, reloads for nothing. The world is engine_world.h's. */
-#include "../engine_world.h"
-
-#define HOUR_MS 3600000ull
-
-static void in_step_with(const char *set)
-{
-    set_copy(w.have.of[0], set);
-    w.file = w.running = w.have;
-    instance_start(w.target.instance);
-    wish(set, "the first list");
-    pass(0);
-    ck_assert(in_sync());
-    buf_clear(&w.trace);
-}
-
-static void setup(void)
-{
-    world_make_lanes();
-    in_step_with("n1 n2 n3");
-}
-
-static void teardown(void)
-{
-    world_end();
-}
+#include "runtime_update_world.h"
 
 /* ---- calls that nobody wants any more ---- */
 
@@ -337,7 +313,7 @@ int main(void)
 {
     Suite *s = suite_create("engine_turns");
     TCase *tc = tcase_create("engine_turns");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, three_in_sync, world_end);
     tcase_add_test(tc, what_waits_behind_a_call_is_forgotten_where_the_wish_turns);
     tcase_add_test(tc, what_waits_behind_a_call_is_not_told_in_a_pause);
     tcase_add_test(tc, a_wish_that_turns_during_a_call_and_a_transaction);

@@ -1,0 +1,26 @@
+/* One or two backends with one server each, and the rules for what may be lost at once. */
+#ifndef TESTS_RULES_WORLD_H
+#define TESTS_RULES_WORLD_H
+
+#include "../engine_world.h"
+
+static const struct plan_rules no_brake = {.max_loss_percent = 100};
+
+static inline void begin_with(size_t backends, struct plan_rules rules)
+{
+    world_make_with(backends, rules);
+    instance_start(w.target.instance);
+    if (backends == 2)
+        wish_both("n1", "n1", "the first list");
+    else
+        wish("n1", "the first list");
+    pass(0);
+    buf_clear(&w.trace);
+}
+
+static inline struct plan_rules braked(void)
+{
+    return (struct plan_rules){.max_loss_percent = 50, .loss_window_ms = RESYNC_MS};
+}
+
+#endif

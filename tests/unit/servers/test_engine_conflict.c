@@ -1,0 +1,258 @@
+/* The servers engine: another writer reverts its changes, and what a commit says of itself; in the world of engine_world.h. */
+#include "rules_world.h"
+
+/* ---- what a commit tells ---- */
+
+START_TEST(a_commit_names_the_cause_of_its_own_wish)
+{
+    begin_with(1, no_brake);
+    wish("n2", "the first");
+    until('C');
+    wish("n3", "the second");
+    pass(5000);
+    assert_settled("n3");
+    ck_assert(logged("cause=\"the first\" added=n2"));
+    ck_assert(logged("cause=\"the second\" added=n3"));
+}
+END_TEST
+
+/* After a failed reload the file lacks n2, which stands against any write but the empty commit; and another is wished for
+ * already. */
+START_TEST(an_empty_commit_that_could_do_no_more_was_to_stick_nowhere)
+{
+    begin_with(1, no_brake);
+    w.fail_reloads = 1;
+    wish("n1 n2", "event");
+    until('P');
+    pass(1500);
+    w.file_version = w.version;
+    wish_of(0, "n1 n2 n3", "another event");
+    instance_refresh(w.target.instance);
+    pass(5000);
+    assert_settled("n1 n2 n3");
+    ck_assert(logged("empty commit, to reload HAProxy again"));
+    ck_assert(!logged("does not stick"));
+}
+END_TEST
+
+/* ---- another writer ---- */
+
+START_TEST(what_needed_no_write_is_undone_all_the_same)
+{
+    begin_with(1, no_brake);
+    wish("n2", "event");
+    pass(5000);
+    wish("n2 n3*", "event");
+    pass(5000);
+    ck_assert_uint_eq(w.commits, 1);
+    stranger("n7");
+    pass(RESYNC_MS + 5000);
+    assert_settled("n2");
+    ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", API_URL, NULL), 1);
+}
+END_TEST
+
+/* Where the API has never written the file, what it puts back has no checksum: it is read as an edit by hand, at another version
+ * or, as the file knows of none, at that of our commit. */
+START_TEST(what_a_failed_reload_takes_back_is_undone_by_nobody)
+{
+    bool same_version = _i == 0, read_back_before = _i == 2;
+    begin_with(1, no_brake);
+    wish("n2", "event");
+    until('C');
+    answer();
+    if (read_back_before)
+        settle();
+    w.fail_reloads = 1;
+    w.reload_due_ms = 0;
+    tick_reload(); /* it has failed, and we have not asked yet */
+    w.version += same_version ? 0 : 1;
+    w.have = w.file;
+    w.file_version = w.version;
+    instance_refresh(w.target.instance);
+    settle();
+    ck_assert_uint_eq(w.commits, 1);
+    pass(1000);
+    assert_ready(false, "HAProxy was not reloaded");
+    pass(20000);
+    assert_settled("n2");
+    ck_assert_uint_eq(w.commits, 2);
+    ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", API_URL, NULL), 0);
+    ck_assert(!logged("does not stick"));
+}
+END_TEST
+
+START_TEST(what_is_undone_before_our_reload_counts_once_that_is_over)
+{
+    begin_with(1, no_brake);
+    wish("n2", "event");
+    settle();
+    stranger("n7");
+    instance_refresh(w.target.instance);
+    pass(5000);
+    assert_settled("n2");
+    ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", API_URL, NULL), 1);
+}
+END_TEST
+
+START_TEST(what_is_undone_three_times_is_left_alone)
+{
+    begin_with(1, no_brake);
+    wish("n2", "event");
+    pass(5000);
+    assert_settled("n2");
+    for (int i = 0; i < 2; i++) {
+        stranger("n7");
+        pass(RESYNC_MS + 5000);
+        assert_settled("n2");
+    }
+    unsigned commits = w.commits;
+    stranger("n7");
+    pass(RESYNC_MS + 5000);
+    ck_assert_uint_eq(w.commits, commits);
+    ck_assert(!in_sync());
+    assert_ready(false, "somebody else undoes our changes");
+    cleanup(mem_free_ptr) char *version = mem_printf("version %lld has", (long long)w.version);
+    assert_ready(false, version);
+    assert_ready(false, "server n2: it is gone");
+    ck_assert(logged("cause=\"somebody else wrote version"));
+    ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", API_URL, NULL), 3);
+    wish("n3", "not now");
+    pass(5 * MINUTES_MS);
+    ck_assert_uint_eq(w.commits, commits);
+    assert_ready(false, "server n2: it is gone"); /* what was undone, not what is wanted since */
+    pass(6 * MINUTES_MS);
+    assert_settled("n3");
+}
+END_TEST
+
+/* After a pause once is enough: a fight costs one reload in ten minutes. */
+START_TEST(a_fight_that_goes_on_stays_cheap)
+{
+    begin_with(1, no_brake);
+    wish("n2", "event");
+    pass(5000);
+    for (int i = 0; i < 120; i++) {
+        if (!set_eq(w.have.of[0], "n7"))
+            stranger("n7");
+        pass(MINUTES_MS);
+    }
+    ck_assert_uint_le(w.commits, 3 + 12);
+    ck_assert_uint_ge(w.commits, 3 + 8);
+}
+END_TEST
+
+START_TEST(an_operator_says_go_on)
+{
+    begin_with(1, no_brake);
+    wish("n2", "event");
+    pass(5000);
+    for (int i = 0; i < 3; i++) {
+        stranger("n7");
+        pass(RESYNC_MS + 5000);
+    }
+    assert_ready(false, "somebody else undoes our changes");
+    instance_refresh(w.target.instance);
+    pass(5000);
+    assert_settled("n2");
+}
+END_TEST
+
+START_TEST(a_fight_about_one_backend_leaves_the_other_alone)
+{
+    begin_with(2, no_brake);
+    wish_both("n2", "n2", "event");
+    pass(5000);
+    for (int i = 0; i < 3; i++) {
+        stranger("n7");
+        pass(RESYNC_MS + 5000);
+    }
+    for (int i = 0; i < 4; i++) {
+        wish_of(1, i % 2 == 0 ? "n3" : "n2", "event");
+        servers_apply(w.target.servers);
+        pass(5000);
+        assert_settled_two(i % 2 == 0 ? "n3" : "n2");
+    }
+    ck_assert_str_eq(w.have.of[0], "n7");
+    assert_ready(false, "backend be: somebody else undoes our changes");
+    assert_ready(false, "[+]target http://api backend two: in step");
+    pass(10 * MINUTES_MS);
+    assert_settled("n2");
+    ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", API_URL, NULL), 3);
+    ck_assert_uint_eq(metric_value(w.telemetry.undone, "two", API_URL, NULL), 0);
+}
+END_TEST
+
+START_TEST(a_hand_edit_now_and_then_is_repaired)
+{
+    begin_with(1, no_brake);
+    wish("n2", "event");
+    pass(5000);
+    for (int i = 0; i < 6; i++) {
+        stranger("n7");
+        pass(6 * MINUTES_MS);
+        assert_settled("n2");
+    }
+}
+END_TEST
+
+START_TEST(our_own_changes_to_another_backend_undo_nothing)
+{
+    begin_with(2, no_brake);
+    wish_both("n2", "n2", "event");
+    pass(5000);
+    for (int i = 0; i < 6; i++) {
+        wish_of(1, i % 2 == 0 ? "n3" : "n2", "event");
+        servers_apply(w.target.servers);
+        pass(5000);
+    }
+    ck_assert(in_sync());
+    ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", API_URL, NULL), 0);
+    ck_assert_uint_eq(metric_value(w.telemetry.undone, "two", API_URL, NULL), 0);
+}
+END_TEST
+
+START_TEST(the_other_side_comes_round)
+{
+    begin_with(1, no_brake);
+    wish("n2", "event");
+    pass(5000);
+    for (int i = 0; i < 3; i++) {
+        stranger("n7");
+        pass(RESYNC_MS + 5000);
+    }
+    assert_ready(false, "somebody else undoes our changes");
+    stranger("n2");
+    pass(RESYNC_MS + 5000);
+    assert_settled("n2");
+    wish("n3", "event");
+    pass(5000);
+    assert_settled("n3");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("engine_conflict");
+    TCase *t = tcase_create("engine_conflict");
+    tcase_add_checked_fixture(t, NULL, world_end);
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, a_commit_names_the_cause_of_its_own_wish);
+    tcase_add_test(t, an_empty_commit_that_could_do_no_more_was_to_stick_nowhere);
+    tcase_add_test(t, what_needed_no_write_is_undone_all_the_same);
+    tcase_add_loop_test(t, what_a_failed_reload_takes_back_is_undone_by_nobody, 0, 3);
+    tcase_add_test(t, what_is_undone_before_our_reload_counts_once_that_is_over);
+    tcase_add_test(t, what_is_undone_three_times_is_left_alone);
+    tcase_add_test(t, a_fight_that_goes_on_stays_cheap);
+    tcase_add_test(t, an_operator_says_go_on);
+    tcase_add_test(t, a_fight_about_one_backend_leaves_the_other_alone);
+    tcase_add_test(t, a_hand_edit_now_and_then_is_repaired);
+    tcase_add_test(t, our_own_changes_to_another_backend_undo_nothing);
+    tcase_add_test(t, the_other_side_comes_round);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? 0 : 1;
+}

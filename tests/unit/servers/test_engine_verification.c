@@ -1,0 +1,407 @@
+/* The servers engine: runtime updates and reloads are verified; those that are refused, lost or overtaken; in the world of engine_world.h. */
+#include "runtime_update_world.h"
+
+/* ---- what is believed ---- */
+
+START_TEST(a_write_that_does_not_reach_it_becomes_a_commit)
+{
+    w.deaf = true;
+    wish("n2 n3", "DELETED slice");
+    pass(0);
+    ck_assert_uint_eq(count('F'), 0); /* the call showed it already */
+    ck_assert_int_eq((int)proven(), -1);
+    pass(RELOAD_DELAY_MS + 3000);
+    assert_settled("n1* n2 n3");
+    ck_assert_uint_eq(w.commits, 1);
+    ck_assert(logged("did not reach the running HAProxy"));
+}
+END_TEST
+
+START_TEST(one_that_comes_back_and_does_not_reach_it)
+{
+    wish("n2 n3", "DELETED slice");
+    settle();
+    w.deaf = true;
+    buf_clear(&w.trace);
+    wish("n1 n2 n3", "ADDED slice");
+    pass(0);
+    ck_assert_uint_eq(count('F'), 1);
+    assert_running("n1* n2 n3");
+    pass(RELOAD_DELAY_MS + 3000);
+    assert_running("n1 n2 n3");
+    ck_assert_uint_eq(w.commits, 1);
+    /* After the reload it is tried once more; then no more. */
+    wish("n2 n3", "DELETED slice");
+    pass(RELOAD_DELAY_MS + 10000);
+    assert_settled("n1* n2 n3");
+    ck_assert(logged("for an hour"));
+    unsigned fast = w.fast;
+    for (int i = 0; i < 5; i++) {
+        wish(i % 2 == 0 ? "n1 n2 n3" : "n2 n3", "MODIFIED slice");
+        pass(RELOAD_DELAY_MS + 10000);
+    }
+    ck_assert_uint_eq(w.fast, fast);
+    assert_settled("n1 n2 n3");
+    w.deaf = false;
+    pass(HOUR_MS);
+    wish("n2 n3", "DELETED slice");
+    settle();
+    ck_assert_uint_eq(w.fast, fast + 1);
+    ck_assert_int_eq((int)proven(), 1);
+}
+END_TEST
+
+/* Calls are obeyed, writes are not: that one leaves shows nothing of the write, since the call did it. */
+START_TEST(what_a_call_did_is_no_proof_of_a_write)
+{
+    for (int i = 0; i < 2; i++) {
+        ck_assert(!logged("for an hour"));
+        w.deaf = false;
+        wish("n2 n3", "DELETED slice");
+        settle();
+        assert_running("n1* n2 n3");
+        w.deaf = true;
+        wish("n1 n2 n3", "ADDED slice");
+        pass(RELOAD_DELAY_MS + 10000);
+        assert_settled("n1 n2 n3");
+    }
+    ck_assert(logged("for an hour"));
+    ck_assert_int_eq((int)proven(), -1);
+}
+END_TEST
+
+START_TEST(a_write_that_the_api_reloads_for)
+{
+    w.reloads_fast = true;
+    wish("n2 n3", "DELETED slice");
+    settle();
+    ck_assert_uint_eq(w.fast, 1);
+    ck_assert_int_eq((int)proven(), -1);
+    pass(RELOAD_DELAY_MS + 1000);
+    assert_settled("n1* n2 n3");
+    ck_assert_uint_eq(w.commits, 0);
+    ck_assert_uint_eq(w.reloads, 1);
+}
+END_TEST
+
+START_TEST(what_cannot_be_read_is_not_trusted)
+{
+    w.unreadable = true;
+    pass(RESYNC_MS + 2000);
+    ck_assert_int_eq((int)proven(), -1);
+    ck_assert(logged("every change is a transaction and a reload"));
+    forget_log();
+    buf_clear(&w.trace);
+    wish("n1* n2 n3", "MODIFIED slice");
+    settle();
+    assert_trace("B~CR");
+    pass(RELOAD_DELAY_MS + 1000);
+    assert_settled("n1* n2 n3");
+    buf_clear(&w.trace);
+    wish("n2 n3", "DELETED slice");
+    pass(RELOAD_DELAY_MS + 3000);
+    assert_trace(""); /* it is in maintenance already */
+    pass(5 * RESYNC_MS);
+    ck_assert(!logged("every change is a transaction"));
+    w.unreadable = false;
+    pass(RESYNC_MS);
+    ck_assert_int_eq((int)proven(), 0);
+    ck_assert(logged("can be read again"));
+    wish("n1 n2 n3", "ADDED slice");
+    settle();
+    ck_assert_uint_eq(w.fast, 1);
+    ck_assert_int_eq((int)proven(), 1);
+}
+END_TEST
+
+START_TEST(a_moment_without_an_answer_closes_no_lane)
+{
+    fault((struct fault){.step = 'v', .status = 500, .times = 2});
+    pass(RESYNC_MS + 1000);
+    ck_assert(!logged("every change is a transaction"));
+    wish("n2 n3", "DELETED slice");
+    settle();
+    ck_assert_uint_eq(w.fast, 1);
+    ck_assert_uint_eq(w.commits, 0);
+}
+END_TEST
+
+/* ---- endings of a write ---- */
+
+START_TEST(somebody_else_wrote_meanwhile)
+{
+    fault((struct fault){.step = 'F', .status = 409, .times = 1});
+    wish("n2 n3", "DELETED slice");
+    settle();
+    assert_trace("mFRFR");
+    assert_running("n1* n2 n3");
+    ck_assert_uint_eq(metric_value(w.telemetry.event_to_commit, NULL), 1);
+}
+END_TEST
+
+START_TEST(a_refused_write_waits_and_leaves_nothing_behind)
+{
+    fault((struct fault){.step = 'F', .status = 400, .times = 1});
+    wish("n2 n3", "DELETED slice");
+    settle();
+    assert_trace("mFRL");
+    assert_ready(false, "refuses the change");
+    pass(4900);
+    assert_trace("");
+    pass(10000);
+    assert_running("n1* n2 n3");
+    ck_assert(in_sync());
+}
+END_TEST
+
+/* The reload may have read the file just before. */
+START_TEST(a_write_that_a_reload_misses_is_no_reason_to_doubt)
+{
+    wish("n1 n2 n3 n4", "ADDED slice");
+    settle();
+    w.deaf = true;
+    fault((struct fault){.step = 'm', .status = 500, .times = 1});
+    wish("n2 n3 n4", "DELETED slice");
+    settle();
+    w.deaf = false;
+    pass(RELOAD_DELAY_MS + 10000);
+    assert_settled("n1* n2 n3 n4");
+    ck_assert(!logged("transactions and reloads only"));
+    ck_assert_uint_eq(w.commits, 2);
+}
+END_TEST
+
+/* HAProxy had read the file already when the server was written back: what it runs after the reload is nobody's wish. */
+START_TEST(a_reload_that_read_the_file_before_a_write_is_no_operator)
+{
+    wish("n1 n2 n3 n4", "ADDED slice");
+    settle();
+    set_copy(w.running.of[0], "n1* n2! n3 n4");
+    w.outcome[w.reload] = 's';
+    w.reload = 0;
+    w.running_version = w.file_version;
+    w.pid++;
+    pass(1000);
+    assert_settled("n1 n2 n3 n4");
+    ck_assert(!logged("by hand"));
+    set_copy(w.running.of[0], "n1 n2! n3 n4");
+    pass(RESYNC_MS);
+    assert_running("n1 n2! n3 n4"); /* this one is */
+}
+END_TEST
+
+/* The same, and HAProxy was looked at before the API said that the reload is done. */
+START_TEST(a_look_between_a_reload_and_its_end)
+{
+    wish("n1 n2 n3 n4", "ADDED slice");
+    settle();
+    w.held = true;
+    set_copy(w.running.of[0], "n1* n2 n3 n4");
+    w.running_version = w.file_version;
+    w.pid++;
+    wish("n1 n2 n4", "DELETED slice");
+    settle();
+    ck_assert_uint_eq(w.fast, 1);
+    w.outcome[w.reload] = 's';
+    w.reload = 0;
+    w.held = false;
+    pass(1000);
+    assert_settled("n1 n2 n3* n4");
+    ck_assert(!logged("by hand"));
+}
+END_TEST
+
+START_TEST(a_lost_answer_ends_in_a_reload)
+{
+    fault((struct fault){.step = 'F', .status = 0, .times = 1, .applied = true});
+    wish("n2 n3", "DELETED slice");
+    pass(RELOAD_DELAY_MS + 10000);
+    assert_settled("n1* n2 n3");
+    ck_assert_uint_eq(w.commits, 1);
+}
+END_TEST
+
+/* Others have all transactions of the API. 0: an answer is lost; 1: what was written is not read back; 2: one is new. */
+START_TEST(what_needs_no_transaction_does_not_wait_for_room)
+{
+    wish("n3", "MODIFIED slice");
+    settle();
+    assert_settled("n1* n2* n3");
+    fault((struct fault){.step = 'B', .status = 429});
+    if (_i == 0)
+        fault((struct fault){.step = 'F', .status = 0, .times = 1, .applied = true});
+    if (_i == 1)
+        fault((struct fault){.step = 'b', .status = 500, .times = 1});
+    wish(_i == 2 ? "n1 n2 n3 n4" : "n1 n2 n3", "MODIFIED slice");
+    pass(5000);
+    assert_running("n1 n2 n3");
+    assert_file("n1 n2 n3");
+    assert_ready(false, "too many open transactions");
+    ck_assert(!in_sync());
+    wish(_i == 2 ? "n2 n3 n4" : "n2 n3", "MODIFIED slice");
+    pass(30000);
+    assert_running("n1* n2 n3");
+    assert_file("n1* n2 n3");
+    ck_assert_uint_eq(w.commits, 0);
+    ck_assert_uint_ge(count('B'), 4);
+    ck_assert_uint_le(count('B'), 24);
+    mend();
+    pass(10000 + RELOAD_DELAY_MS);
+    assert_settled(_i == 2 ? "n1* n2 n3 n4" : "n1* n2 n3");
+    ck_assert_uint_eq(w.commits, 1);
+    ck_assert(in_sync());
+}
+END_TEST
+
+/* There was none a moment ago: what is not proven waits for a transaction again. */
+START_TEST(once_there_is_room_again_a_transaction_goes_first)
+{
+    fault((struct fault){.step = 'B', .status = 429, .times = 1});
+    wish("n1 n2 n3 n4", "ADDED slice");
+    until('C');
+    pass(10);
+    buf_clear(&w.trace);
+    fault((struct fault){.step = 'b', .status = 500, .times = 1});
+    wish("n3 n4", "MODIFIED slice");
+    pass(1000);
+    ck_assert_uint_eq(count('F'), 1);
+    pass(10000 + 2 * RELOAD_DELAY_MS);
+    assert_settled("n1* n2* n3 n4");
+}
+END_TEST
+
+START_TEST(an_api_that_is_down)
+{
+    fault((struct fault){.step = 'F', .status = 503});
+    wish("n2 n3", "DELETED slice");
+    pass(1000);
+    assert_ready(false, "the Data Plane API fails");
+    ck_assert_uint_ge(count('F'), 1);
+    ck_assert_uint_le(count('F'), 10);
+    mend();
+    pass(15000);
+    assert_settled("n1* n2 n3");
+    ck_assert_uint_eq(w.commits, 0);
+}
+END_TEST
+
+START_TEST(a_stop_lets_the_write_end)
+{
+    wish("n2 n3", "DELETED slice");
+    until('F');
+    stop();
+    ck_assert_uint_eq(w.stopped, 0);
+    answer();
+    ck_assert(w.busy);
+    answer();
+    ck_assert_uint_eq(w.stopped, 1);
+    assert_running("n1* n2 n3");
+}
+END_TEST
+
+START_TEST(a_stop_makes_no_call)
+{
+    w.call.held = true;
+    wish("n1* n2* n3", "MODIFIED slice");
+    stop();
+    ck_assert(!w.call.busy);
+    settle();
+    ck_assert_uint_eq(w.stopped, 1);
+    ck_assert_uint_eq(count('d'), 0);
+}
+END_TEST
+
+/* ---- reloads are believed when seen ---- */
+
+START_TEST(a_reload_that_never_came)
+{
+    w.lies = true;
+    wish("n1 n2 n3 n4", "ADDED slice");
+    pass(RELOAD_DELAY_MS + 200);
+    ck_assert(!in_sync());
+    assert_ready(false, "not what its file says");
+    ck_assert_uint_eq(metric_value(w.telemetry.reloads, "unknown", API_URL, NULL), 1);
+    w.lies = false;
+    pass(10000);
+    assert_settled("n1 n2 n3 n4");
+    ck_assert_uint_eq(w.commits, 2);
+}
+END_TEST
+
+/* Nothing can be seen of an empty commit but the process. */
+START_TEST(a_process_that_stays_the_same_is_believed_in_the_end)
+{
+    w.lies = true;
+    fault((struct fault){.step = 'F', .status = 0, .times = 1, .applied = true}); /* makes an empty commit due */
+    wish("n2 n3", "DELETED slice");
+    pass(60000);
+    ck_assert_uint_eq(w.commits, 2);
+    ck_assert(logged("taking them for done"));
+    ck_assert(in_sync());
+    pass(5 * RESYNC_MS);
+    ck_assert_uint_eq(w.commits, 2);
+}
+END_TEST
+
+START_TEST(an_unknown_end_that_was_seen)
+{
+    wish("n1 n2 n3 n4", "ADDED slice");
+    settle();
+    pass(RELOAD_DELAY_MS - 500);
+    w.held = true;
+    pass(400);
+    w.held = false;
+    w.forgotten = w.reloads; /* the API is started again, just after the reload */
+    w.reload_due_ms = clock_mono_ms();
+    pass(2000);
+    assert_settled("n1 n2 n3 n4");
+    ck_assert_uint_eq(w.commits, 1);
+}
+END_TEST
+
+START_TEST(a_reload_forgets_drains_and_they_are_told_again)
+{
+    wish("n1* n2 n3", "MODIFIED slice");
+    settle();
+    restart_haproxy();
+    assert_running("n1 n2 n3");
+    pass(RESYNC_MS);
+    assert_running("n1! n2 n3");
+    ck_assert(logged("somebody else"));
+    ck_assert_uint_eq(w.commits + w.fast, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("engine_verification");
+    TCase *t = tcase_create("engine_verification");
+    tcase_add_checked_fixture(t, three_in_sync, world_end);
+    tcase_add_test(t, a_write_that_does_not_reach_it_becomes_a_commit);
+    tcase_add_test(t, one_that_comes_back_and_does_not_reach_it);
+    tcase_add_test(t, what_a_call_did_is_no_proof_of_a_write);
+    tcase_add_test(t, a_write_that_the_api_reloads_for);
+    tcase_add_test(t, what_cannot_be_read_is_not_trusted);
+    tcase_add_test(t, a_moment_without_an_answer_closes_no_lane);
+    tcase_add_test(t, somebody_else_wrote_meanwhile);
+    tcase_add_test(t, a_refused_write_waits_and_leaves_nothing_behind);
+    tcase_add_test(t, a_write_that_a_reload_misses_is_no_reason_to_doubt);
+    tcase_add_test(t, a_reload_that_read_the_file_before_a_write_is_no_operator);
+    tcase_add_test(t, a_look_between_a_reload_and_its_end);
+    tcase_add_test(t, a_lost_answer_ends_in_a_reload);
+    tcase_add_loop_test(t, what_needs_no_transaction_does_not_wait_for_room, 0, 3);
+    tcase_add_test(t, once_there_is_room_again_a_transaction_goes_first);
+    tcase_add_test(t, an_api_that_is_down);
+    tcase_add_test(t, a_stop_lets_the_write_end);
+    tcase_add_test(t, a_stop_makes_no_call);
+    tcase_add_test(t, a_reload_that_never_came);
+    tcase_add_test(t, a_process_that_stays_the_same_is_believed_in_the_end);
+    tcase_add_test(t, an_unknown_end_that_was_seen);
+    tcase_add_test(t, a_reload_forgets_drains_and_they_are_told_again);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? 0 : 1;
+}
