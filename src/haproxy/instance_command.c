@@ -7,7 +7,7 @@
 #define PAUSE_MS 1000
 #define FAILURES_MAX 3
 
-static void send_next(struct instance *in);
+static void instance_send_next(struct instance *in);
 
 void instance_forget_commands(struct instance *in)
 {
@@ -34,35 +34,35 @@ void instance_command(struct instance *in, struct instance_backend *b, const str
     bool add = !in->stopping && clock_mono_ms() >= in->commands.not_before_ms;
     commands_set(&in->commands, b, list, count, add, event_us);
     if (add)
-        send_next(in);
+        instance_send_next(in);
 }
 
-static struct runtime_command as_given(const struct command *c)
+static struct runtime_command instance_as_given(const struct command *c)
 {
     return (struct runtime_command){.name = c->name, .state = c->state, .why = c->why};
 }
 
-static const struct engine *owner(const struct command *c)
+static const struct engine *instance_owner(const struct command *c)
 {
     return c->backend->servers_of;
 }
 
 static void instance_command_done(struct instance *in, const struct command *c, uint64_t took_us)
 {
-    const struct runtime_command given = as_given(c);
+    const struct runtime_command given = instance_as_given(c);
     in->commands.failures = 0;
     for (size_t i = 0; i < c->backend->runtime.count; i++)
         if (str_eq(c->backend->runtime.servers[i].name, c->name))
             runtime_set_admin(&c->backend->runtime.servers[i], c->state);
-    if (owner(c)->ops->command_done != NULL)
-        owner(c)->ops->command_done(owner(c)->self, c->backend, &given, in->phase == INSTANCE_READING, took_us,
-                                    c->event_us);
+    if (instance_owner(c)->ops->command_done != NULL)
+        instance_owner(c)->ops->command_done(instance_owner(c)->self, c->backend, &given, in->phase == INSTANCE_READING,
+                                             took_us, c->event_us);
 }
 
 static void instance_command_failed(struct instance *in, const struct command *c, const struct error *err)
 {
     struct commands *q = &in->commands;
-    const struct runtime_command given = as_given(c);
+    const struct runtime_command given = instance_as_given(c);
     if (err->kind == ERROR_AUTH)
         (void)dataplane_credentials_refused(in->options.runtime);
     q->failures += in->fresh; /* else it may just be that the API is away */
@@ -76,8 +76,8 @@ static void instance_command_failed(struct instance *in, const struct command *c
         instance_not_verified(in, err);
     }
     bool unanswered = err->http_status == 0 && err->kind == ERROR_RETRY;
-    if (owner(c)->ops->command_failed != NULL)
-        owner(c)->ops->command_failed(owner(c)->self, c->backend, &given, unanswered, err);
+    if (instance_owner(c)->ops->command_failed != NULL)
+        instance_owner(c)->ops->command_failed(instance_owner(c)->self, c->backend, &given, unanswered, err);
 }
 
 static void instance_command_on_answer(void *arg, const struct dataplane_answer *a)
@@ -94,25 +94,25 @@ static void instance_command_on_answer(void *arg, const struct dataplane_answer 
     else
         instance_command_failed(in, &c, &err);
     commands_drop(&in->commands, 0);
-    send_next(in);
+    instance_send_next(in);
     if (in->commands.count == 0)
         ENGINES_DO(in, commands_done); /* what turned meanwhile need not wait for what the file's connection is at */
     instance_step(in);
 }
 
-static void send_next(struct instance *in)
+static void instance_send_next(struct instance *in)
 {
     struct commands *q = &in->commands;
     if (q->busy || q->count == 0 || in->stopping)
         return;
     const struct command *c = &q->list[0];
-    const struct runtime_command given = as_given(c);
+    const struct runtime_command given = instance_as_given(c);
     cleanup(mem_free_ptr) char *path = runtime_command_path(c->backend->name, c->name);
     cleanup(mem_free_ptr) char *body = mem_printf("{\"admin_state\":\"%s\"}", runtime_admin_name(c->state));
     q->busy = true;
     /* From here on it may be seen; a reading that is under way must not take it for an operator's, nor one after an answer that
      * was lost. */
-    if (owner(c)->ops->command_sent != NULL)
-        owner(c)->ops->command_sent(owner(c)->self, c->backend, &given);
+    if (instance_owner(c)->ops->command_sent != NULL)
+        instance_owner(c)->ops->command_sent(instance_owner(c)->self, c->backend, &given);
     dataplane_send(in->options.runtime, "PUT", path, body, instance_command_on_answer, in);
 }

@@ -17,7 +17,7 @@ void instance_read(struct instance *in)
     reader_start(&in->reader);
 }
 
-static void read_failed(struct instance *in, const struct error *err)
+static void instance_read_failed(struct instance *in, const struct error *err)
 {
     in->commands.failures = 0; /* they have this reason */
     in->away = true;
@@ -33,7 +33,7 @@ static void read_failed(struct instance *in, const struct error *err)
 
 /* A failed reload that nobody told us of: another writer's, or one before our start. After a hand edit, too, the API answers
  * the new version a moment before the file has it: so it takes two readings at one version. */
-static void read_split(struct instance *in, bool split)
+static void instance_read_split(struct instance *in, bool split)
 {
     struct instance_running *r = &in->running;
     bool again = r->split_version == in->version;
@@ -61,7 +61,7 @@ bool instance_is_split(const struct instance *in)
 /* ---- the running HAProxy ---- */
 
 /* Another process than at the last reading: reloaded, or started again. Not known: it is the same. */
-static bool read_worker(struct instance *in)
+static bool instance_read_worker(struct instance *in)
 {
     struct instance_running *r = &in->running;
     int64_t pid = in->reader.worker_pid, uptime_s = in->reader.worker_uptime_s;
@@ -74,12 +74,12 @@ static bool read_worker(struct instance *in)
     return other;
 }
 
-static bool was_reloaded_since(const struct instance *in)
+static bool instance_was_reloaded_since(const struct instance *in)
 {
     return in->running.pid != in->ended.pid_before || in->running.uptime_s < in->ended.uptime_before_s;
 }
 
-static bool read_manages(const void *arg, const struct backend_server *line)
+static bool instance_read_manages(const void *arg, const struct backend_server *line)
 {
     const struct instance_backend *b = arg;
     const struct engine *e = b->servers_of;
@@ -91,7 +91,7 @@ char *instance_running_problem(const struct instance *in)
     for (size_t i = 0; i < in->backend_count; i++) {
         const struct instance_backend *b = &in->backends[i];
         cleanup(mem_free_ptr) char *what = b->actual.exists && b->unreadable.kind == ERROR_NONE
-                                               ? runtime_problem(&b->actual, &b->runtime, read_manages, b)
+                                               ? runtime_problem(&b->actual, &b->runtime, instance_read_manages, b)
                                                : NULL;
         if (what != NULL)
             return mem_printf("backend %s: %s", b->name, what);
@@ -99,7 +99,7 @@ char *instance_running_problem(const struct instance *in)
     return NULL;
 }
 
-static bool all_readable(const struct instance *in)
+static bool instance_all_readable(const struct instance *in)
 {
     for (size_t i = 0; i < in->backend_count; i++)
         if (in->backends[i].actual.exists && !in->backends[i].runtime.readable)
@@ -110,10 +110,10 @@ static bool all_readable(const struct instance *in)
 bool instance_is_confirmed(const struct instance *in)
 {
     cleanup(mem_free_ptr) char *problem = instance_running_problem(in);
-    return all_readable(in) && problem == NULL;
+    return instance_all_readable(in) && problem == NULL;
 }
 
-static void reload_confirmed(struct instance *in, bool seen)
+static void instance_reload_confirmed(struct instance *in, bool seen)
 {
     instance_count_reload(in, "succeeded");
     log_info(in->options.log, "HAProxy reloaded", log_str("target", instance_url(in)),
@@ -123,25 +123,25 @@ static void reload_confirmed(struct instance *in, bool seen)
 }
 
 /* "succeeded" may be another reload's, under the same id; "not known" may well have happened. */
-static void judge_reload(struct instance *in)
+static void instance_judge_reload(struct instance *in)
 {
     struct instance_reload_end *end = &in->ended;
     cleanup(mem_free_ptr) char *problem = instance_running_problem(in);
     struct error err = {0};
     end->waits = false;
-    if (!all_readable(in) || end->pid_before < 0) {
+    if (!instance_all_readable(in) || end->pid_before < 0) {
         if (end->done) {
             end->unconfirmed = 0;
-            reload_confirmed(in, false);
+            instance_reload_confirmed(in, false);
             return;
         }
         err = end->error;
     } else if (problem != NULL) {
         error_set(&err, ERROR_INVALID,
                   "reload %s is called done, but the running HAProxy is not what its file says: %s", end->id, problem);
-    } else if (was_reloaded_since(in)) {
+    } else if (instance_was_reloaded_since(in)) {
         end->unconfirmed = 0;
-        reload_confirmed(in, true);
+        instance_reload_confirmed(in, true);
         return;
     } else if (end->unconfirmed++ > 0) { /* it may always be the same: as number 1 of a container */
         if (end->unconfirmed == 2)
@@ -149,7 +149,7 @@ static void judge_reload(struct instance *in)
                      "two reloads in a row are called done, and HAProxy's process is the same as before: taking them "
                      "for done, and those to come, since it runs what its file says",
                      log_str("target", instance_url(in)), log_int("pid", in->running.pid));
-        reload_confirmed(in, false);
+        instance_reload_confirmed(in, false);
         return;
     } else {
         error_set(&err, ERROR_INVALID, "reload %s is called done, but HAProxy's process %lld is the one from before it",
@@ -161,7 +161,7 @@ static void judge_reload(struct instance *in)
 }
 
 /* At rest, HAProxy runs something else than its file says: a reload that never came, an operator's command, another writer. */
-static void read_drift(struct instance *in)
+static void instance_read_drift(struct instance *in)
 {
     struct instance_running *r = &in->running;
     char *what = in->reload.state == RELOAD_PENDING || in->dirty ? NULL : instance_running_problem(in);
@@ -172,7 +172,7 @@ static void read_drift(struct instance *in)
     r->drift = what;
     r->drift_version = what != NULL ? in->version : -1;
     if (what == NULL) {
-        if (!in->dirty && in->reload.state != RELOAD_PENDING && all_readable(in)) {
+        if (!in->dirty && in->reload.state != RELOAD_PENDING && instance_all_readable(in)) {
             backoff_reset(&r->backoff);
             instance_note_drift_over(in);
         }
@@ -191,7 +191,7 @@ static void read_drift(struct instance *in)
     instance_note_drift(in, what);
 }
 
-static void tell_unreadable(struct instance *in, struct instance_backend *b)
+static void instance_tell_unreadable(struct instance *in, struct instance_backend *b)
 {
     bool unreadable = in->options.runtime != NULL && b->actual.exists && !b->runtime.readable;
     if (b->runtime.readable && b->runtime_lost)
@@ -209,7 +209,7 @@ static void tell_unreadable(struct instance *in, struct instance_backend *b)
 }
 
 /* It could be read a moment ago: a reload may be under way. */
-static bool must_read_again(struct instance *in)
+static bool instance_must_read_again(struct instance *in)
 {
     bool lost = false;
     for (size_t i = 0; i < in->backend_count; i++) {
@@ -243,7 +243,7 @@ static void instance_read_take_runtime(struct instance *in)
 {
     struct instance_running *r = &in->running;
     r->silent = in->reader.worker_silent;
-    bool other = read_worker(in);
+    bool other = instance_read_worker(in);
     if (other && r->worker == WORKER_SAME)
         r->worker = WORKER_OTHER;
     if (in->ended.waits && r->worker == WORKER_OTHER) /* it may have been seen before the API said that it was done */
@@ -254,20 +254,20 @@ static void instance_read_take_runtime(struct instance *in)
     if (other && in->reload.state != RELOAD_PENDING)
         verification_reloaded(&in->verification);
     for (size_t i = 0; i < in->backend_count; i++)
-        tell_unreadable(in, &in->backends[i]);
+        instance_tell_unreadable(in, &in->backends[i]);
     instance_show_verification(in);
     for (size_t i = 0; i < in->engine_count; i++)
         if (in->engines[i]->ops->runtime_read != NULL && in->engines[i]->ops->runtime_read(in->engines[i]->self, other))
             in->unverified = true;
     if (in->ended.waits)
-        judge_reload(in);
-    read_drift(in);
+        instance_judge_reload(in);
+    instance_read_drift(in);
     ENGINES_DO(in, concluded);
     if (instance_at_rest(in))
         r->worker = WORKER_SAME;
 }
 
-static void take_backend(struct instance_backend *b, struct reading *found)
+static void instance_take_backend(struct instance_backend *b, struct reading *found)
 {
     backend_fini(&b->actual);
     runtime_fini(&b->runtime);
@@ -279,7 +279,7 @@ static void take_backend(struct instance_backend *b, struct reading *found)
     b->was_read = true;
 }
 
-static bool any_desired(const struct instance *in)
+static bool instance_any_desired(const struct instance *in)
 {
     for (size_t i = 0; i < in->engine_count; i++)
         if (in->engines[i]->ops->has_desired == NULL || in->engines[i]->ops->has_desired(in->engines[i]->self))
@@ -287,28 +287,28 @@ static bool any_desired(const struct instance *in)
     return false;
 }
 
-static void take_found(struct instance *in, struct reading *found)
+static void instance_take_found(struct instance *in, struct reading *found)
 {
     bool split = false, unreadable = false;
     in->version = found[0].backend.version;
     in->away = false;
     for (size_t i = 0; i < in->backend_count; i++) {
-        take_backend(&in->backends[i], &found[i]);
+        instance_take_backend(&in->backends[i], &found[i]);
         split = split || in->backends[i].actual.split;
         unreadable = unreadable || in->backends[i].unreadable.kind != ERROR_NONE;
     }
     ENGINES_DO(in, read);
     in->fresh = true;
     in->unverified = false;
-    read_split(in, split);
+    instance_read_split(in, split);
     guard_read(&in->guard, in->version, &in->reader.file, in->reader.file_problem, in->reader.defaults_problem);
     instance_free_file(in);
     if (!unreadable)
         pace_read(&in->pace);
     in->reread_ms = unreadable ? clock_mono_ms() + backoff_next_ms(&in->pace.backoff) : 0;
-    if (!must_read_again(in))
+    if (!instance_must_read_again(in))
         instance_read_take_runtime(in);
-    if (!any_desired(in))
+    if (!instance_any_desired(in))
         instance_problem_over(in);
 }
 
@@ -317,8 +317,8 @@ void instance_was_read(void *arg, struct reading *found, const struct error *err
     struct instance *in = arg;
     in->phase = INSTANCE_IDLE;
     if (err != NULL)
-        read_failed(in, err);
+        instance_read_failed(in, err);
     else
-        take_found(in, found);
+        instance_take_found(in, found);
     instance_step(in);
 }

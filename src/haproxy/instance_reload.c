@@ -35,7 +35,7 @@ void instance_reload_failed(struct instance *in, const struct error *err, struct
 }
 
 /* The API's word for how it ended. Where HAProxy can be asked itself, the next reading decides. */
-static void reload_ended(struct instance *in)
+static void instance_reload_ended(struct instance *in)
 {
     struct reload *r = &in->reload;
     if (r->state == RELOAD_BROKEN && r->error.kind == ERROR_INVALID) {
@@ -53,13 +53,13 @@ static void reload_ended(struct instance *in)
     instance_reread(in); /* look whether anything came in between before calling it in sync */
 }
 
-static void on_reload_answer(void *arg, const struct dataplane_answer *a)
+static void instance_on_reload_answer(void *arg, const struct dataplane_answer *a)
 {
     struct instance *in = arg;
     in->phase = INSTANCE_IDLE;
     reload_answer(&in->reload, a, clock_mono_ms());
     if (in->reload.state == RELOAD_DONE || in->reload.state == RELOAD_BROKEN)
-        reload_ended(in);
+        instance_reload_ended(in);
     instance_step(in);
 }
 
@@ -68,13 +68,13 @@ void instance_poll_reload(struct instance *in)
     cleanup(mem_free_ptr) char *id = str_url_encode(in->reload.id);
     cleanup(mem_free_ptr) char *path = mem_printf("/reloads/%s", id);
     in->phase = INSTANCE_POLLING;
-    dataplane_send(in->options.client, "GET", path, NULL, on_reload_answer, in);
+    dataplane_send(in->options.client, "GET", path, NULL, instance_on_reload_answer, in);
 }
 
 /* ---- what an earlier run left behind ---- */
 
 /* What failed is repaired where a later reload went well, the file is what the API answers, and it is what runs. */
-static void judge_again(struct instance *in, const struct codec_reload_history *history)
+static void instance_judge_again(struct instance *in, const struct codec_reload_history *history)
 {
     cleanup(mem_free_ptr) char *problem = instance_running_problem(in);
     bool ended = history->response != NULL && !history->pending;
@@ -87,7 +87,7 @@ static void judge_again(struct instance *in, const struct codec_reload_history *
 }
 
 /* Nobody tells how the last reload before our start ended. Where HAProxy runs what its file says, that is no matter. */
-static void unconfirmed(struct instance *in, const char *why)
+static void instance_unconfirmed(struct instance *in, const char *why)
 {
     if (instance_is_confirmed(in))
         return;
@@ -99,7 +99,7 @@ static void unconfirmed(struct instance *in, const char *why)
 }
 
 /* A reload that failed while nobody of us was there: the file (and every GET) says one thing, HAProxy runs another. */
-static void judge_last(struct instance *in, const struct codec_reload_history *history)
+static void instance_judge_last(struct instance *in, const struct codec_reload_history *history)
 {
     struct instance_last_reload *last = &in->last_reload;
     last->next_ms = clock_mono_ms() + LAST_RELOAD_POLL_MS;
@@ -107,7 +107,7 @@ static void judge_last(struct instance *in, const struct codec_reload_history *h
         return; /* how it ends decides; what there is to write need not wait for that */
     last->known = true;
     if (history->pending)
-        unconfirmed(in, "it does not end");
+        instance_unconfirmed(in, "it does not end");
     if (!history->last_failed)
         return;
     static const char what[] = "the last reload failed before this daemon started; an empty commit will repeat it";
@@ -117,7 +117,7 @@ static void judge_last(struct instance *in, const struct codec_reload_history *h
 }
 
 /* What may be over soon is asked again; a list that this API does not have keeps nothing up. */
-static void last_unknown(struct instance *in, const struct error *err)
+static void instance_last_unknown(struct instance *in, const struct error *err)
 {
     struct instance_last_reload *last = &in->last_reload;
     bool may_pass = err->kind == ERROR_RETRY || err->kind == ERROR_AUTH;
@@ -130,11 +130,11 @@ static void last_unknown(struct instance *in, const struct error *err)
         pace_pause(&in->pace, true, -1, clock_mono_ms());
         return;
     }
-    unconfirmed(in, err->message);
+    instance_unconfirmed(in, err->message);
     last->known = true;
 }
 
-static void on_list(void *arg, const struct dataplane_answer *a)
+static void instance_on_list(void *arg, const struct dataplane_answer *a)
 {
     struct instance *in = arg;
     struct codec_reload_history history = {0};
@@ -148,11 +148,11 @@ static void on_list(void *arg, const struct dataplane_answer *a)
     else
         status = codec_read_reloads(a->body, a->body_len, &history, &err);
     if (a->error != NULL || status != 0)
-        last_unknown(in, &err);
+        instance_last_unknown(in, &err);
     else if (in->last_reload.again)
-        judge_again(in, &history);
+        instance_judge_again(in, &history);
     else
-        judge_last(in, &history);
+        instance_judge_last(in, &history);
     codec_reload_history_fini(&history);
     instance_step(in);
 }
@@ -167,5 +167,5 @@ void instance_ask_last_reload_again(struct instance *in)
 void instance_ask_last_reload(struct instance *in)
 {
     in->phase = INSTANCE_POLLING;
-    dataplane_send(in->options.client, "GET", "/reloads", NULL, on_list, in);
+    dataplane_send(in->options.client, "GET", "/reloads", NULL, instance_on_list, in);
 }

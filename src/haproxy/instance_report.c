@@ -72,7 +72,8 @@ void instance_report_empty_commit(const struct instance *in)
 
 /* ---- problems ---- */
 
-static void report_problem(struct instance *in, enum history_kind kind, const char *what, const struct error *err)
+static void instance_report_problem(struct instance *in, enum history_kind kind, const char *what,
+                                    const struct error *err)
 {
     unsigned before = 0;
     uint64_t now = clock_mono_ms();
@@ -89,12 +90,12 @@ static void report_problem(struct instance *in, enum history_kind kind, const ch
 
 void instance_problem(struct instance *in, const char *what, const struct error *err)
 {
-    report_problem(in, HISTORY_APPLY_FAILED, what, err);
+    instance_report_problem(in, HISTORY_APPLY_FAILED, what, err);
 }
 
 void instance_reload_problem(struct instance *in, const char *what, const struct error *err)
 {
-    report_problem(in, HISTORY_RELOAD_FAILED, what, err);
+    instance_report_problem(in, HISTORY_RELOAD_FAILED, what, err);
 }
 
 void instance_problem_over(struct instance *in)

@@ -9,7 +9,7 @@
 
 /* ---- verification ---- */
 
-static double verification_value(const struct instance *in)
+static double instance_verification_value(const struct instance *in)
 {
     for (size_t i = 0; i < in->backend_count; i++)
         if (in->backends[i].runtime_lost)
@@ -20,7 +20,7 @@ static double verification_value(const struct instance *in)
 void instance_show_verification(struct instance *in)
 {
     if (in->options.runtime != NULL)
-        metric_set(in->options.telemetry->runtime_proven, verification_value(in), instance_url(in), NULL);
+        metric_set(in->options.telemetry->runtime_proven, instance_verification_value(in), instance_url(in), NULL);
 }
 
 bool instance_runtime_usable(struct instance *in, const struct instance_backend *b)
@@ -34,14 +34,14 @@ bool instance_runtime_usable(struct instance *in, const struct instance_backend 
 }
 
 /* Whether what was read back can come of the update alone: maintenance was commanded before, mostly. */
-static bool shows_the_update(const struct instance *in)
+static bool instance_shows_the_update(const struct instance *in)
 {
     const struct runtime_update *u = &in->update;
     const struct runtime_server *was = runtime_find(&in->updating->runtime, u->wanted.name);
     return !(u->fields == SERVER_MAINTENANCE && u->wanted.maintenance && was != NULL && was->admin == RUNTIME_MAINT);
 }
 
-static void verified(struct instance *in, bool by_update)
+static void instance_verified(struct instance *in, bool by_update)
 {
     if (!verification_passed(&in->verification, by_update))
         return;
@@ -64,7 +64,7 @@ void instance_not_verified(struct instance *in, const struct error *why)
 /* ---- what came of it ---- */
 
 /* What was read is still what is there, but for this. */
-static void take_server(struct instance *in)
+static void instance_take_server(struct instance *in)
 {
     const struct backend_server *is = &in->update.wanted;
     struct instance_backend *b = in->updating;
@@ -95,29 +95,29 @@ static void instance_update_take_version(struct instance *in)
         in->backends[i].actual.version = in->version;
 }
 
-static void written(struct instance *in)
+static void instance_updated(struct instance *in)
 {
     int64_t was = in->version;
-    bool shown = shows_the_update(in);
+    bool shown = instance_shows_the_update(in);
     instance_update_take_version(in);
     in->fresh = in->version == was + 1; /* else another writer wrote just before us, and the API let us */
-    take_server(in);
+    instance_take_server(in);
     in->unverified = true;
     ENGINES_DO(in, updated, in->updating, &in->update, was);
     in->renewed = false;
     pace_updated(&in->pace);
-    verified(in, shown);
+    instance_verified(in, shown);
 }
 
 /* The file has it, and what runs will have it by a reload. */
-static void written_by_reload(struct instance *in)
+static void instance_written_by_reload(struct instance *in)
 {
     instance_wrote(in, in->update.version);
     ENGINES_DO(in, updated, in->updating, &in->update, in->version);
     in->fresh = false;
 }
 
-static enum transaction_result as_transaction_result(enum update_result r)
+static enum transaction_result instance_as_transaction_result(enum update_result r)
 {
     switch (r) {
     case UPDATE_CONFLICT:
@@ -141,7 +141,7 @@ static void instance_update_failed(struct instance *in)
 {
     const struct runtime_update *u = &in->update;
     const struct write_failure f = {
-        .result = as_transaction_result(u->result), .error = &u->error, .retry_after_ms = u->retry_after_ms};
+        .result = instance_as_transaction_result(u->result), .error = &u->error, .retry_after_ms = u->retry_after_ms};
     in->fresh = false;
     if (u->result == UPDATE_REJECTED)
         in->dead_deleted = false; /* the API keeps a failed transaction for each refused write */
@@ -153,7 +153,7 @@ static void instance_update_failed(struct instance *in)
 }
 
 /* While a reload is under way it may have missed the update, or had no ear for the question: no sign of anything. */
-static void unverified(struct instance *in)
+static void instance_unverified(struct instance *in)
 {
     if (in->reload.state != RELOAD_PENDING) {
         instance_not_verified(in, &in->update.error);
@@ -172,17 +172,17 @@ static void instance_update_finished(struct instance *in)
     instance_count_reconcile(in, result);
     switch (in->update.result) {
     case UPDATE_WRITTEN:
-        written(in);
+        instance_updated(in);
         break;
     case UPDATE_RELOADS:
-        written_by_reload(in);
+        instance_written_by_reload(in);
         instance_not_verified(in, &in->update.error);
         in->dirty = false; /* that reload loads it */
         instance_follow_reload(in, in->update.reload_id);
         break;
     case UPDATE_UNVERIFIED:
-        written_by_reload(in);
-        unverified(in);
+        instance_written_by_reload(in);
+        instance_unverified(in);
         break;
     default:
         instance_update_failed(in);
@@ -202,7 +202,7 @@ static void instance_update_on_answer(void *arg, const struct dataplane_answer *
     instance_update_perform(in, runtime_update_answer(&in->update, a));
 }
 
-static void last_finished(struct instance *in);
+static void instance_last_finished(struct instance *in);
 
 static void instance_update_perform(struct instance *in, struct transaction_action action)
 {
@@ -215,7 +215,7 @@ static void instance_update_perform(struct instance *in, struct transaction_acti
     if (action.type == TRANSACTION_SEND)
         dataplane_send(in->options.client, action.method, action.path, action.body, instance_update_on_answer, in);
     else if (in->phase == INSTANCE_ENDING)
-        last_finished(in);
+        instance_last_finished(in);
     else
         instance_update_finished(in);
 }
@@ -256,14 +256,14 @@ const char *instance_updating(const struct instance *in, const struct instance_b
 
 /* ---- the last ones, before the end ---- */
 
-static void last_finished(struct instance *in)
+static void instance_last_finished(struct instance *in)
 {
     bool written = in->update.result == UPDATE_WRITTEN;
     bool read_again = in->update.result == UPDATE_CONFLICT && !in->read_at_end; /* another writer wrote meanwhile */
     in->phase = INSTANCE_IDLE;
     if (written) {
         instance_update_take_version(in);
-        take_server(in);
+        instance_take_server(in);
     }
     if (read_again)
         in->fresh = false;
@@ -283,7 +283,8 @@ void instance_give_up_last_read(struct instance *in)
              log_str("target", instance_url(in)));
 }
 
-static bool next_last_update(struct instance *in, const struct instance_backend **ret_b, struct backend_server *ret)
+static bool instance_next_last_update(struct instance *in, const struct instance_backend **ret_b,
+                                      struct backend_server *ret)
 {
     for (size_t i = 0; i < in->engine_count; i++)
         if (in->engines[i]->ops->last_update != NULL &&
@@ -292,22 +293,22 @@ static bool next_last_update(struct instance *in, const struct instance_backend 
     return false;
 }
 
-static bool any_last_update(struct instance *in)
+static bool instance_any_last_update(struct instance *in)
 {
     const struct instance_backend *b;
     struct backend_server server;
-    if (!next_last_update(in, &b, &server))
+    if (!instance_next_last_update(in, &b, &server))
         return false;
     backend_server_fini(&server);
     return true;
 }
 
-static bool start_last_update(struct instance *in)
+static bool instance_start_last_update(struct instance *in)
 {
     const struct instance_backend *b;
     struct backend_server server;
     struct error err = {0};
-    if (in->last_updated || !guard_passed(&in->guard, in->version) || !next_last_update(in, &b, &server))
+    if (in->last_updated || !guard_passed(&in->guard, in->version) || !instance_next_last_update(in, &b, &server))
         return false;
     int status = instance_update_start(in, INSTANCE_ENDING, instance_backend(in, b->name), &server, SERVER_MAINTENANCE,
                                        false, &err);
@@ -318,19 +319,19 @@ static bool start_last_update(struct instance *in)
 bool instance_update_last(struct instance *in)
 {
     /* Our own last write may have carried them, and in any case has moved the version. */
-    if (!in->fresh && !in->read_at_end && any_last_update(in)) {
+    if (!in->fresh && !in->read_at_end && instance_any_last_update(in)) {
         in->read_at_end = true;
         instance_read(in);
         timer_set(&in->timer, LAST_READ_MS);
         return true;
     }
     /* Another writer's file. */
-    if (in->read_at_end && !in->previewed_at_end && instance_wants_preview(in) && any_last_update(in)) {
+    if (in->read_at_end && !in->previewed_at_end && instance_wants_preview(in) && instance_any_last_update(in)) {
         in->previewed_at_end = true;
         instance_preview(in);
         return true;
     }
-    if (start_last_update(in))
+    if (instance_start_last_update(in))
         return true;
     in->last_updated = true;
     return false;

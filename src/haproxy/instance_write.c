@@ -52,7 +52,7 @@ void instance_write_sooner(struct instance *in, uint64_t when_ms)
 
 /* ---- whether the file may be written to ---- */
 
-static bool all_reviewed(const struct instance *in)
+static bool instance_all_reviewed(const struct instance *in)
 {
     for (size_t i = 0; i < in->backend_count; i++)
         if (!in->backends[i].reviewed)
@@ -62,7 +62,7 @@ static bool all_reviewed(const struct instance *in)
 
 void instance_free_file(struct instance *in)
 {
-    if (guard_passed(&in->guard, in->version) && all_reviewed(in))
+    if (guard_passed(&in->guard, in->version) && instance_all_reviewed(in))
         buf_fini(&in->reader.file);
 }
 
@@ -81,7 +81,7 @@ bool instance_wants_preview(const struct instance *in)
 
 /* What is not ours may be lost by our own change: so the first transaction of each backend after another writer's is looked at
  * before its commit, too. */
-static bool wants_review(const struct instance *in)
+static bool instance_wants_review(const struct instance *in)
 {
     bool first = false;
     for (size_t i = 0; i < in->backend_count; i++)
@@ -89,7 +89,8 @@ static bool wants_review(const struct instance *in)
     return first && guard_passed(&in->guard, in->version) && !in->guard.blind && in->reader.file.len > 0;
 }
 
-static bool may_change(const void *arg, const char *kind, const char *name, const char *first, const char *second)
+static bool instance_may_change(const void *arg, const char *kind, const char *name, const char *first,
+                                const char *second)
 {
     const struct instance *in = arg;
     for (size_t i = 0; i < in->engine_count; i++) {
@@ -100,7 +101,7 @@ static bool may_change(const void *arg, const char *kind, const char *name, cons
     return false;
 }
 
-static void preview_failed(struct instance *in)
+static void instance_preview_failed(struct instance *in)
 {
     const struct write_failure f = {.result = in->transaction.result,
                                     .error = &in->transaction.error,
@@ -131,7 +132,7 @@ static void instance_write_previewed(struct instance *in)
     if (t->result == TRANSACTION_HARMFUL) {
         guard_refuse(&in->guard, in->version, t->error.message);
     } else if (t->result != TRANSACTION_PREVIEWED) {
-        preview_failed(in);
+        instance_preview_failed(in);
     } else if (t->error.kind == ERROR_NONE && !in->guard.blind) {
         guard_pass(&in->guard, in->version);
         for (size_t i = 0; i < in->backend_count; i++)
@@ -148,7 +149,7 @@ static void instance_write_previewed(struct instance *in)
 
 /* ---- what came of it ---- */
 
-static size_t count_writing(const struct instance *in)
+static size_t instance_count_writing(const struct instance *in)
 {
     size_t count = 0;
     for (size_t i = 0; i < in->backend_count; i++)
@@ -165,7 +166,7 @@ static void instance_write_committed(struct instance *in)
         in->backends[i].reviewed = in->backends[i].reviewed || in->backends[i].writing;
     buf_fini(&in->reader.file);
     ENGINES_DO(in, committed, t);
-    if (count_writing(in) == 0)
+    if (instance_count_writing(in) == 0)
         instance_report_empty_commit(in);
     in->drift_answered = true;
     in->renewed = false;
@@ -177,7 +178,7 @@ static void instance_write_committed(struct instance *in)
         instance_follow_reload(in, t->reload_id);
 }
 
-static void conflicted(struct instance *in, const struct write_failure *f)
+static void instance_conflicted(struct instance *in, const struct write_failure *f)
 {
     /* Gone at its commit: perhaps committed by it, the answer lost and the request sent again by libcurl, which does that on
      * a connection that was kept. */
@@ -190,10 +191,10 @@ static void conflicted(struct instance *in, const struct write_failure *f)
         instance_problem(in, "somebody else keeps changing HAProxy's configuration", f->error);
 }
 
-static void rejected(struct instance *in, const struct error *err)
+static void instance_rejected(struct instance *in, const struct error *err)
 {
     static const char what[] = "HAProxy or its Data Plane API refuses the change; the file is as it was";
-    size_t count = count_writing(in);
+    size_t count = instance_count_writing(in);
     if (count > 1) {
         in->one_by_one = true;
         log_warn(in->options.log,
@@ -209,7 +210,7 @@ static void rejected(struct instance *in, const struct error *err)
     instance_problem(in, what, err);
 }
 
-static void wait_after(struct instance *in, const struct write_failure *f, const char *what)
+static void instance_wait_after(struct instance *in, const struct write_failure *f, const char *what)
 {
     pace_pause(&in->pace, f->result != TRANSACTION_UNKNOWN, f->retry_after_ms, clock_mono_ms());
     pace_write_failed(&in->pace);
@@ -220,10 +221,10 @@ void instance_write_failed(struct instance *in, const struct write_failure *f)
 {
     switch (f->result) {
     case TRANSACTION_CONFLICT:
-        conflicted(in, f);
+        instance_conflicted(in, f);
         break;
     case TRANSACTION_REJECTED:
-        rejected(in, f->error);
+        instance_rejected(in, f->error);
         break;
     case TRANSACTION_LIMIT: /* transactions wait; what needs none does not */
         pace_wait_for_room(&in->pace, f->retry_after_ms, clock_mono_ms());
@@ -233,12 +234,12 @@ void instance_write_failed(struct instance *in, const struct write_failure *f)
         if (instance_renew_credentials(in))
             instance_problem(in, "the Data Plane API refused the credentials; trying the new ones", f->error);
         else
-            wait_after(in, f, INSTANCE_REFUSED);
+            instance_wait_after(in, f, INSTANCE_REFUSED);
         break;
     case TRANSACTION_UNKNOWN:
         guard_answer_lost(&in->guard, in->version);
         instance_mark_dirty(in); /* the file will tell what was committed, nobody tells whether it was loaded */
-        wait_after(in, f, "the answer to a commit was lost; reading the configuration again");
+        instance_wait_after(in, f, "the answer to a commit was lost; reading the configuration again");
         break;
     case TRANSACTION_ABORTED:
         log_info(in->options.log, "transaction given up: stopping", log_str("target", instance_url(in)));
@@ -248,8 +249,8 @@ void instance_write_failed(struct instance *in, const struct write_failure *f)
     case TRANSACTION_CLEANED:
     case TRANSACTION_PREVIEWED:
     case TRANSACTION_HARMFUL:
-        wait_after(in, f,
-                   f->error->http_status != 0 ? "the Data Plane API fails" : "the Data Plane API is not available");
+        instance_wait_after(
+            in, f, f->error->http_status != 0 ? "the Data Plane API fails" : "the Data Plane API is not available");
         break;
     }
 }
@@ -266,7 +267,7 @@ static void instance_transaction_failed(struct instance *in)
     instance_write_failed(in, &f);
 }
 
-static void tell_strangers(const struct instance *in)
+static void instance_tell_strangers(const struct instance *in)
 {
     for (size_t i = 0; i < in->transaction.stranger_count; i++)
         log_warn(in->options.log,
@@ -299,7 +300,7 @@ static void instance_write_finished(struct instance *in)
 {
     const struct transaction *t = &in->transaction;
     in->phase = INSTANCE_IDLE;
-    tell_strangers(in);
+    instance_tell_strangers(in);
     if (t->cleanup_only) {
         /* Best effort: what could not be deleted costs a place among 20, and our next commit frees it, or, where no commit
          * does, it is tried again after the next write, or RESYNC_PERIOD. */
@@ -324,7 +325,7 @@ static void instance_write_on_answer(void *arg, const struct dataplane_answer *a
     struct instance *in = arg;
     struct transaction_action action = transaction_answer(&in->transaction, a);
     if (action.type == TRANSACTION_JUDGE) {
-        const struct cfg_file_ours ours = {.is_ours = may_change, .arg = in};
+        const struct cfg_file_ours ours = {.is_ours = instance_may_change, .arg = in};
         cleanup(mem_free_ptr) char *problem = guard_compare(&in->guard, &in->reader.file, a->body, a->body_len,
                                                             in->transaction.preview_only ? NULL : &ours);
         action = transaction_judged(&in->transaction, problem);
@@ -353,7 +354,7 @@ void instance_preview(struct instance *in)
 }
 
 /* wants: of each engine, for changes of its own; none of them: an empty commit. */
-static void write_transaction(struct instance *in, const bool *wants)
+static void instance_write_transaction(struct instance *in, const bool *wants)
 {
     struct transaction_step *steps = NULL;
     size_t count = 0;
@@ -363,12 +364,12 @@ static void write_transaction(struct instance *in, const bool *wants)
             in->engines[i]->ops->collect(in->engines[i]->self, &steps, &count);
         wanted = wanted || wants[i];
     }
-    if (wanted && count_writing(in) == 0)
+    if (wanted && instance_count_writing(in) == 0)
         return;
     in->phase = INSTANCE_WRITING;
     in->write_started_us = clock_mono_us();
     struct transaction_action begin = transaction_start(&in->transaction, in->version, steps, count);
-    if (wants_review(in))
+    if (instance_wants_review(in))
         transaction_look_first(&in->transaction);
     instance_write_perform(in, begin);
 }
@@ -376,7 +377,7 @@ static void write_transaction(struct instance *in, const bool *wants)
 /* ---- what the engines want ---- */
 
 /* Nobody has anything to write, or only what is wrong with one backend is in the way: what was in the way of all is over. */
-static void nothing_to_write(struct instance *in)
+static void instance_nothing_to_write(struct instance *in)
 {
     struct error err = {0};
     if (in->guard.problem != NULL) {
@@ -396,7 +397,7 @@ static void nothing_to_write(struct instance *in)
 }
 
 /* The next engine after the one that made the last update: each has its turn. */
-static void let_update(struct instance *in, const bool *wants)
+static void instance_let_update(struct instance *in, const bool *wants)
 {
     for (size_t i = 1; i <= in->engine_count; i++) {
         size_t at = (in->last_engine + i) % in->engine_count;
@@ -430,11 +431,11 @@ void instance_decide(struct instance *in)
     }
     in->left_dirty = in->dirty && !all.transaction && !all.reload && !all.waits && !all.update;
     if (all.update && !all.overdue) { /* first what takes effect at once */
-        let_update(in, updates);
+        instance_let_update(in, updates);
         return;
     }
     if (all.transaction || all.reload) {
-        write_transaction(in, transactions);
+        instance_write_transaction(in, transactions);
         return;
     }
     if (in->unverified) {
@@ -446,5 +447,5 @@ void instance_decide(struct instance *in)
         in->one_by_one = false;
     uint64_t now = clock_mono_ms();
     if (!all.waits || (in->pace.write_after_ms <= now && in->pace.transaction_after_ms <= now))
-        nothing_to_write(in);
+        instance_nothing_to_write(in);
 }

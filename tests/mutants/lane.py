@@ -93,7 +93,7 @@ WRITE = (
 )
 
 CROSSED = (
-    Mutant("a call that crosses a look is made twice", "haproxy/instance_command.c", "in->phase == INSTANCE_READING, took_us", "false, took_us"),
+    Mutant("a call that crosses a look is made twice", "haproxy/instance_command.c", "in->phase == INSTANCE_READING,", "false,"),
     Mutant("what a crossed look could not show is not looked at", "haproxy/instance_read.c",
            "            in->unverified = true;\n", "            ;\n"),
     Mutant("who is back amid a look stays down", MEMORY,

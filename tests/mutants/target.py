@@ -24,8 +24,8 @@ UNDONE = (
 
 END = (
     Mutant("drains that a commit carried are left once more", "haproxy/instance_update.c",
-           "if (!in->fresh && !in->read_at_end && any_last_update(in)) {", "if (false) {"),
-    Mutant("the end looks for nothing", "haproxy/instance_update.c", "!in->read_at_end && any_last_update(in)) {", "!in->read_at_end) {"),
+           "if (!in->fresh && !in->read_at_end && instance_any_last_update(in)) {", "if (false) {"),
+    Mutant("the end looks for nothing", "haproxy/instance_update.c", "!in->read_at_end && instance_any_last_update(in)) {", "!in->read_at_end) {"),
     Mutant("the end looks again and again", "haproxy/instance_update.c", "        in->read_at_end = true;\n", ""),
     Mutant("a stranger's write keeps a drain from being left", "haproxy/instance_update.c",
            "in->update.result == UPDATE_CONFLICT && !in->read_at_end;", "false;"),
