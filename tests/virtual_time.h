@@ -1,5 +1,5 @@
-/* Time that passes where a test says so, in place of base/clock and host/timer. Whoever includes this has a VIRTUAL_TIME: a pointer
- * to a struct with `uint64_t now_us` and `struct timer *timers[]`. */
+/* Time that passes where a test says so, in place of base/clock and host/timer. Whoever includes this has a
+ * VIRTUAL_TIME: a pointer to a struct with `uint64_t now_us` and `struct timer *timers[]`. */
 #ifndef TESTS_VIRTUAL_TIME_H
 #define TESTS_VIRTUAL_TIME_H
 

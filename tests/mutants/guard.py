@@ -76,7 +76,7 @@ LOOKING = (
 )
 
 ROOMS = (
-    Room("guard, the look", ("test_transaction",), LOOKING),
+    Room("guard, the look", ("test_transaction", "test_transaction_left_behind"), LOOKING),
     Room("guard, the file", ("test_cfg_file",), READING + COMPARING),
     Room("guard, what is written", ("test_instance_guard", "test_plan"), WRITING),
 )

@@ -1,4 +1,5 @@
-/* src/haproxy/instance: driven by an engine of a few lines, alone and beside the servers engine; in the world of engine_world.h. */
+/* src/haproxy/instance: driven by an engine of a few lines, alone and beside the servers engine; in the world of
+ * engine_world.h. */
 #include "../engine_world.h"
 
 #include "haproxy/dataplane/runtime_update.h"

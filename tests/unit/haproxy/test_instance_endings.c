@@ -1,4 +1,5 @@
-/* src/haproxy/instance: what every ending of a transaction and of a reading leads to, and other credentials; in the world of engine_world.h. */
+/* src/haproxy/instance: what every ending of a transaction and of a reading leads to, and other credentials; in the
+ * world of engine_world.h. */
 #include "../engine_world.h"
 
 /* ---- endings ---- */

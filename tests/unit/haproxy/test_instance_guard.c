@@ -1,5 +1,5 @@
-/* src/haproxy/instance, guard: a file whose meaning a write would change is not written to, and a harmless one is looked at once. The world is
- * engine_world.h's. */
+/* src/haproxy/instance, guard: a file whose meaning a write would change is not written to, and a harmless one is
+ * looked at once. The world is engine_world.h's. */
 #include "../engine_world.h"
 
 #define CONDITIONAL "\nfrontend f\n.if defined(X)\n  bind :1\n.endif\n"

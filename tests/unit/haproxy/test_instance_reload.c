@@ -1,4 +1,5 @@
-/* src/haproxy/instance: reloads of ours, of others and from before the start, followed to their end, and what an earlier run left; in the world of engine_world.h. */
+/* src/haproxy/instance: reloads of ours, of others and from before the start, followed to their end, and what an
+ * earlier run left; in the world of engine_world.h. */
 #include "../engine_world.h"
 
 /* ---- reloads ---- */

@@ -1,4 +1,5 @@
-/* src/haproxy/instance: asked to stop at any time, it ends soon and leaves no transaction behind; in the world of engine_world.h. */
+/* src/haproxy/instance: asked to stop at any time, it ends soon and leaves no transaction behind; in the world of
+ * engine_world.h. */
 #include "../engine_world.h"
 
 /* ---- the end ---- */

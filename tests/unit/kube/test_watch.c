@@ -1,4 +1,5 @@
-/* src/kube/watch, the list/watch machine without sockets: versions and lists from begin to end, refusals, the end; the cases of client-go's own tests among them. */
+/* src/kube/watch, the list/watch machine without sockets: versions and lists from begin to end, refusals, the end; the
+ * cases of client-go's own tests among them. */
 #include "watch_world.h"
 
 #define PAGE2_PATH "/api/v1/nodes?limit=500&continue=c1"

@@ -1,4 +1,5 @@
-/* The servers engine on one HAProxy: a desired state and a refresh at any time, drift, a hold, a refusal, and the latency of an event; in the world of engine_world.h. */
+/* The servers engine on one HAProxy: a desired state and a refresh at any time, drift, a hold, a refusal, and the
+ * latency of an event; in the world of engine_world.h. */
 #include "../engine_world.h"
 
 /* ---- all is well ---- */

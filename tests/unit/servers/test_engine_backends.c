@@ -1,4 +1,5 @@
-/* The servers engine: several backends in one transaction, and one that keeps no other up; in the world of engine_world.h. */
+/* The servers engine: several backends in one transaction, and one that keeps no other up; in the world of
+ * engine_world.h. */
 #include "rules_world.h"
 
 /* ---- several backends ---- */

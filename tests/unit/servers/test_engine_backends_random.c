@@ -1,4 +1,5 @@
-/* The servers engine on two backends: whatever happens, both end in sync, and none loses its last live server; in the world of engine_world.h. */
+/* The servers engine on two backends: whatever happens, both end in sync, and none loses its last live server; in the
+ * world of engine_world.h. */
 #include "rules_world.h"
 #include "../dice.h"
 

@@ -1,4 +1,5 @@
-/* The servers engine: another writer reverts its changes, and what a commit says of itself; in the world of engine_world.h. */
+/* The servers engine: another writer reverts its changes, and what a commit says of itself; in the world of
+ * engine_world.h. */
 #include "rules_world.h"
 
 /* ---- what a commit tells ---- */

@@ -1,4 +1,5 @@
-/* The servers engine: paused, holding, and in a dry run: nothing is written, and it says so; in the world of engine_world.h. */
+/* The servers engine: paused, holding, and in a dry run: nothing is written, and it says so; in the world of
+ * engine_world.h. */
 #include "rules_world.h"
 
 /* ---- pauses and dry runs ---- */

@@ -1,5 +1,6 @@
-/* The servers engine over any history: as long as somebody is wanted, nothing that it does leaves the running HAProxy without any
- * server in rotation; neither what is told, nor what is written, nor a reload. The world is engine_world.h's. */
+/* The servers engine over any history: as long as somebody is wanted, nothing that it does leaves the running HAProxy
+ * without any server in rotation; neither what is told, nor what is written, nor a reload. The world is
+ * engine_world.h's. */
 #include "../engine_world.h"
 
 #define HISTORIES 120

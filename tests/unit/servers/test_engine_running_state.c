@@ -1,4 +1,5 @@
-/* The servers engine: what the running HAProxy says of itself: drift, health checks, and states that an operator set; in the world of engine_world.h. */
+/* The servers engine: what the running HAProxy says of itself: drift, health checks, and states that an operator set;
+ * in the world of engine_world.h. */
 #include "runtime_update_world.h"
 
 /* ---- drift ---- */

@@ -1,4 +1,5 @@
-/* The servers engine: what goes without a reload, what has to wait for a transaction, and what may not be; in the world of engine_world.h. */
+/* The servers engine: what goes without a reload, what has to wait for a transaction, and what may not be; in the world
+ * of engine_world.h. */
 #include "runtime_update_world.h"
 
 /* ---- with a reload and without ---- */

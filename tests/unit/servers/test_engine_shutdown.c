@@ -1,5 +1,5 @@
-/* The servers engine at the end: what only we know of HAProxy is left in its file at the end, for whoever comes next; and what
- * happens where nothing could be left. The world is engine_world.h's. */
+/* The servers engine at the end: what only we know of HAProxy is left in its file at the end, for whoever comes next;
+ * and what happens where nothing could be left. The world is engine_world.h's. */
 #include "runtime_update_world.h"
 
 static void drain_two(void)

@@ -1,5 +1,5 @@
-/* The servers engine: what turns while something else is under way, and what must not be left behind by it: calls that nobody
- * wants any more, waits without an end, reloads for nothing. The world is engine_world.h's. */
+/* The servers engine: what turns while something else is under way, and what must not be left behind by it: calls that
+ * nobody wants any more, waits without an end, reloads for nothing. The world is engine_world.h's. */
 #include "runtime_update_world.h"
 
 /* ---- calls that nobody wants any more ---- */

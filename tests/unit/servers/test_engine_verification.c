@@ -1,4 +1,5 @@
-/* The servers engine: runtime updates and reloads are verified; those that are refused, lost or overtaken; in the world of engine_world.h. */
+/* The servers engine: runtime updates and reloads are verified; those that are refused, lost or overtaken; in the world
+ * of engine_world.h. */
 #include "runtime_update_world.h"
 
 /* ---- what is believed ---- */

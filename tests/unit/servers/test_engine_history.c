@@ -1,70 +1,12 @@
-/* src/servers/target_history: what the journal says of each situation, and that it says it once; in the world of
+/* The servers engine: what the history says of each situation, and that it says it once; in the world of
  * engine_world.h. */
-#include "../engine_world.h"
-
-#define MINUTE_MS 60000ull
-#define HOUR_MS 3600000ull
-
-static uint64_t heard; /* entries that a test has looked at */
-
-/* The kinds since the last call, oldest first: "committed in_step". */
-static inline void assert_journal(const char *expected)
-{
-    cleanup(buf_fini) struct buf kinds;
-    buf_init(&kinds, 0);
-    for (size_t i = history_count(w.history); i-- > 0;) {
-        const struct history_entry *e = history_at(w.history, i);
-        if (e->number <= heard)
-            continue;
-        buf_printf(&kinds, "%s%s", kinds.len > 0 ? " " : "", history_kind_name(e->kind));
-        heard = e->number;
-    }
-    ck_assert_str_eq(buf_str(&kinds), expected);
-}
-
-/* The newest entry of that kind. */
-static const struct history_entry *entry(enum history_kind kind)
-{
-    for (size_t i = 0; i < history_count(w.history); i++)
-        if (history_at(w.history, i)->kind == kind)
-            return history_at(w.history, i);
-    ck_abort_msg("no entry of the kind %s", history_kind_name(kind));
-    return NULL;
-}
-
-static void assert_says(const char *text, const char *part)
-{
-    ck_assert_msg(text != NULL && strstr(text, part) != NULL, "no \"%s\" in \"%s\"", part, text != NULL ? text : "");
-}
-
-static void setup(void)
-{
-    heard = 0;
-    world_make();
-}
-
-static void setup_lanes(void)
-{
-    heard = 0;
-    world_make_lanes();
-    set_copy(w.have.of[0], "n1 n2 n3");
-    w.file = w.running = w.have;
-    instance_start(w.target.instance);
-    wish("n1 n2 n3", "the first list");
-    pass(0);
-    ck_assert(in_sync());
-}
+#include "history_world.h"
 
 static void setup_braked(void)
 {
     heard = 0;
     world_make_with(1, (struct plan_rules){.max_loss_percent = 50, .loss_window_ms = RESYNC_MS});
-    set_copy(w.have.of[0], "n1 n2 n3 n4");
-    w.file = w.running = w.have;
-    instance_start(w.target.instance);
-    wish("n1 n2 n3 n4", "the first list");
-    pass(0);
-    ck_assert(in_sync());
+    in_step_with("n1 n2 n3 n4");
 }
 
 static void setup_two(void)
@@ -75,11 +17,6 @@ static void setup_two(void)
     wish_both("n1", "n1", "the first list");
     pass(0);
     ck_assert(in_sync());
-}
-
-static void teardown(void)
-{
-    world_end();
 }
 
 /* ---- nothing to tell ---- */
@@ -395,144 +332,6 @@ START_TEST(a_pause_is_told_when_what_it_withholds_changes)
 }
 END_TEST
 
-/* ---- drift ---- */
-
-static void edit(const char *set)
-{
-    set_copy(w.have.of[0], set);
-    w.file = w.running = w.have;
-    w.version++;
-    w.file_version = w.version;
-}
-
-START_TEST(a_hand_edit_is_repaired)
-{
-    world_in_step();
-    edit("n1 n7");
-    pass(2 * RESYNC_MS);
-    assert_settled("n1");
-    assert_journal("committed drift_repaired in_step");
-    ck_assert_str_eq(entry(HISTORY_DRIFT_REPAIRED)->text,
-                     "put right what somebody else had changed in version 6: removed n7");
-    edit("n1");
-    pass(2 * RESYNC_MS);
-    assert_journal("");
-}
-END_TEST
-
-/* Between the two nobody can tell whose doing it is. */
-START_TEST(another_wish_is_no_drift)
-{
-    world_in_step();
-    edit("n1");
-    wish("n1 n2", "ADDED slice");
-    pass(MINUTE_MS);
-    assert_journal("committed in_step");
-}
-END_TEST
-
-static void assert_no_drift(void)
-{
-    for (size_t i = 0; i < history_count(w.history); i++)
-        ck_assert_msg(history_at(w.history, i)->kind != HISTORY_DRIFT_REPAIRED, "%s", history_at(w.history, i)->text);
-}
-
-/* A drain that was only told has to be written, since what runs cannot be read any more; and our own commit does not stick. */
-START_TEST(our_own_version_is_no_drift)
-{
-    wish("n1* n2 n3", "MODIFIED slice");
-    settle();
-    w.unreadable = w.stubborn = true;
-    pass(3 * RESYNC_MS);
-    ck_assert_uint_gt(w.commits, 0);
-    w.stubborn = false;
-    pass(60 * MINUTE_MS);
-    ck_assert(in_sync());
-    ck_assert_str_eq(w.have.of[0], "n2 n3 n1*");
-    assert_no_drift();
-}
-END_TEST
-
-static void setup_two_lanes(void)
-{
-    heard = 0;
-    world_make_as(2, (struct plan_rules){.max_loss_percent = 100}, 3600000, true);
-    for (size_t i = 0; i < w.backends; i++)
-        set_copy(w.have.of[i], "n1 n2");
-    w.file = w.running = w.have;
-    instance_start(w.target.instance);
-    wish_both("n1 n2", "n1 n2", "the first list");
-    pass(0);
-    ck_assert(in_sync());
-}
-
-/* The same, and the version is another backend's, whose write made the API reload. */
-START_TEST(the_version_of_another_backend_is_no_drift)
-{
-    wish_both("n1* n2", "n1 n2", "MODIFIED slice");
-    pass(RESYNC_MS);
-    assert_journal("told");
-    w.reloads_fast = true;
-    wish_both("n1* n2", "n1", "DELETED slice");
-    pass(60 * MINUTE_MS);
-    ck_assert(in_sync());
-    ck_assert_str_eq(w.have.of[1], "n1 n2*");
-    assert_no_drift();
-}
-END_TEST
-
-/* Another wish, a change of ours, a reload that failed: none of them is a stranger's doing. */
-START_TEST(our_own_doing_is_no_drift)
-{
-    world_in_step();
-    w.fail_reloads = 2;
-    for (int i = 0; i < 6; i++) {
-        wish(i % 2 == 0 ? "n1 n2" : "n1", "event");
-        pass(MINUTE_MS);
-    }
-    fault((struct fault){.step = 'C', .applied = true, .times = 1});
-    wish("n1 n3", "event");
-    pass(5 * MINUTE_MS);
-    assert_settled("n1 n3");
-    assert_no_drift();
-}
-END_TEST
-
-START_TEST(haproxy_that_runs_something_else_is_repaired)
-{
-    set_copy(w.running.of[0], "n1 n2");
-    pass(3 * RESYNC_MS);
-    ck_assert(in_sync());
-    assert_journal("reload_again drift_repaired in_step");
-    assert_says(entry(HISTORY_DRIFT_REPAIRED)->text, "n3");
-    ck_assert_str_eq(entry(HISTORY_DRIFT_REPAIRED)->target, API_URL);
-    pass(HOUR_MS);
-    assert_journal("");
-}
-END_TEST
-
-/* Who mends it himself has repaired it himself: we may not write, and see it mended. */
-START_TEST(what_somebody_else_mends_is_not_our_repair)
-{
-    w.paused = true;
-    wish("n1 n2 n3", "MODIFIED service");
-    set_copy(w.running.of[0], "n1 n2");
-    pass(2 * RESYNC_MS);
-    ck_assert(logged("HAProxy runs something else than its file says"));
-    set_copy(w.running.of[0], "n1 n2 n3");
-    w.reload_list = "[{\"id\":\"r-2\",\"status\":\"succeeded\",\"response\":\"\",\"reload_timestamp\":2}]";
-    pass(3 * RESYNC_MS);
-    ck_assert(in_sync());
-    assert_journal("withheld");
-    ck_assert_str_eq(entry(HISTORY_WITHHELD)->text, "not done: an empty commit, to reload HAProxy");
-    w.paused = false;
-    w.reload_list = NULL;
-    wish("n1 n2 n3", "MODIFIED service");
-    pass(2 * RESYNC_MS);
-    assert_journal("");
-}
-END_TEST
-
 /* ---- two backends ---- */
 
 START_TEST(what_is_written_to_one_is_said_of_that_one)
@@ -561,18 +360,9 @@ START_TEST(what_is_wrong_with_all_is_said_once)
 }
 END_TEST
 
-static TCase *with(Suite *s, const char *name, void (*before)(void))
-{
-    TCase *t = tcase_create(name);
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, before, teardown);
-    suite_add_tcase(s, t);
-    return t;
-}
-
 int main(void)
 {
-    Suite *s = suite_create("target_journal");
+    Suite *s = suite_create("engine_history");
     TCase *t = with(s, "one backend", setup);
     tcase_add_test(t, nothing_is_said_of_what_stays);
     tcase_add_test(t, nobody_reads_it);
@@ -586,17 +376,11 @@ int main(void)
     tcase_add_test(t, no_endpoint_is_told_once);
     tcase_add_test(t, no_server_yet);
     tcase_add_test(t, a_pause_is_told_when_what_it_withholds_changes);
-    tcase_add_test(t, a_hand_edit_is_repaired);
-    tcase_add_test(t, another_wish_is_no_drift);
-    tcase_add_test(t, our_own_doing_is_no_drift);
     t = with(s, "lanes", setup_lanes);
     tcase_add_test(t, a_drain_that_is_told);
     tcase_add_test(t, a_drain_that_goes_into_the_file);
     tcase_add_test(t, many_writes_are_one_sentence_with_an_end);
     tcase_add_test(t, a_write_that_does_not_reach_it);
-    tcase_add_test(t, our_own_version_is_no_drift);
-    tcase_add_test(t, haproxy_that_runs_something_else_is_repaired);
-    tcase_add_test(t, what_somebody_else_mends_is_not_our_repair);
     t = with(s, "brake", setup_braked);
     tcase_add_test(t, the_brake_is_told_when_it_begins);
     tcase_add_test(t, a_brake_beside_a_write);
@@ -604,8 +388,6 @@ int main(void)
     t = with(s, "two backends", setup_two);
     tcase_add_test(t, what_is_written_to_one_is_said_of_that_one);
     tcase_add_test(t, what_is_wrong_with_all_is_said_once);
-    t = with(s, "two backends, lanes", setup_two_lanes);
-    tcase_add_test(t, the_version_of_another_backend_is_no_drift);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);
     int failed = srunner_ntests_failed(sr);

@@ -1,0 +1,223 @@
+/* Events from the history to requests, in virtual time: the API is what a test answers, in place of kube/event_writer. */
+#ifndef TESTS_EVENTS_WORLD_H
+#define TESTS_EVENTS_WORLD_H
+
+#include "daemon/events.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "kube/event_writer.h"
+#include "model/cache.h"
+#include "report/metrics.h"
+#include "report/history.h"
+#include "daemon/mappings.h"
+#include "daemon/sources.h"
+
+#define MINUTE_MS 60000ull
+#define URL "http://lb1:5555"
+
+static struct {
+    uint64_t now_us;
+    struct timer *timers[1];
+
+    void (*done)(void *arg, enum event_outcome outcome, int64_t retry_after_ms, const struct error *err);
+    void *arg;
+    bool busy, freed;
+    bool no_credentials;
+    /* the request in hand, and the last one that was made */
+    char namespace[16], name[96], service[16], uid[16], reason[32], message[1200];
+    bool warning, again;
+    unsigned count;
+    uint64_t first_ms, last_ms;
+    unsigned posts, patches;
+
+    struct object_caches caches[2];
+    struct metrics *registry;
+    struct metric *written;
+    struct history *history;
+    int log_fd;
+    struct log log;
+    struct events *events;
+} w;
+
+/* ---- the world ---- */
+
+#define VIRTUAL_TIME (&w)
+#define VIRTUAL_WALL_MS 1795302000000u
+#include "../../virtual_time.h"
+
+struct event_writer *event_writer_new(struct kube_client *client,
+                                      void (*done)(void *arg, enum event_outcome outcome, int64_t retry_after_ms,
+                                                   const struct error *err),
+                                      void *arg)
+{
+    (void)client;
+    w.done = done;
+    w.arg = arg;
+    return (struct event_writer *)&w;
+}
+
+void event_writer_free(struct event_writer *writer)
+{
+    (void)writer;
+    w.freed = true;
+}
+
+int event_writer_send(struct event_writer *writer, const struct event_object *e, bool again, struct error *err)
+{
+    (void)writer;
+    ck_assert_msg(!w.busy, "two requests at once");
+    if (w.no_credentials)
+        return error_set(err, ERROR_RETRY, "waiting for the credential plugin");
+    snprintf(w.namespace, sizeof(w.namespace), "%s", e->namespace);
+    snprintf(w.name, sizeof(w.name), "%s", e->name);
+    snprintf(w.service, sizeof(w.service), "%s", e->service);
+    snprintf(w.uid, sizeof(w.uid), "%s", e->service_uid != NULL ? e->service_uid : "");
+    snprintf(w.reason, sizeof(w.reason), "%s", e->reason);
+    snprintf(w.message, sizeof(w.message), "%s", e->message);
+    ck_assert(e->host[0] != '\0');
+    w.warning = e->warning;
+    w.again = again;
+    w.count = e->count;
+    w.first_ms = e->first_ms;
+    w.last_ms = e->last_ms;
+    w.busy = true;
+    w.posts += !again;
+    w.patches += again;
+    return 0;
+}
+
+const struct object_caches *sources_caches(const struct sources *s, size_t service)
+{
+    (void)s;
+    return &w.caches[service];
+}
+
+/* ---- what a test does ---- */
+
+static inline void fire(struct timer *t)
+{
+    w.now_us = t->due_ms > clock_mono_ms() ? t->due_ms * 1000 : w.now_us;
+    t->due_ms = 0;
+    t->fn(t->arg);
+}
+
+/* Up to where something is asked, or nothing will be. */
+static inline bool asked(void)
+{
+    for (struct timer *t; !w.busy && (t = virtual_next_timer(UINT64_MAX)) != NULL;)
+        fire(t);
+    return w.busy;
+}
+
+static inline void answer_after(enum event_outcome outcome, int64_t retry_after_ms)
+{
+    struct error err = {0};
+    ck_assert_msg(w.busy, "nothing is asked");
+    w.busy = false;
+    if (outcome != EVENT_WRITTEN)
+        error_set(&err, ERROR_RETRY, "words of the API");
+    w.done(w.arg, outcome, retry_after_ms, outcome != EVENT_WRITTEN ? &err : NULL);
+}
+
+static inline void answer(enum event_outcome outcome)
+{
+    answer_after(outcome, -1);
+}
+
+static inline void all_is_written(void)
+{
+    while (asked())
+        answer(EVENT_WRITTEN);
+}
+
+static inline void pass(uint64_t ms)
+{
+    uint64_t end = clock_mono_ms() + ms;
+    for (struct timer *t; !w.busy && (t = virtual_next_timer(end)) != NULL;)
+        fire(t);
+    w.now_us = end * 1000;
+}
+
+static inline void happens_to(const char *backend, enum history_kind kind, const char *text)
+{
+    history_add(w.history, &(struct history_entry){.kind = kind, .target = URL, .backend = backend, .text = text});
+}
+
+static inline void happens(enum history_kind kind, const char *text)
+{
+    happens_to("web", kind, text);
+}
+
+static inline unsigned result(const char *which)
+{
+    return (unsigned)metric_value(w.written, which, NULL);
+}
+
+static inline bool logged(const char *text)
+{
+    cleanup(buf_fini) struct buf all;
+    char piece[4096];
+    ssize_t n;
+    buf_init(&all, 0);
+    for (off_t at = 0; (n = pread(w.log_fd, piece, sizeof(piece), at)) > 0; at += n)
+        buf_addn(&all, piece, (size_t)n);
+    return strstr(buf_str(&all), text) != NULL;
+}
+
+static inline void forget_log(void)
+{
+    ck_assert_int_eq(ftruncate(w.log_fd, 0), 0);
+    ck_assert_int_eq(lseek(w.log_fd, 0, SEEK_SET), 0);
+}
+
+/* Backends web and tls are for the Service ing/web, shop for two/shop. */
+static struct mapping mappings_list[] = {
+    {.backend = "web", .service = 0}, {.backend = "tls", .service = 0}, {.backend = "shop", .service = 1}};
+static struct sources_service services[] = {{"ing", "web"}, {"two", "shop"}};
+static const struct mappings mappings = {.list = mappings_list, .count = 3, .services = services, .service_count = 2};
+
+static inline void knows(size_t cache, const char *name, const char *uid)
+{
+    struct service *s = mem_alloc(sizeof(*s));
+    s->name = mem_strdup(name);
+    s->uid = mem_strdup(uid);
+    cache_put(w.caches[cache].services, s);
+}
+
+static inline void setup(void)
+{
+    memset(&w, 0, sizeof(w));
+    w.now_us = 1000000;
+    w.caches[0].services = cache_new(&service_record);
+    w.caches[1].services = cache_new(&service_record);
+    knows(0, "web", "uid-web");
+    w.registry = metrics_new();
+    w.written = metrics_register(w.registry, METRIC_COUNTER, "events_total", "help", "result");
+    w.history = history_new();
+    w.log_fd = memfd_create("log", 0);
+    w.log = (struct log){.level = LOG_LEVEL_DEBUG, .fd = w.log_fd};
+    const struct events_options options = {
+        .history = w.history, .mappings = &mappings, .written = w.written, .log = &w.log};
+    w.events = events_new(NULL, &options);
+}
+
+static inline void teardown(void)
+{
+    events_free(w.events);
+    history_free(w.history);
+    metrics_free(w.registry);
+    cache_free(w.caches[0].services);
+    cache_free(w.caches[1].services);
+    close(w.log_fd);
+}
+
+#endif

@@ -1,0 +1,285 @@
+/* src/daemon/events: with an API that is slow, full, away, contradicts itself or does not allow it. */
+#include "events_world.h"
+
+/* ---- and when not ---- */
+
+START_TEST(one_that_the_api_has_forgotten_is_made_anew)
+{
+    happens(HISTORY_IN_STEP, "in step");
+    all_is_written();
+    happens(HISTORY_IN_STEP, "in step");
+    ck_assert(asked() && w.again);
+    answer(EVENT_GONE);
+    ck_assert(asked() && !w.again && w.count == 2);
+    answer(EVENT_WRITTEN);
+    happens(HISTORY_IN_STEP, "in step");
+    ck_assert(asked() && w.again && w.count == 3);
+}
+END_TEST
+
+/* The answer to the first request was lost. */
+START_TEST(one_that_is_there_already_is_repeated)
+{
+    happens(HISTORY_IN_STEP, "in step");
+    ck_assert(asked());
+    answer(EVENT_LATER);
+    ck_assert(asked() && !w.again);
+    answer(EVENT_EXISTS);
+    ck_assert(w.busy && w.again && w.count == 1);
+    answer(EVENT_WRITTEN);
+    ck_assert_uint_eq(result("written"), 1);
+}
+END_TEST
+
+/* An API that says now this, now that, is not asked without a pause, nor for ever. */
+START_TEST(an_api_that_contradicts_itself)
+{
+    unsigned tries = 0;
+    uint64_t began_ms = clock_mono_ms();
+    happens(HISTORY_IN_STEP, "in step");
+    for (; asked(); tries++)
+        answer(w.again ? EVENT_GONE : EVENT_EXISTS);
+    ck_assert_uint_le(tries, 30);
+    ck_assert_uint_gt(clock_mono_ms() - began_ms, 10000);
+    ck_assert_uint_eq(result("dropped"), 1);
+}
+END_TEST
+
+START_TEST(denied_is_said_once_and_tried_seldom)
+{
+    happens(HISTORY_IN_STEP, "in step");
+    happens(HISTORY_HELD_BACK, "held");
+    happens_to("shop", HISTORY_IN_STEP, "in step");
+    ck_assert(asked());
+    answer(EVENT_DENIED);
+    ck_assert(logged("Events may not be written"));
+    ck_assert(logged("verbs [create, patch]"));
+    ck_assert(logged("namespace=ing"));
+    ck_assert_uint_eq(result("denied"), 2);
+    ck_assert_msg(asked(), "the other namespace may be allowed");
+    ck_assert_str_eq(w.service, "shop");
+    answer(EVENT_WRITTEN);
+    forget_log();
+    for (int i = 0; i < 9; i++) {
+        pass(MINUTE_MS);
+        happens(HISTORY_HELD_BACK, "held");
+        ck_assert(!asked());
+    }
+    pass(MINUTE_MS);
+    happens(HISTORY_HELD_BACK, "held");
+    ck_assert(asked());
+    answer(EVENT_DENIED);
+    ck_assert(!logged("may not be written"));
+    pass(10 * MINUTE_MS);
+    happens(HISTORY_HELD_BACK, "held");
+    ck_assert(asked() && !w.again);
+    answer(EVENT_WRITTEN);
+    happens(HISTORY_HELD_BACK, "held");
+    ck_assert(asked());
+}
+END_TEST
+
+START_TEST(an_operator_says_go_on)
+{
+    happens(HISTORY_IN_STEP, "in step");
+    ck_assert(asked());
+    answer(EVENT_DENIED);
+    forget_log();
+    events_poke(w.events);
+    happens(HISTORY_IN_STEP, "in step");
+    ck_assert(asked());
+    answer(EVENT_DENIED);
+    ck_assert_msg(logged("may not be written"), "whoever asks gets an answer");
+    happens_to("shop", HISTORY_IN_STEP, "in step");
+    ck_assert(asked());
+    answer_after(EVENT_LATER, 200000);
+    uint64_t then_ms = clock_mono_ms();
+    events_poke(w.events);
+    ck_assert(asked() && clock_mono_ms() == then_ms);
+    events_poke(w.events); /* while one is under way */
+    events_poke(NULL);
+}
+END_TEST
+
+START_TEST(granted_is_said_too)
+{
+    happens(HISTORY_IN_STEP, "in step");
+    ck_assert(asked());
+    answer(EVENT_DENIED);
+    pass(11 * MINUTE_MS);
+    happens(HISTORY_IN_STEP, "in step");
+    all_is_written();
+    ck_assert(logged("Events are written again"));
+}
+END_TEST
+
+START_TEST(an_api_that_is_away_is_waited_for_and_then_it_is_dropped)
+{
+    unsigned tries = 0;
+    uint64_t began_ms = clock_mono_ms();
+    happens(HISTORY_IN_STEP, "in step");
+    for (; asked(); tries++)
+        answer(EVENT_LATER);
+    ck_assert_uint_ge(clock_mono_ms() - began_ms, 5 * MINUTE_MS);
+    ck_assert_uint_lt(clock_mono_ms() - began_ms, 7 * MINUTE_MS);
+    ck_assert_msg(tries >= 4 && tries <= 30, "%u", tries);
+    ck_assert_uint_eq(result("dropped"), 1);
+    ck_assert(logged("an Event cannot be written now"));
+    happens(HISTORY_IN_STEP, "in step");
+    ck_assert(asked() && !w.again && w.count == 2);
+    answer(EVENT_WRITTEN);
+    ck_assert(logged("Events are written again"));
+}
+END_TEST
+
+START_TEST(retry_after_is_kept)
+{
+    happens(HISTORY_IN_STEP, "in step");
+    ck_assert(asked());
+    uint64_t then_ms = clock_mono_ms();
+    answer_after(EVENT_LATER, 90000);
+    happens(HISTORY_HELD_BACK, "held"); /* does not go before that either */
+    ck_assert(asked());
+    ck_assert_uint_ge(clock_mono_ms() - then_ms, 90000);
+    all_is_written();
+    ck_assert_uint_eq(result("written"), 2);
+}
+END_TEST
+
+START_TEST(retry_after_has_an_end)
+{
+    happens(HISTORY_IN_STEP, "in step");
+    ck_assert(asked());
+    uint64_t then_ms = clock_mono_ms();
+    answer_after(EVENT_LATER, INT32_MAX * 1000ll);
+    happens(HISTORY_HELD_BACK, "held");
+    pass(MINUTE_MS);
+    happens(HISTORY_APPLY_FAILED, "refused");
+    ck_assert(asked());
+    ck_assert_uint_le(clock_mono_ms() - then_ms, 6 * MINUTE_MS);
+    ck_assert_uint_ge(clock_mono_ms() - then_ms, 4 * MINUTE_MS);
+    ck_assert_str_eq(w.reason, "ApplyFailed");
+}
+END_TEST
+
+START_TEST(no_credentials_yet)
+{
+    w.no_credentials = true;
+    happens(HISTORY_IN_STEP, "in step");
+    pass(3000);
+    ck_assert(!w.busy);
+    w.no_credentials = false;
+    ck_assert(asked());
+}
+END_TEST
+
+START_TEST(what_is_refused_keeps_nothing_up)
+{
+    happens(HISTORY_IN_STEP, "in step");
+    happens(HISTORY_HELD_BACK, "held");
+    ck_assert(asked());
+    answer(EVENT_REFUSED);
+    ck_assert(logged("Kubernetes refuses an Event"));
+    ck_assert_uint_eq(result("refused"), 1);
+    ck_assert(asked());
+    ck_assert_str_eq(w.reason, "HeldBack");
+}
+END_TEST
+
+static void many(int count)
+{
+    static const enum history_kind kinds[] = {HISTORY_IN_STEP,       HISTORY_HELD_BACK,      HISTORY_APPLY_FAILED,
+                                              HISTORY_RELOAD_FAILED, HISTORY_DRIFT_REPAIRED, HISTORY_IN_STEP};
+    for (int i = 0; i < count; i++) {
+        char text[64];
+        snprintf(text, sizeof(text), "change %d", i);
+        happens_to(i % 2 == 0 ? "web" : "shop", kinds[i % 6], text);
+    }
+}
+
+START_TEST(the_queue_has_an_end)
+{
+    happens(HISTORY_IN_STEP, "the first");
+    ck_assert(asked());
+    many(500);
+    ck_assert(w.busy); /* for all this time */
+    ck_assert_uint_gt(result("dropped") + result("merged") + result("limited"), 500 - 64);
+    answer(EVENT_WRITTEN);
+    all_is_written();
+    ck_assert_uint_le(w.posts + w.patches, 65);
+    ck_assert_uint_eq(result("written") + result("dropped") + result("merged") + result("limited"), 501);
+}
+END_TEST
+
+/* So many different ones: of each reason ten. */
+static void fill(const char *backend, enum history_kind kind)
+{
+    for (int i = 0; i < 10; i++) {
+        char text[32];
+        snprintf(text, sizeof(text), "change %d", i);
+        happens_to(backend, kind, text);
+    }
+}
+
+START_TEST(what_is_under_way_is_not_dropped)
+{
+    happens_to("shop", HISTORY_IN_STEP, "the first");
+    ck_assert(asked());
+    fill("web", HISTORY_HELD_BACK);
+    fill("web", HISTORY_IN_STEP);
+    fill("web", HISTORY_DRIFT_REPAIRED);
+    fill("web", HISTORY_APPLY_FAILED);
+    fill("shop", HISTORY_HELD_BACK);
+    fill("shop", HISTORY_APPLY_FAILED);
+    ck_assert_uint_eq(result("dropped"), 0);
+    fill("shop", HISTORY_RELOAD_FAILED);
+    ck_assert_uint_eq(result("dropped"), 2); /* 1 + 65 */
+    ck_assert(logged("Kubernetes takes Events too slowly"));
+    answer(EVENT_WRITTEN);
+    ck_assert(asked());
+    ck_assert_str_eq(w.message, "backend web at " URL ": change 2"); /* the oldest two gave way */
+    all_is_written();
+    happens_to("shop", HISTORY_IN_STEP, "the first");
+    ck_assert(asked() && w.again && w.count == 2);
+}
+END_TEST
+
+START_TEST(the_end_waits_for_nothing)
+{
+    happens(HISTORY_IN_STEP, "in step");
+    ck_assert(asked());
+    many(10);
+    events_free(w.events);
+    w.events = NULL;
+    ck_assert(w.freed);
+    happens(HISTORY_IN_STEP, "nobody hears it");
+    ck_assert_uint_eq(w.posts, 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("events_trouble");
+    TCase *t = tcase_create("events_trouble");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, one_that_the_api_has_forgotten_is_made_anew);
+    tcase_add_test(t, one_that_is_there_already_is_repeated);
+    tcase_add_test(t, an_api_that_contradicts_itself);
+    tcase_add_test(t, denied_is_said_once_and_tried_seldom);
+    tcase_add_test(t, an_operator_says_go_on);
+    tcase_add_test(t, granted_is_said_too);
+    tcase_add_test(t, an_api_that_is_away_is_waited_for_and_then_it_is_dropped);
+    tcase_add_test(t, retry_after_is_kept);
+    tcase_add_test(t, retry_after_has_an_end);
+    tcase_add_test(t, no_credentials_yet);
+    tcase_add_test(t, what_is_refused_keeps_nothing_up);
+    tcase_add_test(t, the_queue_has_an_end);
+    tcase_add_test(t, what_is_under_way_is_not_dropped);
+    tcase_add_test(t, the_end_waits_for_nothing);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,108 @@
+/* src/settings/kubeconfig: from inside a pod. */
+#include "kubeconfig_files.h"
+
+static int in_cluster(const char *host, const char *port, struct kube_access *ret, struct error *err)
+{
+    cleanup(mem_free_ptr) char *host_entry = mem_printf("KUBERNETES_SERVICE_HOST=%s", host);
+    cleanup(mem_free_ptr) char *port_entry = mem_printf("KUBERNETES_SERVICE_PORT=%s", port);
+    const char *const env[] = {"KUBERNETES_PORT=tcp://x:1", host_entry, port_entry, NULL};
+    return kube_access_in_cluster((char *const *)env, dir, ret, err);
+}
+
+START_TEST(from_inside_a_pod)
+{
+    static const char *const hosts[][2] = {
+        {"10.96.0.1", "https://10.96.0.1:443"},
+        {"fd00::1", "https://[fd00::1]:443"},
+        {"kubernetes.default.svc", "https://kubernetes.default.svc:443"},
+    };
+    char ca[128], token[128];
+    snprintf(ca, sizeof(ca), "%s/ca.crt", dir);
+    snprintf(token, sizeof(token), "%s/token", dir);
+    write_file(ca, "x");
+    write_file(token, "x");
+    for (size_t i = 0; i < array_len(hosts); i++) {
+        cleanup(kube_access_fini) struct kube_access a;
+        ck_assert_int_eq(in_cluster(hosts[i][0], "443", &a, NULL), 0);
+        ck_assert_str_eq(a.server, hosts[i][1]);
+        ck_assert_str_eq(a.ca.path, ca);
+        ck_assert_str_eq(a.token_path, token);
+        ck_assert_ptr_null(a.token);
+        ck_assert(!a.insecure);
+        ck_assert_str_eq(a.source, "in-cluster");
+    }
+}
+END_TEST
+
+/* Nothing but a default comes of it, so that no namespace is no error. */
+START_TEST(the_namespace_of_a_pod)
+{
+    static const struct {
+        const char *text, *namespace; /* NULL: no such file; none */
+    } rows[] = {
+        {NULL, NULL},  {"ingress", "ingress"}, {"ingress\n", "ingress"}, {"ingress\r\n", "ingress"},
+        {"", NULL},    {"\n", NULL},           {"In/gress", NULL},       {"two\nlines", "two"},
+        {"-no", NULL},
+    };
+    static const char *const files[] = {"ca.crt", "token"};
+    cleanup(mem_free_ptr) char *path = mem_printf("%s/namespace", dir);
+    for (size_t i = 0; i < array_len(files); i++) {
+        cleanup(mem_free_ptr) char *file = mem_printf("%s/%s", dir, files[i]);
+        write_file(file, "x");
+    }
+    for (size_t i = 0; i < array_len(rows); i++) {
+        cleanup(kube_access_fini) struct kube_access a;
+        if (rows[i].text != NULL)
+            write_file(path, rows[i].text);
+        ck_assert_int_eq(in_cluster("10.96.0.1", "443", &a, NULL), 0);
+        ck_assert_pstr_eq(a.namespace, rows[i].namespace);
+    }
+}
+END_TEST
+
+START_TEST(not_inside_a_pod)
+{
+    static const struct {
+        const char *host, *port, *says;
+    } rows[] = {
+        {"", "443", "KUBECONFIG is not set, and KUBERNETES_SERVICE_HOST"},
+        {"10.0.0.1", "", "KUBERNETES_SERVICE_PORT, which every pod has"},
+        {"10.0.0.1", "0", "KUBERNETES_SERVICE_PORT: \"0\" is no port number"},
+        {"10.0.0.1", "tcp://10.0.0.1:443", "is no port number"},
+        {"[fd00::1]", "443", "KUBERNETES_SERVICE_HOST: \"[fd00::1]\" is no IP address"},
+        {"h/x@y", "443", "no IP address and no host name"},
+        {"10.0.0.1", "443", "/ca.crt: No such file or directory; does the pod have a service account"},
+    };
+    for (size_t i = 0; i < array_len(rows); i++) {
+        struct kube_access a;
+        struct error err;
+        ck_assert_int_eq(in_cluster(rows[i].host, rows[i].port, &a, &err), -1);
+        ck_assert_int_eq(err.kind, ERROR_FATAL);
+        assert_message(&err, rows[i].says);
+    }
+    char ca[128];
+    snprintf(ca, sizeof(ca), "%s/ca.crt", dir);
+    write_file(ca, "x");
+    struct kube_access a;
+    struct error err;
+    ck_assert_int_eq(in_cluster("10.0.0.1", "443", &a, &err), -1);
+    assert_message(&err, "/token: No such file");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("in_cluster");
+    TCase *t = tcase_create("in_cluster");
+    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_add_test(t, from_inside_a_pod);
+    tcase_add_test(t, the_namespace_of_a_pod);
+    tcase_add_test(t, not_inside_a_pod);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_set_fork_status(sr, CK_FORK); /* each test has a directory of its own, or ends its process */
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? 0 : 1;
+}
