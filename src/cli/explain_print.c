@@ -162,15 +162,6 @@ static void print_now(const struct inspect_report *r, const struct inspect_backe
 
 /* ---- what would become of that ---- */
 
-/* Its place among the changes; their number: none is about it. */
-static size_t find_change(const struct diff *d, const char *server)
-{
-    size_t i = 0;
-    while (i < d->change_count && !str_eq(d->changes[i].server.name, server))
-        i++;
-    return i;
-}
-
 static char *change_text(const struct diff_change *c)
 {
     if (c->op == DIFF_REMOVE)
@@ -228,14 +219,14 @@ static void print_call(const struct inspect_backend *b, const struct runtime_com
     print_field(p, "next", INK_YELLOW, text);
 }
 
-static void print_change(const struct inspect_backend *b, size_t which, struct page *p)
+static void print_change(const struct inspect_backend *b, const struct diff_change *change, struct page *p)
 {
     static const enum page_ink inks[] = {[DIFF_ADD] = INK_GREEN, [DIFF_CHANGE] = INK_YELLOW, [DIFF_REMOVE] = INK_RED};
-    const struct diff_change *change = &b->plan.diff.changes[which];
     cleanup(mem_free_ptr) char *text = change_text(change);
     print_field(p, "next", inks[change->op], text);
     print_field(p, "", INK_DIM,
-                b->ways[which] == INSPECT_BY_RELOAD ? "by a transaction and a reload" : "without a reload");
+                b->ways[change - b->plan.diff.changes] == INSPECT_BY_RELOAD ? "by a transaction and a reload"
+                                                                            : "without a reload");
     if (b->plan.verdict == PLAN_WITHHELD)
         print_field(p, "", INK_YELLOW, b->plan.why);
     if (b->plan.verdict == PLAN_REFUSE) {
@@ -248,10 +239,10 @@ static void print_next(const struct inspect_report *r, const struct inspect_back
                        const struct backend_server *line, struct page *p)
 {
     const char *server = server_name(b);
-    size_t change = find_change(&b->plan.diff, server);
+    const struct diff_change *change = diff_find_change(&b->plan.diff, server);
     const struct runtime_command *call = inspect_call(b, server);
     cleanup(mem_free_ptr) char *text = NULL;
-    if (inspect_has_lines(b) && change < b->plan.diff.change_count) {
+    if (inspect_has_lines(b) && change != NULL) {
         print_change(b, change, p);
         return;
     }

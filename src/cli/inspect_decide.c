@@ -5,31 +5,26 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "servers/change/backend_decision.h"
 #include "servers/change/parking.h"
 #include "cli/inspect_report.h"
 
-static bool is_withheld(const struct inspect_backend *b, const struct inspect_rules *rules)
+/* As the daemon has it when it begins. */
+static struct backend_decision_input decide_input(const struct inspect_target *t, const struct inspect_backend *b,
+                                                  const struct inspect_rules *rules)
 {
-    return rules->plan->dry_run || b->desired->paused;
-}
-
-static void make_plan(const struct inspect_target *t, const struct inspect_backend *b,
-                      const struct inspect_rules *rules, const struct backend *actual, bool runtime, struct plan *ret)
-{
-    struct loss_limit loss_limit = {0};
-    struct plan_rules of_plan = *rules->plan;
-    of_plan.diff.parking = b->parking;
-    of_plan.file_problem = t->file_problem;
-    of_plan.diff.runtime = runtime && b->runtime.readable;
-    plan_make(actual, b->desired, &of_plan, t->dirty, &loss_limit, rules->now_ms, ret);
-    loss_limit_fini(&loss_limit);
-}
-
-/* What is withheld is chosen all the same, to tell which way it would go. */
-static bool may_write(const struct inspect_backend *b)
-{
-    enum plan_verdict v = b->first.verdict;
-    return v == PLAN_IN_STEP || v == PLAN_WRITE || v == PLAN_RELOAD_AGAIN || v == PLAN_LOSS_LIMIT || v == PLAN_WITHHELD;
+    return (struct backend_decision_input){
+        .at = {.actual = &b->actual,
+               .runtime = &b->runtime,
+               .desired = b->desired,
+               .memory = &b->memory,
+               .open = b->runtime.readable},
+        .rules = rules->plan,
+        .parking = b->parking,
+        .file_problem = t->file_problem,
+        .now_ms = rules->now_ms,
+        .dirty = t->dirty,
+    };
 }
 
 static void begin_anew(struct inspect_backend *b)
@@ -42,22 +37,6 @@ static void begin_anew(struct inspect_backend *b)
     b->parking = NULL;
     free(b->ways);
     b->ways = NULL;
-}
-
-static void choose(const struct inspect_backend *b, const struct inspect_rules *rules, const struct backend *actual,
-                   const struct runtime *runtime, const struct plan *plan, struct route *ret)
-{
-    const struct route_input in = {
-        .actual = actual,
-        .runtime = runtime,
-        .desired = b->desired,
-        .diff = &plan->diff,
-        .rules = &rules->plan->diff,
-        .memory = &b->memory,
-        .open = runtime->readable,
-        .may_write = may_write(b),
-    };
-    route_choose(&in, ret);
 }
 
 /* ---- once that is written ---- */
@@ -106,22 +85,24 @@ static void ahead_make(struct ahead *a, const struct inspect_backend *b)
 }
 
 /* What takes a server away is told only where another one is ready, and that may take a write. */
-static void look_ahead(const struct inspect_target *t, struct inspect_backend *b, const struct inspect_rules *rules)
+static void look_ahead(struct backend_decision_input input, struct inspect_backend *b)
 {
     cleanup(ahead_fini) struct ahead ahead;
     cleanup(plan_fini) struct plan plan;
     cleanup(route_fini) struct route later;
     struct route *choice = &b->choice;
     ahead_make(&ahead, b);
-    make_plan(t, b, rules, &ahead.actual, true, &plan);
-    choose(b, rules, &ahead.actual, &ahead.runtime, &plan, &later);
+    input.at.actual = &ahead.actual;
+    input.at.runtime = &ahead.runtime;
+    backend_decision_plan(&input, &plan);
+    backend_decision_route(&input, &plan, &later);
     choice->commands =
         mem_resize(choice->commands, choice->command_count + later.command_count, sizeof(choice->commands[0]));
     for (size_t i = 0; i < later.command_count; i++)
         choice->commands[choice->command_count++] = later.commands[i];
 }
 
-/* As the daemon begins. */
+/* What is withheld is chosen all the same, to tell which way it would go. */
 static void decide_first(const struct inspect_target *t, struct inspect_backend *b, const struct inspect_rules *rules)
 {
     const struct desired *desired = b->desired;
@@ -131,13 +112,16 @@ static void decide_first(const struct inspect_target *t, struct inspect_backend 
         b->parking = parking_new(rules->park_ttl_ms);
         parking_look(b->parking, &b->actual, desired, ours, rules->node_exists, rules->node_arg, rules->now_ms);
     }
-    make_plan(t, b, rules, &b->actual, true, &b->first);
     if (b->actual.exists && (desired->state == DESIRED_OK || desired->state == DESIRED_EMPTY))
         admin_states_look(&b->memory, &b->actual, &b->runtime, desired, ours, WORKER_SAME);
-    choose(b, rules, &b->actual, &b->runtime, &b->first, &b->choice);
-    if (b->choice.update_count > 0 && !t->dirty)
-        look_ahead(t, b, rules);
-    if (is_withheld(b, rules))
+    struct backend_decision_input input = decide_input(t, b, rules);
+    bool withheld = backend_decision_withheld(&input);
+    input.as_if = true;
+    backend_decision_plan(&input, &b->first);
+    backend_decision_route(&input, &b->first, &b->choice);
+    if (b->choice.update_count > 0 && !t->dirty && b->first.verdict != PLAN_REFUSE)
+        look_ahead(input, b);
+    if (withheld)
         b->choice.command_count = 0;
 }
 
@@ -159,25 +143,6 @@ static bool target_reloads(const struct inspect_target *t, size_t count)
     return false;
 }
 
-/* A reload forgets what the running HAProxy alone was told, so that the file says it then. */
-static bool joins(const struct inspect_backend *b)
-{
-    enum plan_verdict v = b->first.verdict;
-    bool drains = false;
-    for (size_t i = 0; i < b->desired->server_count; i++)
-        drains = drains || b->desired->servers[i].state == SERVER_DRAINING;
-    return drains && b->runtime.readable &&
-           (v == PLAN_WRITE || v == PLAN_IN_STEP || v == PLAN_LOSS_LIMIT || v == PLAN_RELOAD_AGAIN);
-}
-
-static const struct diff_change *find_change(const struct diff *d, const char *server)
-{
-    for (size_t i = 0; i < d->change_count; i++)
-        if (str_eq(d->changes[i].server.name, server))
-            return &d->changes[i];
-    return NULL;
-}
-
 static bool is_written(const struct inspect_backend *b, const char *server)
 {
     for (size_t i = 0; i < b->choice.update_count; i++)
@@ -193,7 +158,7 @@ static enum inspect_way way_of(const struct inspect_target *t, const struct insp
         return INSPECT_BY_RELOAD;
     /* Without a reload a drain is no change of the file: only what is withheld is shown as one all the same. */
     bool told = b->plan.verdict == PLAN_WITHHELD && b->runtime.readable && !b->choice.transaction &&
-                find_change(&b->first.diff, c->server.name) == NULL;
+                diff_find_change(&b->first.diff, c->server.name) == NULL;
     return told || is_written(b, c->server.name) ? INSPECT_WITHOUT_RELOAD : INSPECT_BY_RELOAD;
 }
 
@@ -225,9 +190,12 @@ static void let_homeless_go(struct inspect_backend *b, const struct inspect_rule
 static void decide_rest(const struct inspect_target *t, struct inspect_backend *b, const struct inspect_rules *rules,
                         bool reloads)
 {
-    bool withheld = is_withheld(b, rules), reload = needs_transaction(t, b) || (reloads && joins(b));
-    make_plan(t, b, rules, &b->actual, !withheld && !reload, &b->plan);
-    if (reload && !withheld && !t->dirty && rules->node_exists != NULL)
+    struct backend_decision_input input = decide_input(t, b, rules);
+    /* What needs no reload is written before that. */
+    enum plan_verdict then = b->first.verdict == PLAN_WRITE ? PLAN_IN_STEP : b->first.verdict;
+    input.for_file = needs_transaction(t, b) || (reloads && backend_decision_joins(&input, then));
+    backend_decision_plan(&input, &b->plan);
+    if (input.for_file && !backend_decision_withheld(&input) && !t->dirty && rules->node_exists != NULL)
         let_homeless_go(b, rules);
     b->ways = mem_array(b->plan.diff.change_count, sizeof(b->ways[0]));
     for (size_t i = 0; i < b->plan.diff.change_count; i++)

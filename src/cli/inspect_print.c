@@ -154,10 +154,7 @@ const struct runtime_command *inspect_call(const struct inspect_backend *b, cons
 
 bool inspect_is_only_told(const struct inspect_backend *b, const char *server)
 {
-    for (size_t i = 0; i < b->plan.diff.change_count; i++)
-        if (str_eq(b->plan.diff.changes[i].server.name, server))
-            return false;
-    return inspect_call(b, server) != NULL;
+    return diff_find_change(&b->plan.diff, server) == NULL && inspect_call(b, server) != NULL;
 }
 
 size_t inspect_told_count(const struct inspect_backend *b)

@@ -152,63 +152,49 @@ static void decide_measure(struct servers_backend *s)
                     withheld ? (double)(d->change_count + (d->backend_change || d->create_backend ? 1 : 0)) : 0);
 }
 
-struct plan_rules servers_rules(const struct servers_backend *s, bool runtime)
+struct backend_decision_input servers_decision_input(struct servers_backend *s)
 {
     struct instance *in = s->engine->instance;
-    struct plan_rules rules = s->engine->options.rules;
-    rules.file_problem = instance_view(in).file_problem;
-    rules.diff.parking = s->parking;
-    /* What is only shown is shown as a transaction would do it: a runtime command is no difference that can be seen. */
-    rules.diff.runtime = runtime && !rules.dry_run && !s->desired->paused && instance_runtime_usable(in, s->at);
-    return rules;
+    const struct instance_view v = instance_view(in);
+    /* HAProxy was commanded something that no command takes back while what runs cannot be read. A reload does. */
+    bool stuck = s->at->runtime_lost && admin_states_holds(&s->states);
+    uint64_t now = clock_mono_ms();
+    return (struct backend_decision_input){
+        .at = {.actual = &s->at->actual,
+               .runtime = &s->at->runtime,
+               .desired = s->desired,
+               .memory = &s->states,
+               .being_written = instance_updating(in, s->at), /* it is read back just now */
+               .being_stopped = instance_taking_out(in, s->at),
+               .open = instance_runtime_usable(in, s->at)},
+        .rules = &s->engine->options.rules,
+        .parking = s->parking,
+        .file_problem = v.file_problem,
+        .loss_limit = &s->loss_limit,
+        .now_ms = now,
+        .dirty = v.dirty || stuck,
+        .conflict = conflict_pauses(&s->conflict, now),
+    };
 }
 
-/* Whether anything may be written, or commanded, by this plan. */
-static bool decide_may_act(const struct plan *p, const struct servers_backend *s)
+void servers_choose(struct servers_backend *s, struct plan *ret_plan, struct route *ret)
 {
-    if (s->engine->options.rules.dry_run || s->desired->paused)
-        return false;
-    /* Where the file is as desired, nothing is fought over; what HAProxy was commanded before is taken back. */
-    if (p->verdict != PLAN_IN_STEP && conflict_pauses(&s->conflict, clock_mono_ms()))
-        return false;
-    if (p->verdict == PLAN_REFUSE) /* what HAProxy is commanded is in no file: drains go on */
-        return instance_view(s->engine->instance).file_problem != NULL;
-    return p->verdict == PLAN_IN_STEP || p->verdict == PLAN_WRITE || p->verdict == PLAN_RELOAD_AGAIN ||
-           p->verdict == PLAN_LOSS_LIMIT;
-}
-
-static void decide_route(struct servers_backend *s, const struct plan *p, bool may_write, struct route *ret)
-{
-    struct instance *in = s->engine->instance;
     if (!s->states.looked && s->at->was_read)
         servers_remember(s);
-    const struct route_input input = {
-        .actual = &s->at->actual,
-        .runtime = &s->at->runtime,
-        .desired = s->desired,
-        .diff = &p->diff,
-        .rules = &s->engine->options.rules.diff,
-        .memory = &s->states,
-        .being_written = instance_updating(in, s->at), /* it is read back just now */
-        .being_stopped = instance_taking_out(in, s->at),
-        .open = instance_runtime_usable(in, s->at),
-        .may_write = may_write,
-    };
-    route_choose(&input, ret);
-}
-
-void servers_choose(struct servers_backend *s, const struct plan *p, struct route *ret)
-{
-    decide_route(s, p, decide_may_act(p, s), ret);
+    const struct backend_decision_input input = servers_decision_input(s);
+    backend_decision_plan(&input, ret_plan);
+    backend_decision_route(&input, ret_plan, ret);
 }
 
 /* Paused, no command brings back who left before: it is not as it should be, though the file is. */
 static bool decide_withholds_commands(struct servers_backend *s)
 {
     cleanup(route_fini) struct route would = {0};
+    struct backend_decision_input input = servers_decision_input(s);
     if (!s->desired->paused)
         return false;
-    decide_route(s, &s->plan, true, &would);
+    input.as_if = true;
+    backend_decision_route(&input, &s->plan, &would);
     if (would.command_count == 0)
         return false;
     free(s->plan.text);
@@ -224,12 +210,7 @@ static void decide_plan(struct servers_backend *s)
     if (s->parking != NULL)
         parking_look(s->parking, &s->at->actual, s->desired, &o->rules.diff, o->node_exists, o->node_arg,
                      clock_mono_ms());
-    const struct plan_rules rules = servers_rules(s, true);
-    /* HAProxy was commanded something that no command takes back while what runs cannot be read. A reload does. */
-    bool stuck = s->at->runtime_lost && admin_states_holds(&s->states);
-    bool dirty = instance_view(s->engine->instance).dirty || stuck;
     route_fini(&s->route);
-    plan_make(&s->at->actual, s->desired, &rules, dirty, &s->loss_limit, clock_mono_ms(), &s->plan);
     servers_choose(s, &s->plan, &s->route);
     if (!s->route.transaction)
         s->transaction_since_ms = 0;

@@ -17,13 +17,10 @@ void servers_command(struct servers_backend *s)
 
 static void runtime_command_desired(struct servers_backend *s)
 {
-    struct instance *in = s->engine->instance;
-    const struct plan_rules rules = servers_rules(s, true);
     struct plan plan;
     struct route route;
-    plan_make(&s->at->actual, s->desired, &rules, instance_view(in).dirty, &s->loss_limit, clock_mono_ms(), &plan);
     servers_choose(s, &plan, &route);
-    instance_command(in, s->at, route.commands, route.command_count, s->latest_event_us);
+    instance_command(s->engine->instance, s->at, route.commands, route.command_count, s->latest_event_us);
     route_fini(&route);
     plan_fini(&plan);
 }

@@ -11,11 +11,10 @@
 #include "base/error.h"
 #include "haproxy/instance.h"
 #include "report/history.h"
+#include "servers/change/backend_decision.h"
 #include "servers/change/conflict.h"
 #include "servers/change/loss_limit.h"
 #include "servers/change/parking.h"
-#include "servers/change/plan.h"
-#include "servers/change/route.h"
 #include "servers/decision.h"
 #include "servers/servers.h"
 
@@ -121,10 +120,9 @@ void servers_name(struct servers_backend *s, const struct desired *before);
 
 /* decide.c */
 void servers_decide(void *engine, struct engine_wants *ret_wants);
-/* The rules of s as they are now. runtime: without a reload where that is possible. */
-struct plan_rules servers_rules(const struct servers_backend *s, bool runtime);
-/* Which way the changes of a plan of s go. */
-void servers_choose(struct servers_backend *s, const struct plan *p, struct route *ret);
+struct backend_decision_input servers_decision_input(struct servers_backend *s);
+/* What it needs now, and which way that goes. */
+void servers_choose(struct servers_backend *s, struct plan *ret_plan, struct route *ret);
 
 /* write.c */
 void last_write_init(struct last_write *w, unsigned seed);

@@ -171,26 +171,12 @@ static bool write_leaves_as_planned(const struct servers_backend *s)
 /* What goes into a transaction says everything in the file: its reload forgets what the running HAProxy alone was commanded. */
 static void write_plan_for_file(struct servers_backend *s)
 {
-    struct instance *in = s->engine->instance;
-    const struct plan_rules rules = servers_rules(s, false);
-    if (instance_options(in)->runtime == NULL)
+    struct backend_decision_input input = servers_decision_input(s);
+    if (instance_options(s->engine->instance)->runtime == NULL)
         return;
+    input.for_file = true;
     plan_fini(&s->plan);
-    plan_make(&s->at->actual, s->desired, &rules, instance_view(in).dirty, &s->loss_limit, clock_mono_ms(), &s->plan);
-}
-
-/* What the running HAProxy alone was commanded of this one is forgotten by the reload, too. */
-static bool write_joins(const struct servers_backend *s)
-{
-    struct instance *in = s->engine->instance;
-    bool drains = false;
-    for (size_t i = 0; i < s->desired->server_count; i++)
-        drains = drains || s->desired->servers[i].state == SERVER_DRAINING;
-    return drains && !instance_tries_one_by_one(in) && s->have_desired && s->at->unreadable.kind == ERROR_NONE &&
-           instance_runtime_usable(in, s->at) &&
-           (s->plan.verdict == PLAN_IN_STEP || s->plan.verdict == PLAN_LOSS_LIMIT ||
-            s->plan.verdict == PLAN_RELOAD_AGAIN) &&
-           !conflict_pauses(&s->conflict, clock_mono_ms());
+    backend_decision_plan(&input, &s->plan);
 }
 
 static void write_reject(struct servers_backend *s, const char *what, const struct error *err)
@@ -229,7 +215,9 @@ void servers_collect(void *engine, struct transaction_step **steps, size_t *coun
     struct servers *e = engine;
     for (size_t i = 0; i < e->options.backend_count; i++) {
         struct servers_backend *s = &e->backends[i];
-        if (!s->chosen && write_joins(s)) {
+        const struct backend_decision_input input = servers_decision_input(s);
+        if (!s->chosen && !instance_tries_one_by_one(e->instance) && s->have_desired &&
+            s->at->unreadable.kind == ERROR_NONE && backend_decision_joins(&input, s->plan.verdict)) {
             write_plan_for_file(s);
             s->chosen = s->plan.verdict == PLAN_WRITE;
         }

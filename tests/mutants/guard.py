@@ -57,7 +57,7 @@ WRITING = (
     Mutant("what no room hides passes", "haproxy/instance_write.c",
            "f.result == TRANSACTION_LIMIT && in->guard.unsure == in->version", "f.result == TRANSACTION_LIMIT"),
     Mutant("a refused begin stops all", "haproxy/instance_write.c", "if (f.result != TRANSACTION_LIMIT && ", "if ("),
-    Mutant("drains wait for the file", "servers/decide.c", "return instance_view(s->engine->instance).file_problem != NULL;", "return false;"),
+    Mutant("drains wait for the file", "servers/change/backend_decision.c", "return in->file_problem != NULL;", "return false;"),
     Mutant("a file that is refused is in step", "haproxy/instance_write.c", "    if (in->guard.problem != NULL) {", "    if (false) {"),
     Mutant("no commit is looked at", "haproxy/instance_write.c",
            "return first && guard_passed(&in->guard, in->version)", "return false && guard_passed(&in->guard, in->version)"),
@@ -78,5 +78,5 @@ LOOKING = (
 ROOMS = (
     Room("guard, the look", ("test_transaction", "test_transaction_left_behind"), LOOKING),
     Room("guard, the file", ("test_cfg_file",), READING + COMPARING),
-    Room("guard, what is written", ("test_instance_guard", "test_plan"), WRITING),
+    Room("guard, what is written", ("test_instance_guard", "test_plan", "test_inspect_decide"), WRITING),
 )

@@ -16,8 +16,8 @@ STREAMS = (
     Mutant("a file that went back is at rest", "haproxy/instance_read.c",
            "in->running.drift == NULL && in->running.split_version < 0 &&", "in->running.drift == NULL &&"),
     Mutant("the end takes out who is to serve", "servers/runtime.c", "return !stays || (row != NULL && row->admin != RUNTIME_READY);", "return true;"),
-    Mutant("who is left to another writer is told nothing though the file is as wanted", "servers/decide.c",
-           "if (p->verdict != PLAN_IN_STEP && conflict_pauses(&s->conflict, clock_mono_ms()))", "if (conflict_pauses(&s->conflict, clock_mono_ms()))"),
+    Mutant("who is left to another writer is told nothing though the file is as wanted", "servers/change/backend_decision.c",
+           "(v != PLAN_IN_STEP && in->conflict)", "in->conflict"),
 )
 
 REPAIRS = (

@@ -444,6 +444,14 @@ void diff_compute(const struct backend *actual, const struct desired *desired, c
         ret->verdict = DIFF_WRITE;
 }
 
+const struct diff_change *diff_find_change(const struct diff *d, const char *server)
+{
+    for (size_t i = 0; i < d->change_count; i++)
+        if (str_eq(d->changes[i].server.name, server))
+            return &d->changes[i];
+    return NULL;
+}
+
 bool diff_withhold_losses(struct diff *d, bool (*is_held)(const void *arg, const char *server), const void *arg)
 {
     size_t left = 0;

@@ -104,7 +104,8 @@ struct diff {
  * operator's): docs/how-it-works.md. */
 void diff_compute(const struct backend *actual, const struct desired *desired, const struct diff_rules *rules,
                   struct diff *ret);
-void diff_fini(struct diff *d); /* a zeroed one is allowed */
+void diff_fini(struct diff *d);                                                       /* a zeroed one is allowed */
+const struct diff_change *diff_find_change(const struct diff *d, const char *server); /* NULL: none is about it */
 
 /* Takes losses that were not announced out of d (is_held NULL: all of them), for the loss limit, and the lazy changes that
  * nothing else carries then; true where there is something left to write, else a verdict of DIFF_WRITE becomes DIFF_NOTHING.

@@ -1,5 +1,5 @@
 /*
- * What to do next about one HAProxy. Pure: the daemon, and later `plan` and `explain`, decide by the same code.
+ * What to do next about one backend of one HAProxy. Pure.
  */
 #ifndef SERVERS_CHANGE_PLAN_H
 #define SERVERS_CHANGE_PLAN_H

@@ -39,7 +39,7 @@ static const struct {
     const char *wish, *actual, *running, *wanted;
     enum inspect_verdict verdict;
     uint64_t park_ttl_ms;
-    const char *gone;
+    const char *gone, *file_problem;
     bool dirty, dry_run;
 } cases[] = {
     {WANT2, N1 N2, "n1 ready; n2 ready", "", .verdict = INSPECT_IN_STEP, .park_ttl_ms = 1000},
@@ -97,6 +97,10 @@ static const struct {
     {WANT1, N1 N2, "n1 ready; n2 ready", "park n2 reload", .verdict = INSPECT_WITHHELD, .park_ttl_ms = 1000,
      .dirty = true, .dry_run = true},
     {WANT2, N1 N2, "n1 ready; n2 ready", "", .verdict = INSPECT_IN_STEP, .dry_run = true},
+    /* Nothing may be written to the file: what HAProxy is told is in no file. */
+    {WANT2 " draining", N1 N2, "n1 ready; n2 ready", "told n2 drain", .verdict = INSPECT_REFUSED, .file_problem = "x"},
+    {WANT1 " draining; n2 10.0.0.2:80", N1 N2_OFF, "n1 ready; n2 maint", "change n2", .verdict = INSPECT_REFUSED,
+     .file_problem = "x"},
     /* Held: the last one stays. */
     {"out n1 gone", N1, "n1 ready", "", .verdict = INSPECT_HOLD, .park_ttl_ms = 1000},
 };
@@ -107,6 +111,7 @@ START_TEST(one_backend)
     w.gone = cases[_i].gone;
     w.rules.dry_run = cases[_i].dry_run;
     world_target(&w)->dirty = cases[_i].dirty;
+    world_target(&w)->file_problem = mem_strdup(cases[_i].file_problem);
     struct inspect_backend *b = world_add(&w, "be", cases[_i].wish);
     world_see_running(&w, b, cases[_i].actual, cases[_i].running);
     expect(b, cases[_i].wanted);
