@@ -8,11 +8,10 @@
 #include "base/str.h"
 #include "haproxy/dataplane/client.h"
 #include "servers/change/diff.h"
-#include "host/timer.h"
 #include "cli/inspect_haproxy.h"
 
 static struct world {
-    uint64_t now_ms;
+    uint64_t now_us;
     struct timer *timers[2];
     char path[128];
     void (*on_answer)(void *arg, const struct dataplane_answer *a);
@@ -27,29 +26,10 @@ static struct world {
     unsigned done;
 } w;
 
-/* ---- in place of host/timer and haproxy/dataplane/client ---- */
+/* ---- in place of time and haproxy/dataplane/client ---- */
 
-void timer_init(struct timer *t, struct event_base *base, void (*fn)(void *arg), void *arg)
-{
-    (void)base;
-    *t = (struct timer){.fn = fn, .arg = arg};
-    w.timers[w.timers[0] != NULL] = t;
-}
-
-void timer_fini(struct timer *t)
-{
-    t->due_ms = 0;
-}
-
-void timer_set(struct timer *t, uint64_t in_ms)
-{
-    t->due_ms = w.now_ms + in_ms;
-}
-
-void timer_cancel(struct timer *t)
-{
-    t->due_ms = 0;
-}
+#define VIRTUAL_TIME (&w)
+#include "../../virtual_time.h"
 
 void dataplane_send(struct dataplane_client *c, const char *method, const char *path, const char *json,
                     void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
@@ -119,12 +99,9 @@ static void run(void)
             answer();
             continue;
         }
-        struct timer *next = NULL;
-        for (size_t k = 0; k < array_len(w.timers); k++)
-            if (w.timers[k]->due_ms != 0 && (next == NULL || w.timers[k]->due_ms < next->due_ms))
-                next = w.timers[k];
+        struct timer *next = virtual_next_timer(UINT64_MAX);
         ck_assert_ptr_nonnull(next);
-        w.now_ms = next->due_ms;
+        w.now_us = next->due_ms * 1000;
         next->due_ms = 0;
         next->fn(next->arg);
     }
@@ -142,7 +119,7 @@ static void setup(void)
 {
     static const char *const names[] = {"be"};
     static const struct diff_rules rules;
-    w = (struct world){.now_ms = 1000, .reloads = "[]", .file = "[]", .runs = "[]"};
+    w = (struct world){.now_us = 1000000, .reloads = "[]", .file = "[]", .runs = "[]"};
     inspect_haproxy_init(&h, NULL, NULL, names, 1, &rules, on_done, NULL);
     inspect_haproxy_start(&h, 5000);
 }
@@ -150,8 +127,7 @@ static void setup(void)
 static void teardown(void)
 {
     ck_assert_uint_eq(w.done, 1);
-    for (size_t k = 0; k < array_len(w.timers); k++)
-        ck_assert_msg(w.timers[k]->due_ms == 0, "a timer is left");
+    ck_assert_msg(virtual_next_timer(UINT64_MAX) == NULL, "a timer is left");
     inspect_haproxy_fini(&h);
 }
 
@@ -178,7 +154,7 @@ START_TEST(a_file_that_is_behind_for_a_moment)
     run();
     expect(true, false, NULL);
     ck_assert_uint_eq(w.looks, 2);
-    ck_assert_uint_eq(w.now_ms, 2000);
+    ck_assert_uint_eq(clock_mono_ms(), 2000);
 }
 END_TEST
 
@@ -224,7 +200,7 @@ START_TEST(no_answer_for_the_list_of_reloads)
     expect(true, false,
            "the list of reloads cannot be read, so the last one counts as good: http://api did not answer all within "
            "5.0 s");
-    ck_assert_uint_eq(w.now_ms, 6000);
+    ck_assert_uint_eq(clock_mono_ms(), 6000);
 }
 END_TEST
 
@@ -261,7 +237,7 @@ START_TEST(it_runs_something_else_for_a_moment)
     run();
     expect(true, false, NULL);
     expect_drift(NULL, 2);
-    ck_assert_uint_eq(w.now_ms, 2000);
+    ck_assert_uint_eq(clock_mono_ms(), 2000);
 }
 END_TEST
 
@@ -353,7 +329,7 @@ START_TEST(no_answer)
     run();
     expect(false, false, NULL);
     ck_assert_str_eq(h.found[0].unreadable.message, "http://api did not answer all within 5.0 s");
-    ck_assert_uint_eq(w.now_ms, 6000);
+    ck_assert_uint_eq(clock_mono_ms(), 6000);
 }
 END_TEST
 

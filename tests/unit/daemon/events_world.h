@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "../log_text.h"
 #include "kube/event_writer.h"
 #include "model/cache.h"
 #include "report/metrics.h"
@@ -164,19 +165,12 @@ static inline unsigned result(const char *which)
 
 static inline bool logged(const char *text)
 {
-    cleanup(buf_fini) struct buf all;
-    char piece[4096];
-    ssize_t n;
-    buf_init(&all, 0);
-    for (off_t at = 0; (n = pread(w.log_fd, piece, sizeof(piece), at)) > 0; at += n)
-        buf_addn(&all, piece, (size_t)n);
-    return strstr(buf_str(&all), text) != NULL;
+    return log_count(w.log_fd, text) > 0;
 }
 
 static inline void forget_log(void)
 {
-    ck_assert_int_eq(ftruncate(w.log_fd, 0), 0);
-    ck_assert_int_eq(lseek(w.log_fd, 0, SEEK_SET), 0);
+    log_forget(w.log_fd);
 }
 
 /* Backends web and tls are for the Service ing/web, shop for two/shop. */

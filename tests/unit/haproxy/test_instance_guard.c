@@ -35,20 +35,6 @@ static void edit(const char *more, const char *rewritten)
     w.file_version = w.running_version = ++w.version;
 }
 
-static unsigned count_logged(const char *text)
-{
-    cleanup(buf_fini) struct buf all;
-    char piece[4096];
-    ssize_t n;
-    unsigned count = 0;
-    buf_init(&all, 0);
-    for (off_t at = 0; (n = pread(w.log_fd, piece, sizeof(piece), at)) > 0; at += n)
-        buf_addn(&all, piece, (size_t)n);
-    for (const char *s = buf_str(&all); (s = strstr(s, text)) != NULL; s++)
-        count++;
-    return count;
-}
-
 START_TEST(a_harmless_file_is_looked_at_once)
 {
     w.file_more = TWO_RULES;
@@ -86,7 +72,7 @@ START_TEST(a_file_with_a_conditional_is_not_written_to)
     ck_assert_uint_eq(w.transactions, 0);
     ck_assert_uint_eq(w.fast, 0);
     ck_assert_uint_eq(count('('), 0);
-    ck_assert_uint_le(count_logged(NEITHER), 11);
+    ck_assert_uint_le(log_count(w.log_fd, NEITHER), 11);
     ck_assert_uint_eq(history_count(w.history), 1);
     ck_assert_str_eq(history_kind_name(history_at(w.history, 0)->kind), "apply_failed");
     ck_assert_ptr_nonnull(strstr(history_at(w.history, 0)->why, "lines 11, 13"));
@@ -244,7 +230,7 @@ START_TEST(an_api_that_shows_nothing_is_believed)
     assert_settled("n1 n2 n3");
     wish("n1 n2", "MODIFIED slice");
     pass(60000);
-    ck_assert_uint_eq(count_logged("does not show what it would write"), 1);
+    ck_assert_uint_eq(log_count(w.log_fd, "does not show what it would write"), 1);
     ck_assert_uint_eq(count('('), 1);
     ck_assert_uint_ge(w.fast, 1);
     edit("\ndefaults\n  mode http\nbackend x\ndefaults\n  mode tcp\n", NULL);
