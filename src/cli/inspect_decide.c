@@ -1,7 +1,6 @@
 #include "cli/inspect_decide.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -162,12 +161,6 @@ static enum inspect_way way_of(const struct inspect_target *t, const struct insp
     return told || is_written(b, c->server.name) ? INSPECT_WITHOUT_RELOAD : INSPECT_BY_RELOAD;
 }
 
-static int change_order(const void *a, const void *b)
-{
-    const struct diff_change *x = a, *y = b;
-    return x->op != y->op ? (int)x->op - (int)y->op : strcmp(x->server.name, y->server.name);
-}
-
 /* Parked without a reload, but for a moment only: the transaction that follows takes along whatever has no node. */
 static void let_homeless_go(struct inspect_backend *b, const struct inspect_rules *rules)
 {
@@ -183,8 +176,7 @@ static void let_homeless_go(struct inspect_backend *b, const struct inspect_rule
         c->fields = 0;
         c->detail[0] = '\0';
     }
-    if (d->change_count > 1)
-        qsort(d->changes, d->change_count, sizeof(d->changes[0]), change_order);
+    diff_sort(d);
 }
 
 static void decide_rest(const struct inspect_target *t, struct inspect_backend *b, const struct inspect_rules *rules,

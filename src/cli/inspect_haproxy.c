@@ -30,10 +30,10 @@ static char *running_problem(const struct inspect_haproxy *h)
 {
     for (size_t i = 0; i < h->count; i++) {
         const struct reading *f = &h->found[i];
-        cleanup(mem_free_ptr) char *what =
+        char *what =
             f->unreadable.kind == ERROR_NONE ? runtime_problem(&f->backend, &f->runtime, diff_manages, h->rules) : NULL;
         if (what != NULL)
-            return mem_printf("backend %s: %s", f->backend.name, what);
+            return what;
     }
     return NULL;
 }
@@ -55,23 +55,12 @@ static void finish_without_history(struct inspect_haproxy *h, const struct error
 
 /* ---- how the last reload ended ---- */
 
-static int read_history(const struct dataplane_answer *a, struct codec_reload_history *ret, struct error *err)
-{
-    if (a->error != NULL) {
-        *err = *a->error;
-        return -1;
-    }
-    if (a->status != 200)
-        return error_set_http(err, a->status, "HTTP %d: %s", a->status, a->excerpt);
-    return codec_read_reloads(a->body, a->body_len, ret, err);
-}
-
 static void on_history(void *arg, const struct dataplane_answer *a)
 {
     struct inspect_haproxy *h = arg;
     struct codec_reload_history history = {0};
     struct error err = {0};
-    if (read_history(a, &history, &err) != 0) {
+    if (dataplane_answer_check(a, &err) != 0 || codec_read_reloads(a->body, a->body_len, &history, &err) != 0) {
         finish_without_history(h, &err);
         return;
     }

@@ -90,11 +90,11 @@ char *instance_running_problem(const struct instance *in)
 {
     for (size_t i = 0; i < in->backend_count; i++) {
         const struct instance_backend *b = &in->backends[i];
-        cleanup(mem_free_ptr) char *what = b->actual.exists && b->unreadable.kind == ERROR_NONE
-                                               ? runtime_problem(&b->actual, &b->runtime, instance_read_manages, b)
-                                               : NULL;
+        char *what = b->unreadable.kind == ERROR_NONE
+                         ? runtime_problem(&b->actual, &b->runtime, instance_read_manages, b)
+                         : NULL;
         if (what != NULL)
-            return mem_printf("backend %s: %s", b->name, what);
+            return what;
     }
     return NULL;
 }

@@ -139,15 +139,8 @@ static void instance_on_list(void *arg, const struct dataplane_answer *a)
     struct instance *in = arg;
     struct codec_reload_history history = {0};
     struct error err = {0};
-    int status = 0;
     in->phase = INSTANCE_IDLE;
-    if (a->error != NULL)
-        err = *a->error;
-    else if (a->status != 200)
-        status = error_set_http(&err, a->status, "HTTP %d: %s", a->status, a->excerpt);
-    else
-        status = codec_read_reloads(a->body, a->body_len, &history, &err);
-    if (a->error != NULL || status != 0)
+    if (dataplane_answer_check(a, &err) != 0 || codec_read_reloads(a->body, a->body_len, &history, &err) != 0)
         instance_last_unknown(in, &err);
     else if (in->last_reload.again)
         instance_judge_again(in, &history);

@@ -106,22 +106,16 @@ static const char *step_name(enum reader_step step)
 /* An answer that is no 200: what that means. The backend itself may be missing (404); nothing else may. */
 static int check_status(struct reader *o, const struct dataplane_answer *a, struct error *err)
 {
-    if (a->error != NULL) {
-        *err = *a->error;
-        return -1;
-    }
-    bool wants_one = a->status / 100 <= 3 || a->status == 404; /* what else a proxy or an API that is ill may say */
+    bool absent = a->error == NULL && a->status == 404;
+    bool wants_one = absent || (a->error == NULL && a->status / 100 <= 3); /* not so what an ill API or a proxy says */
     if (wants_one && a->version < 0)
         return error_set(err, ERROR_INVALID,
                          "%s answers HTTP %d without a configuration version to " DATAPLANE_API
                          "/...: is this a Data Plane API of version 3?%s%s",
                          dataplane_client_url(o->client), a->status, a->excerpt[0] != '\0' ? " It says: " : "",
                          a->excerpt);
-    if (a->status == 200)
+    if ((absent && o->step == READER_BACKEND) || dataplane_answer_check(a, err) == 0)
         return 0;
-    if (a->status == 404 && o->step == READER_BACKEND)
-        return 0;
-    (void)error_set_http(err, a->status, "HTTP %d: %s", a->status, a->excerpt[0] != '\0' ? a->excerpt : "(no message)");
     if (o->step == READER_RAW && strstr(a->excerpt, "token too long") != NULL)
         return error_prefix(err, "a line is longer than 64 KiB, at which the Data Plane API stops, and a write would "
                                  "lose the rest of the file: break it up, or put what it lists into a file");
@@ -193,9 +187,8 @@ static bool is_of_runtime(const struct reader *o)
 
 static int read_runtime(struct reader *o, const struct dataplane_answer *a, struct error *err)
 {
-    if (a->status != 200)
-        return error_set_http(err, a->status, "HTTP %d: %s", a->status,
-                              a->excerpt[0] != '\0' ? a->excerpt : "(no message)");
+    if (dataplane_answer_check(a, err) != 0)
+        return -1;
     if (o->step == READER_RUNTIME)
         return codec_read_runtime(a->body, a->body_len, &o->found[o->at].runtime, err);
     struct codec_worker worker;

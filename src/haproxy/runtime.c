@@ -157,5 +157,6 @@ char *runtime_problem(const struct backend *file, const struct runtime *r, runti
     look_at_lines(file, r, manages, arg, &p);
     if (!has_hidden_lines(file))
         look_at_rows(file, r, &p);
-    return text_list_take(&p);
+    cleanup(mem_free_ptr) char *what = text_list_take(&p);
+    return what != NULL ? mem_printf("backend %s: %s", file->name, what) : NULL;
 }

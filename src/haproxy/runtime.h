@@ -64,7 +64,7 @@ char *runtime_server_problem(const struct backend_server *line, const struct run
 /* For reloads: what only they mend. A line that does not run; something that runs and has no line (not told where
  * server-templates make that name, or where the file has lines that the API does not show); an address or port that
  * differs, but for lines that we do not manage, which an operator may move by hand. No states: a call sets them.
- * "server n1: HAProxy does not have it; ..." with at most three of them; NULL: nothing, or not readable. Allocates. */
+ * "backend be: server n1: HAProxy does not have it; ..." with at most three of them; NULL: nothing, or not readable. Allocates. */
 typedef bool runtime_manages(const void *arg, const struct backend_server *line);
 char *runtime_problem(const struct backend *file, const struct runtime *r, runtime_manages *manages,
                       const void *arg) must_check;

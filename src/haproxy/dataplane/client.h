@@ -73,6 +73,17 @@ void dataplane_send(struct dataplane_client *c, const char *method, const char *
 /* As dataplane_send, for a GET of a path from the root: "/v3/info". */
 void dataplane_get_root(struct dataplane_client *c, const char *path,
                         void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg);
+/* 0: it is a 200, and complete. Otherwise what went wrong, or "HTTP 503: " and what it says. */
+must_check static inline int dataplane_answer_check(const struct dataplane_answer *a, struct error *err)
+{
+    if (a->error == NULL && a->status != 200)
+        return error_set_http(err, a->status, "HTTP %d: %s", a->status,
+                              a->excerpt[0] != '\0' ? a->excerpt : "(no message)");
+    if (a->error != NULL)
+        *err = *a->error;
+    return a->error != NULL ? -1 : 0;
+}
+
 bool dataplane_busy(const struct dataplane_client *c);
 /* How far the request under way got. */
 struct http_connection dataplane_connection(const struct dataplane_client *c);

@@ -333,6 +333,12 @@ static int diff_change_order(const void *a, const void *b)
     return x->op != y->op ? (int)x->op - (int)y->op : strcmp(x->server.name, y->server.name);
 }
 
+void diff_sort(struct diff *d)
+{
+    if (d->change_count > 1)
+        qsort(d->changes, d->change_count, sizeof(d->changes[0]), diff_change_order);
+}
+
 static size_t count_inherit(const struct lines *l, const struct backend *actual)
 {
     size_t count = actual->template_count;
@@ -428,8 +434,7 @@ void diff_compute(const struct backend *actual, const struct desired *desired, c
         ret->why = hold_reason(desired, rules, ret);
         return;
     }
-    if (ret->change_count > 1)
-        qsort(ret->changes, ret->change_count, sizeof(ret->changes[0]), diff_change_order);
+    diff_sort(ret);
     bool http = diff_check_port(desired, rules) != 0;
     ret->settings = (struct backend_settings){.balance = rules->balance,
                                               .adv_check = http ? "httpchk" : rules->adv_check,

@@ -105,6 +105,7 @@ struct diff {
 void diff_compute(const struct backend *actual, const struct desired *desired, const struct diff_rules *rules,
                   struct diff *ret);
 void diff_fini(struct diff *d);                                                       /* a zeroed one is allowed */
+void diff_sort(struct diff *d);                                                       /* after an `op` was changed */
 const struct diff_change *diff_find_change(const struct diff *d, const char *server); /* NULL: none is about it */
 
 /* Takes losses that were not announced out of d (is_held NULL: all of them), for the loss limit, and the lazy changes that

@@ -122,7 +122,8 @@ START_TEST(a_backend_against_its_file)
     text_backend(&b, "web", row->file);
     text_runtime(&r, &b, row->running);
     cleanup(mem_free_ptr) char *problem = runtime_problem(&b, &r, diff_manages, &rules);
-    ck_assert_msg(str_eq(problem, row->problem), "%s:\n  have %s\n  want %s", row->rule, problem, row->problem);
+    cleanup(mem_free_ptr) char *expected = row->problem != NULL ? mem_printf("backend web: %s", row->problem) : NULL;
+    ck_assert_msg(str_eq(problem, expected), "%s:\n  have %s\n  want %s", row->rule, problem, expected);
     backend_fini(&b);
     runtime_fini(&r);
 }
@@ -137,7 +138,7 @@ START_TEST(lines_that_the_file_lacks_hide_nothing)
     b.unsupported[0].only_shown = true;
     text_runtime(&r, &b, "x9 ready");
     cleanup(mem_free_ptr) char *problem = runtime_problem(&b, &r, diff_manages, &rules);
-    ck_assert_pstr_eq(problem, "server x9: HAProxy runs it, the file has no such line");
+    ck_assert_pstr_eq(problem, "backend web: server x9: HAProxy runs it, the file has no such line");
     backend_fini(&b);
     runtime_fini(&r);
 }
