@@ -62,7 +62,9 @@ def schedule(rng: random.Random, fault: Fault) -> Schedule:
 
 def new_stream(world: World, seed: str, fault: Fault, round_: int) -> Stream:
     rng = random.Random(f"{seed}:{fault.id}:{round_}:stream")
-    return Stream(rng.getrandbits(64), world.cluster, namespace=NAMESPACE, service=SERVICE, node_ports=world.node_ports,
+    # A nodePort whose allocation was lost on its way to etcd is taken until the API server repairs that, minutes later.
+    ports = world.node_ports[:1] if fault.part == "etcd" else world.node_ports
+    return Stream(rng.getrandbits(64), world.cluster, namespace=NAMESPACE, service=SERVICE, node_ports=ports,
                   nodes=rng.randint(3, 6), most_nodes=9, floor=rng.choice((0, 1, 1, 2)))
 
 

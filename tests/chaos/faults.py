@@ -306,7 +306,8 @@ def _all() -> list[Fault]:
         struck = part == "haproxy"
         found += [Fault(part, "kill", kinds, _kill(part), _back(part), (0.2, 3.0), (part, *_follow(part)), struck),
                   Fault(part, "stop", kinds, _stop(part), _cont(part), strikes_haproxy=struck),
-                  Fault(part, "restart", kinds, _restart(part), _nothing, (0.5, 2.0), _follow(part), struck),
+                  # A HAProxy that restarts may take a question of the API's and not answer it for 10 s, twice in a commit.
+                  Fault(part, "restart", kinds, _restart(part), _nothing, (0.5, 2.0), _follow(part), struck, bound=30 if struck else 10),
                   Fault(part, "fds", kinds, _few_fds(part), _limits_end(part), may_die=() if part == "daemon" else (part, *_follow(part)),
                         strikes_haproxy=struck)]
     found += [Fault(part, "stop-long", ("fast",), _stop(part), _cont(part), (5.0, 6.0), bound=20, strikes_haproxy=part == "haproxy")
